@@ -1,0 +1,38 @@
+"""What can go wrong, as one small family of exceptions.
+
+Every message says what is wrong, where, and what to do; the command line prints it without a traceback.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+class ITransFError(Exception):
+    """Any failure this package foresees."""
+
+
+class DataError(ITransFError):
+    """Facts, names or files that cannot be used as they are."""
+
+
+class ConfigError(ITransFError):
+    """A setting that does not exist or does not fit."""
+
+
+class CheckpointError(ITransFError):
+    """A run folder that cannot be written, read or continued."""
+
+
+class MissingExtraError(ITransFError):
+    """An optional dependency that is not installed."""
+
+    def __init__(self, purpose: str, extra: str) -> None:
+        super().__init__(f"{purpose} needs an optional dependency: pip install 'itransf[{extra}]'")
+
+
+def did_you_mean(word: str, choices: Iterable[str], count: int = 3) -> str:
+    """Return " Did you mean 'a' or 'b'?" for near misses of `word`, or an empty string."""
+    close = difflib.get_close_matches(word, list(choices), n=count, cutoff=0.6)
+    return f" Did you mean {' or '.join(repr(choice) for choice in close)}?" if close else ""
