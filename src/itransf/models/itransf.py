@@ -1,0 +1,107 @@
+"""ITransF."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+import torch
+from torch import Tensor, nn
+
+from itransf.errors import ConfigError
+from itransf.models.base import Side, Sizes
+from itransf.models.projection import AttentionKind, ConceptProjection, noisy_identities
+from itransf.models.translation import Translation, TranslationConfig
+from itransf.ops.distance import distance
+from itransf.ops.products import multiply_transposed
+
+ConceptStart = Literal["identity", "reflect", "mixed"]
+
+
+@dataclass(frozen=True)
+class ITransFConfig(TranslationConfig):
+    """Settings of ITransF beside those of the family.
+
+    Attributes:
+        concepts: m, how many concept matrices are shared by all relations.
+        support_size: k, the most concepts one side of a relation may use (the paper never gives it).
+        temperature: Of the softmax over a support; the paper's 1/4.
+        attention: `sparse` (at most k concepts), `dense` (all, softmax) or `l1` (all, no softmax, penalised).
+        l1_weight: Coefficient of the l1 penalty; only with `attention = "l1"`.
+        concept_start: `identity` (plus noise, as in the paper), `reflect` (random +-1 diagonals, which can
+            tell the two ends of a symmetric relation apart) or `mixed` (half of each).
+    """
+
+    concepts: int = 30
+    support_size: int = 5
+    temperature: float = 0.25
+    attention: AttentionKind = "sparse"
+    l1_weight: float = 0.001
+    concept_start: ConceptStart = "identity"
+
+    def __post_init__(self) -> None:
+        """Refuse sizes that mean nothing."""
+        for key in ("concepts", "support_size", "temperature"):
+            if getattr(self, key) <= 0:
+                raise ConfigError(f"model.{key} must be above zero, not {getattr(self, key)}")
+
+
+class ITransF(Translation):
+    """-|sum_i a_head[r, i] D[i] h + r - sum_i a_tail[r, i] D[i] t|   (Xie et al., 2017, Eq. 1).
+
+    The attention a[r] = SparseSoftmax(v[r], support[r]) is non-zero on at most k of the m concepts D, which both
+    sides of all relations share. STransE is the special case m = 2 |R| with disjoint one-hot attention.
+    """
+
+    Config: ClassVar[type] = ITransFConfig
+    config: ITransFConfig
+    project_head: ConceptProjection
+    project_tail: ConceptProjection
+
+    def __init__(self, sizes: Sizes, config: ITransFConfig) -> None:
+        super().__init__(sizes, config)
+        self.concepts = nn.Parameter(start_concepts(config.concepts, config.dim, config.concept_start))
+        for side in ("head", "tail"):
+            projection = ConceptProjection(
+                self.concepts, sizes.relations, config.support_size, config.temperature, config.attention
+            )
+            setattr(self, f"project_{side}", projection)
+
+    def concept_projection(self, side: Side) -> ConceptProjection:
+        """Return the projection of one side: its attention, supports and scores."""
+        return self.project_head if side == "head" else self.project_tail
+
+    def penalty(self) -> Tensor | None:
+        """Return the l1 penalty on the attention weights, where that kind of attention is asked for."""
+        if self.config.attention != "l1":
+            return None
+        return self.config.l1_weight * (self.project_head.scores.abs().sum() + self.project_tail.scores.abs().sum())
+
+    def supports(self, side: Side) -> Tensor | None:
+        """Return the supports of one side, (r, k), where attention is sparse."""
+        return self.concept_projection(side).support if self.config.attention == "sparse" else None
+
+    @torch.no_grad()
+    def single_concept_scores(self, heads: Tensor, relations: Tensor, tails: Tensor, side: Side) -> Tensor:
+        """Score facts as if `side` used one concept alone, for each concept in turn, (b, m).
+
+        The other side keeps its attention. Every distinct entity is projected once per concept.
+        """
+        entities, anchors = (heads, tails) if side == "head" else (tails, heads)
+        wanted = self.queries(anchors, relations, side)  # (b, d)
+        distinct, place = torch.unique(entities, return_inverse=True)
+        vectors = self.entities[distinct]
+        scores = wanted.new_empty(len(wanted), len(self.concepts))
+        for i, concept in enumerate(self.concepts):
+            projected = self.limit_projected(multiply_transposed(vectors, concept))
+            scores[:, i] = -distance(projected[place] - wanted, self.config.norm)
+        return scores
+
+
+def start_concepts(count: int, dim: int, kind: ConceptStart) -> Tensor:
+    """Return the first concept matrices (m, d, d)."""
+    concepts = noisy_identities(count, dim)
+    reflecting = {"identity": 0, "reflect": count, "mixed": count // 2}[kind]
+    signs = torch.randint(0, 2, (reflecting, dim)).float() * 2 - 1
+    concepts[:reflecting] += torch.diag_embed(signs - 1)  # identity + noise -> diag(signs) + noise
+    return concepts

@@ -1,0 +1,123 @@
+"""The ways a model can project entities into the space of a relation side."""
+
+from __future__ import annotations
+
+from typing import Literal, Protocol
+
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import embedding
+
+from itransf.ops.attention import compose, scatter_weights, sparse_softmax
+from itransf.ops.products import group_rows, grouped_product, multiply_transposed
+
+AttentionKind = Literal["sparse", "dense", "l1"]
+NOISE = 0.005  # standard deviation of what is added to the identity at the start (the paper's value)
+
+
+class Projection(Protocol):
+    """Maps entity vectors into the space of their relations."""
+
+    def __call__(self, vectors: Tensor, relations: Tensor) -> Tensor:
+        """Project each vector (b, d) as its relation (b,) does."""
+        ...
+
+    def project_table(self, table: Tensor, relation: int) -> Tensor:
+        """Project every row of a table (e, d) as one relation does."""
+        ...
+
+
+class NoProjection(nn.Module):
+    """Leaves entities where they are."""
+
+    def forward(self, vectors: Tensor, relations: Tensor) -> Tensor:
+        """Return the vectors."""
+        return vectors
+
+    def project_table(self, table: Tensor, relation: int) -> Tensor:
+        """Return the table."""
+        return table
+
+
+class MatrixProjection(nn.Module):
+    """Multiplies with one matrix per relation, however those come about."""
+
+    def matrices(self, relations: Tensor) -> Tensor:
+        """Return the matrices (u, d, d) of distinct relations (u,)."""
+        raise NotImplementedError
+
+    def forward(self, vectors: Tensor, relations: Tensor) -> Tensor:
+        """Return W[r] v for each row (b, d)."""
+        grouping = group_rows(relations)
+        return grouped_product(vectors, self.matrices(grouping.keys), grouping)
+
+    def project_table(self, table: Tensor, relation: int) -> Tensor:
+        """Return the table (e, d) times the transposed matrix of the relation."""
+        return multiply_transposed(table, self.matrices(torch.tensor([relation], device=table.device))[0])
+
+
+class FullProjection(MatrixProjection):
+    """One free matrix per relation, started as the identity with a little noise."""
+
+    def __init__(self, relations: int, dim: int) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(noisy_identities(relations, dim).view(relations, dim * dim))
+        self.dim = dim
+
+    def matrices(self, relations: Tensor) -> Tensor:
+        """Return W[r], (u, d, d)."""
+        return embedding(relations, self.weight, sparse=True).view(-1, self.dim, self.dim)
+
+
+class ConceptProjection(MatrixProjection):
+    """Matrices composed of shared concepts: W[r] = sum_i attention[r, i] D[i].
+
+    Args:
+        concepts: The concept tensor D (m, d, d), shared with the projection of the other side.
+        relations: How many relations there are.
+        support_size: k, the most concepts a relation may use; ignored unless `kind` is sparse.
+        temperature: Of the softmax.
+        kind: `sparse` (softmax over at most k), `dense` (softmax over all m), `l1` (free weights, no softmax).
+    """
+
+    support: Tensor
+
+    def __init__(
+        self, concepts: nn.Parameter, relations: int, support_size: int, temperature: float, kind: AttentionKind
+    ) -> None:
+        super().__init__()
+        m = concepts.shape[0]
+        self.concepts, self.temperature, self.kind = concepts, temperature, kind
+        # Free weights start where the softmax of equal scores does: an even mixture.
+        start = 1.0 / m if kind == "l1" else 0.0
+        self.scores = nn.Parameter(torch.full((relations, m), start))
+        k = min(support_size, m) if kind == "sparse" else m
+        everything = torch.arange(m).repeat(relations, 1)
+        self.register_buffer("support", random_supports(relations, m, k) if k < m else everything)
+
+    def weights(self, relations: Tensor) -> Tensor:
+        """Return the attention weights on each relation's support, (u, k)."""
+        scores = embedding(relations, self.scores, sparse=True)  # (u, m)
+        support = self.support[relations]
+        if self.kind == "l1":
+            return scores.gather(-1, support)
+        return sparse_softmax(scores, support, self.temperature)
+
+    def matrices(self, relations: Tensor) -> Tensor:
+        """Return the composed matrices, (u, d, d)."""
+        return compose(self.concepts, self.support[relations], self.weights(relations))
+
+    def attention(self) -> Tensor:
+        """Return the attention of every relation over all concepts, (r, m)."""
+        everything = torch.arange(len(self.scores), device=self.scores.device)
+        return scatter_weights(self.weights(everything), self.support, len(self.concepts))
+
+
+def noisy_identities(count: int, dim: int) -> Tensor:
+    """Return identity matrices with noise from N(0, 0.005^2) added, (count, d, d)."""
+    return torch.eye(dim) + NOISE * torch.randn(count, dim, dim)
+
+
+def random_supports(relations: int, concepts: int, size: int) -> Tensor:
+    """Return `size` distinct concepts per relation, ascending, (r, k)."""
+    return torch.rand(relations, concepts).argsort(dim=1)[:, :size].sort(dim=1).values

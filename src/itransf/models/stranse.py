@@ -1,0 +1,16 @@
+"""STransE."""
+
+from __future__ import annotations
+
+from itransf.models.base import Sizes
+from itransf.models.projection import FullProjection
+from itransf.models.translation import Translation, TranslationConfig
+
+
+class STransE(Translation):
+    """-|W_head[r] h + r - W_tail[r] t|   (Nguyen et al., 2016)."""
+
+    def __init__(self, sizes: Sizes, config: TranslationConfig) -> None:
+        super().__init__(sizes, config)
+        self.project_head = FullProjection(sizes.relations, config.dim)
+        self.project_tail = FullProjection(sizes.relations, config.dim)

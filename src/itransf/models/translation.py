@@ -1,0 +1,140 @@
+"""The translation family: -|P_head(h) + r - P_tail(t)|, whatever the projections P are."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import embedding
+
+from itransf.models.base import Compare, Pool, QueryModel, Side, Sizes
+from itransf.models.projection import NoProjection, Projection
+from itransf.ops.distance import Length, Norm, distance, limit_length
+
+
+@dataclass(frozen=True)
+class TranslationConfig:
+    """Settings all translation models share.
+
+    Attributes:
+        dim: Length d of entity and relation vectors.
+        norm: The distance, 1 or 2.
+        entities: Length entity vectors are held to after each update.
+        projected: Length projected vectors are held to (in the forward pass).
+    """
+
+    dim: int = 50
+    norm: Norm = 1
+    entities: Length = "unit"
+    projected: Length = "unit"
+
+
+class Translation(QueryModel):
+    """Entity and relation vectors, a projection for each side, and a distance."""
+
+    Config: ClassVar[type] = TranslationConfig
+    config: TranslationConfig
+    project_head: Projection
+    project_tail: Projection
+
+    def __init__(self, sizes: Sizes, config: TranslationConfig) -> None:
+        super().__init__(sizes, config)
+        self.entities = nn.Parameter(start_vectors(sizes.entities, config.dim, config.entities))
+        self.relations = nn.Parameter(start_vectors(sizes.relations, config.dim, config.entities))
+        self.project_head = NoProjection()
+        self.project_tail = NoProjection()
+
+    @property
+    def compare(self) -> Compare:
+        """How a query is compared with a candidate."""
+        return "l1" if self.config.norm == 1 else "l2"
+
+    def project(self, entities: Tensor, relations: Tensor, side: Side) -> Tensor:
+        """Return entities (b,) as their relations (b,) see them on `side`, (b, d)."""
+        projection = self.project_head if side == "head" else self.project_tail
+        vectors = projection(embedding(entities, self.entities, sparse=True), relations)
+        return self.limit_projected(vectors)
+
+    def limit_projected(self, vectors: Tensor) -> Tensor:
+        """Hold projected vectors to the configured length."""
+        return limit_length(vectors, self.config.projected)
+
+    def translate(self, relations: Tensor) -> Tensor:
+        """Return the relation vectors, (b, d)."""
+        return embedding(relations, self.relations, sparse=True)
+
+    def score(self, heads: Tensor, relations: Tensor, tails: Tensor) -> Tensor:
+        """Return -|P_head(h) + r - P_tail(t)|, (b,)."""
+        head, tail = self.project(heads, relations, "head"), self.project(tails, relations, "tail")
+        return -distance(head + self.translate(relations) - tail, self.config.norm)
+
+    def queries(self, anchors: Tensor, relations: Tensor, side: Side) -> Tensor:
+        """Return P_head(h) + r when tails are asked for, P_tail(t) - r when heads are."""
+        if side == "tail":
+            return self.project(anchors, relations, "head") + self.translate(relations)
+        return self.project(anchors, relations, "tail") - self.translate(relations)
+
+    def pool(self, entities: Tensor | None = None) -> Pool:
+        """Return the vectors of these entities, or of all."""
+        if entities is None:
+            return Pool(None, self.entities)
+        return Pool(entities, embedding(entities, self.entities, sparse=True))
+
+    def candidates(self, relation: int, side: Side, pool: Pool) -> Tensor:
+        """Return the pool projected as `side` of the relation, (n, d)."""
+        assert pool.vectors is not None, "pools of this model hold vectors"
+        projection = self.project_head if side == "head" else self.project_tail
+        return self.limit_projected(projection.project_table(pool.vectors, relation))
+
+    def score_contrast(
+        self, heads: Tensor, relations: Tensor, tails: Tensor, replaces_head: Tensor, replacements: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        """Score facts beside corrupted copies; every entity is projected once."""
+        n = replacements.shape[1]
+        head, other_heads = self._project_both(heads, relations, replaces_head, replacements, "head")
+        tail, other_tails = self._project_both(tails, relations, ~replaces_head, replacements, "tail")
+        translation = self.translate(relations)
+        positive = -distance(head + translation - tail, self.config.norm)
+        of_head, of_tail = replaces_head.nonzero().squeeze(1), (~replaces_head).nonzero().squeeze(1)
+        wanted_heads, wanted_tails = (tail - translation)[of_head], (head + translation)[of_tail]  # (b', d)
+        negative = torch.empty_like(positive)[:, None].repeat(1, n)
+        negative = negative.index_copy(
+            0, of_head, -distance(other_heads - wanted_heads[:, None], self.config.norm)
+        )
+        negative = negative.index_copy(
+            0, of_tail, -distance(wanted_tails[:, None] - other_tails, self.config.norm)
+        )
+        return positive, negative
+
+    def _project_both(
+        self, entities: Tensor, relations: Tensor, replaced: Tensor, replacements: Tensor, side: Side
+    ) -> tuple[Tensor, Tensor]:
+        """Project a side's own entities (b, d) and the replacements (b', n, d) of the facts `replaced`."""
+        others = replacements[replaced]  # (b', n)
+        n = others.shape[1]
+        everyone = torch.cat([entities, others.flatten()])
+        their_relations = torch.cat([relations, relations[replaced].repeat_interleave(n)])
+        projected = self.project(everyone, their_relations, side)
+        own, rest = projected.split([len(entities), others.numel()])
+        return own, rest.view(-1, n, projected.shape[-1])
+
+    @torch.no_grad()
+    def constrain(self, touched_entities: Tensor | None) -> None:
+        """Hold the touched entity vectors to the configured length."""
+        if self.config.entities == "none":
+            return
+        if touched_entities is None:
+            self.entities.copy_(limit_length(self.entities, self.config.entities))
+        else:
+            rows = limit_length(self.entities[touched_entities], self.config.entities)
+            self.entities.index_copy_(0, touched_entities, rows)
+
+
+def start_vectors(count: int, dim: int, length: Length) -> Tensor:
+    """Draw vectors uniformly from [-6/sqrt(d), 6/sqrt(d)], as TransE does, and hold them to `length`."""
+    bound = 6.0 / dim**0.5
+    drawn = torch.empty(count, dim).uniform_(-bound, bound)
+    # Relation vectors start at unit length wherever entities are constrained, and are free afterwards (TransE).
+    return limit_length(drawn, "none" if length == "none" else "unit")

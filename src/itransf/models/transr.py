@@ -1,0 +1,15 @@
+"""TransR."""
+
+from __future__ import annotations
+
+from itransf.models.base import Sizes
+from itransf.models.projection import FullProjection
+from itransf.models.translation import Translation, TranslationConfig
+
+
+class TransR(Translation):
+    """-|W[r] h + r - W[r] t|   (Lin et al., 2015), with square W."""
+
+    def __init__(self, sizes: Sizes, config: TranslationConfig) -> None:
+        super().__init__(sizes, config)
+        self.project_head = self.project_tail = FullProjection(sizes.relations, config.dim)

@@ -1,0 +1,46 @@
+"""Attention over concepts."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+
+def sparse_softmax(scores: Tensor, support: Tensor, temperature: float) -> Tensor:
+    """Return the weights of the supported concepts alone: softmax(scores / temperature) over the support.
+
+    Args:
+        scores: Pre-softmax scores v, (..., m).
+        support: Which concepts may be used, as indices (..., k); the rest weigh exactly zero.
+        temperature: The softmax temperature; small ones sharpen.
+
+    Returns:
+        Weights (..., k) in the order of `support`, summing to one.
+    """
+    return torch.softmax(scores.gather(-1, support) / temperature, dim=-1)  # (..., m) -> (..., k)
+
+
+def scatter_weights(weights: Tensor, support: Tensor, concepts: int) -> Tensor:
+    """Return the full attention vectors (..., m) of supported weights (..., k)."""
+    full = weights.new_zeros(*weights.shape[:-1], concepts)
+    return full.scatter_(-1, support, weights)
+
+
+def compose(concepts: Tensor, support: Tensor, weights: Tensor) -> Tensor:
+    """Mix each row's supported concept matrices: sum_i weights[u, i] concepts[support[u, i]].
+
+    The cost depends on k, never on m: unsupported matrices are not read.
+
+    Args:
+        concepts: The concept tensor D, (m, d, d).
+        support: Indices (u, k).
+        weights: Weights (u, k).
+
+    Returns:
+        Matrices (u, d, d).
+    """
+    m, d, _ = concepts.shape
+    mixed = torch.nn.functional.embedding_bag(
+        support, concepts.reshape(m, d * d), per_sample_weights=weights, mode="sum"
+    )
+    return mixed.view(-1, d, d)  # (u, d * d) -> (u, d, d)
