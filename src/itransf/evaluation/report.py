@@ -1,0 +1,163 @@
+"""An evaluation: overall figures and break-downs by relation, frequency bucket and mapping category."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from itransf.data.graph import Graph
+from itransf.data.statistics import CATEGORIES
+from itransf.evaluation.metrics import summarise
+from itransf.evaluation.ranking import DEFAULT_MEMORY, Ranks, Ties, rank_facts
+from itransf.models.base import SIDES, Model, Side
+
+Weighting = Literal["relation", "query"]
+BucketEdges = Literal["count", "log"]
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """What ranking a split gave; `to_dict` is what `--json` prints."""
+
+    split: str
+    ties: Ties
+    overall: dict[str, dict[str, dict[str, float]]]
+    by_ties: dict[str, dict[str, float]]
+    relations: list[dict[str, Any]]
+    buckets: list[dict[str, Any]]
+    categories: list[dict[str, Any]]
+    ranks: Ranks
+
+    def __getitem__(self, metric: str) -> float:
+        """Return a filtered metric over both sides, such as evaluation["mrr"]."""
+        return self.overall["filtered"]["both"][metric]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything but the single ranks, ready for JSON; Hits are shares."""
+        return {
+            "split": self.split,
+            "ties": self.ties,
+            **self.overall,
+            **self.by_ties,
+            "relations": self.relations,
+            "buckets": self.buckets,
+            "categories": self.categories,
+        }
+
+
+def evaluate(
+    model: Model,
+    graph: Graph,
+    split: str = "test",
+    ties: Ties = "realistic",
+    memory: int = DEFAULT_MEMORY,
+    buckets: int = 3,
+    bucket_edges: BucketEdges = "count",
+    bucket_weighting: Weighting = "relation",
+    progress: bool = False,
+) -> Evaluation:
+    """Rank a split's facts among all entities (filtered with train, valid and test) and summarise.
+
+    Args:
+        model: What scores.
+        graph: Its split is ranked; all its splits filter.
+        split: "train", "valid" or "test".
+        ties: What a rival with the same score counts: half (`realistic`), nothing, or one.
+        memory: Bytes for one chunk of scores.
+        buckets: How many frequency buckets.
+        bucket_edges: `count` (as many relations in each) or `log` (equal width in log frequency).
+        bucket_weighting: `relation` (each relation counts the same, as in the paper) or `query`.
+        progress: Whether to show it.
+    """
+    ranks = rank_facts(model, graph.split(split), graph.known, memory, progress)
+    table = _Table(ranks, ties)
+    numbers = graph.statistics.frequency_buckets(buckets, bucket_edges)
+    return Evaluation(
+        split,
+        ties,
+        {name: table.both_sides(filtered=name == "filtered") for name in ("filtered", "raw")},
+        {name: {"both": _Table(ranks, name).summary(SIDES)} for name in ("optimistic", "pessimistic")},  # type: ignore[arg-type]
+        _by_relation(table, graph),
+        _by_bucket(table, graph, numbers, buckets, bucket_weighting),
+        _by_category(table, graph),
+        ranks,
+    )
+
+
+class _Table:
+    """Ranks under one tie policy, to be summarised in many ways."""
+
+    def __init__(self, ranks: Ranks, ties: Ties) -> None:
+        self.ranks, self.ties = ranks, ties
+        self.relations = ranks.triples[:, 1]
+
+    def summary(
+        self,
+        sides: tuple[Side, ...],
+        rows: npt.NDArray[np.bool_] | slice = slice(None),
+        filtered: bool = True,
+        weights: npt.NDArray[np.float64] | None = None,
+    ) -> dict[str, float]:
+        """Summarise these facts on these sides; `weights` has one value per fact."""
+        protocol = 0 if filtered else 1
+        ranks = np.concatenate([self.ranks.ranks(side, filtered, self.ties)[rows] for side in sides])
+        rivals = np.concatenate([self.ranks.rivals[protocol, SIDES.index(side)][rows] for side in sides])
+        shares = None if weights is None else np.tile(weights[rows], len(sides))
+        return summarise(ranks, rivals, shares)
+
+    def both_sides(
+        self, rows: npt.NDArray[np.bool_] | slice = slice(None), filtered: bool = True
+    ) -> dict[str, dict[str, float]]:
+        """Summarise both sides together and each alone."""
+        return {
+            "both": self.summary(SIDES, rows, filtered),
+            **{side: self.summary((side,), rows, filtered) for side in SIDES},
+        }
+
+
+def _by_relation(table: _Table, graph: Graph) -> list[dict[str, Any]]:
+    present = np.unique(table.relations)
+    order = present[np.argsort(-graph.statistics.counts[present], kind="stable")]
+    return [
+        {
+            "relation": graph.relations.name(relation),
+            "label": graph.relations.label(relation),
+            "train_facts": int(graph.statistics.counts[relation]),
+            "category": graph.statistics.categories[relation],
+            **table.both_sides(table.relations == relation),
+        }
+        for relation in order.tolist()
+    ]
+
+
+def _by_bucket(
+    table: _Table, graph: Graph, numbers: npt.NDArray[np.int64], count: int, weighting: Weighting
+) -> list[dict[str, Any]]:
+    facts_per_relation = np.bincount(table.relations, minlength=len(graph.relations))
+    weights = 1.0 / np.maximum(facts_per_relation, 1)[table.relations] if weighting == "relation" else None
+    found = []
+    for bucket in range(count):
+        members = np.flatnonzero(numbers == bucket)
+        frequencies = graph.statistics.counts[members]
+        found.append(
+            {
+                "bucket": bucket,
+                "relations": len(members),
+                "ranked_relations": int((facts_per_relation[members] > 0).sum()),
+                "train_facts": [int(frequencies.min()), int(frequencies.max())] if len(members) else [0, 0],
+                "weighting": weighting,
+                **table.summary(SIDES, numbers[table.relations] == bucket, weights=weights),
+            }
+        )
+    return found
+
+
+def _by_category(table: _Table, graph: Graph) -> list[dict[str, Any]]:
+    of_relation = np.array([CATEGORIES.index(name) for name in graph.statistics.categories])
+    return [
+        {"category": name, **table.both_sides(of_relation[table.relations] == number)}
+        for number, name in enumerate(CATEGORIES)
+    ]

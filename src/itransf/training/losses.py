@@ -1,0 +1,47 @@
+"""Losses of facts beside corrupted copies; each returns one value per fact."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor
+from torch.nn.functional import logsigmoid, relu
+
+from itransf.config import LossConfig
+
+ContrastLoss = Callable[[Tensor, Tensor], Tensor]
+
+
+def hinge(positive: Tensor, negative: Tensor, margin: float) -> Tensor:
+    """Return the mean over negatives of [margin + f(fact) - f(corrupted)]_+, f = -score (Eq. 2).
+
+    Args:
+        positive: Scores of the facts, (b,).
+        negative: Scores of their corrupted copies, (b, n).
+        margin: How far apart they should be.
+    """
+    return relu(margin - positive[:, None] + negative).mean(1)
+
+
+def self_adversarial(positive: Tensor, negative: Tensor, margin: float, temperature: float) -> Tensor:
+    """Return the logistic loss whose negatives weigh more the more plausible they look (Sun et al., 2019)."""
+    weights = torch.softmax(negative.detach() * temperature, dim=1)
+    return -(logsigmoid(margin + positive) + (weights * logsigmoid(-margin - negative)).sum(1)) / 2
+
+
+def sampled_softmax(positive: Tensor, negative: Tensor, scale: float) -> Tensor:
+    """Return the cross-entropy of the fact among itself and its corrupted copies."""
+    everything = torch.cat([positive[:, None], negative], dim=1) * scale  # (b, 1 + n)
+    return torch.logsumexp(everything, dim=1) - everything[:, 0]
+
+
+def make_contrast_loss(config: LossConfig) -> ContrastLoss:
+    """Return the configured loss as a function of positive (b,) and negative (b, n) scores."""
+    if config.kind == "hinge":
+        return lambda positive, negative: hinge(positive, negative, config.margin)
+    if config.kind == "adversarial":
+        return lambda positive, negative: self_adversarial(
+            positive, negative, config.margin, config.temperature
+        )
+    return lambda positive, negative: sampled_softmax(positive, negative, config.scale)

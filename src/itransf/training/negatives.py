@@ -1,0 +1,112 @@
+"""Corrupted facts: Bernoulli or uniform sides, replacements partly from the relation's own domain."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from itransf.config import NegativesConfig
+from itransf.data.graph import Graph
+from itransf.data.statistics import RelationStatistics
+
+DOMAIN_CAP = 0.5  # the most replacements that may come from a relation's own domain (paper, appendix)
+
+
+class Corruption(NamedTuple):
+    """Replacements (b, n) for one side of each fact; `replaces_head` (b,) says which."""
+
+    replaces_head: Tensor
+    replacements: Tensor
+
+
+class _Side:
+    """What is needed to replace one side: the domains, and the training facts as sorted keys.
+
+    A fact's other two parts are numbered as a pair; pair * entities + replacement is then a unique key that stays
+    far below 2^63 for any graph that fits in memory.
+    """
+
+    def __init__(self, graph: Graph, column: int, device: torch.device) -> None:
+        statistics, entities = graph.statistics, len(graph.entities)
+        others = graph.train[:, [0, 1]] if column == 2 else graph.train[:, [2, 1]]
+        packed = others[:, 0] * len(graph.relations) + others[:, 1]
+        _, pairs, counts = np.unique(packed, return_inverse=True, return_counts=True)
+        name = "tail" if column == 2 else "head"
+        sizes = np.diff(getattr(statistics, f"{name}_domain_offsets"))
+        relations = graph.train[:, 1]
+        self.entities = entities
+        self.pair_of_fact = torch.as_tensor(pairs.reshape(-1), device=device)
+        self.keys = torch.as_tensor(np.sort(pairs.reshape(-1) * entities + graph.train[:, column]), device=device)
+        self.domain_offsets = torch.as_tensor(getattr(statistics, f"{name}_domain_offsets"), device=device)
+        self.domain_values = torch.as_tensor(getattr(statistics, f"{name}_domain_values"), device=device)
+        # Where every member of the domain is already a known answer, the domain has nothing to offer.
+        has_offer = counts[pairs.reshape(-1)] < sizes[relations]
+        chance = domain_probabilities(statistics)[relations] * has_offer
+        self.chance_per_lambda = torch.as_tensor(chance, device=device)
+
+    def are_known(self, facts: Tensor, replacements: Tensor) -> Tensor:
+        """Tell which replacements (b, n) of the facts (b,) give a training fact."""
+        wanted = self.pair_of_fact[facts][:, None] * self.entities + replacements
+        places = torch.searchsorted(self.keys, wanted).clamp_max(len(self.keys) - 1)
+        return self.keys[places] == wanted
+
+
+def domain_probabilities(statistics: RelationStatistics, strength: float = 1.0) -> np.ndarray:
+    """Return lambda |M_tail| |M_head| / |N_r| for each relation, without the cap, (r,)."""
+    product = statistics.head_domain_sizes * statistics.tail_domain_sizes
+    return np.asarray(strength * product / np.maximum(statistics.counts, 1))
+
+
+class NegativeSampler:
+    """Draws corrupted copies of training facts, on the device the facts live on."""
+
+    def __init__(self, graph: Graph, config: NegativesConfig, device: torch.device) -> None:
+        self.config = config
+        self.entities = len(graph.entities)
+        self.relation_of_fact = torch.as_tensor(graph.train[:, 1], device=device)
+        self.head, self.tail = _Side(graph, 0, device), _Side(graph, 2, device)
+        tails_per_head, heads_per_tail = graph.statistics.tails_per_head, graph.statistics.heads_per_tail
+        total = np.maximum(tails_per_head + heads_per_tail, 1e-12)
+        chance = tails_per_head / total if config.corrupt == "bernoulli" else np.full(len(total), 0.5)
+        self.head_chance = torch.as_tensor(chance, device=device)
+
+    def corrupt(self, facts: Tensor, count: int, generator: torch.Generator) -> Corruption:
+        """Draw `count` replacements for one side of each fact (indices into train, (b,))."""
+        draws = torch.rand(len(facts), generator=generator, device=facts.device, dtype=torch.float64)
+        replaces_head = draws < self.head_chance[self.relation_of_fact[facts]]
+        replacements = torch.empty(len(facts), count, dtype=torch.int64, device=facts.device)
+        for side, rows in ((self.head, replaces_head), (self.tail, ~replaces_head)):
+            replacements[rows] = self._replace(side, facts[rows], count, generator)
+        return Corruption(replaces_head, replacements)
+
+    def _replace(self, side: _Side, facts: Tensor, count: int, generator: torch.Generator) -> Tensor:
+        """Draw replacements (b, n) and, in a bounded number of rounds, draw known facts again."""
+        drawn = self._draw(side, facts, count, generator)
+        if not self.config.avoid_known:
+            return drawn
+        flat, owners = drawn.flatten(), facts.repeat_interleave(count)
+        suspects = torch.arange(len(flat), device=facts.device)
+        for _ in range(self.config.tries):
+            suspects = suspects[side.are_known(owners[suspects], flat[suspects, None]).squeeze(1)]
+            if len(suspects) == 0:
+                break
+            flat[suspects] = self._draw(side, owners[suspects], 1, generator).squeeze(1)
+        return flat.view(-1, count)
+
+    def _draw(self, side: _Side, facts: Tensor, count: int, generator: torch.Generator) -> Tensor:
+        """Draw entities (b, n): from the domain with the paper's probability, else from everywhere."""
+        device = facts.device
+        anyone = torch.randint(self.entities, (len(facts), count), generator=generator, device=device)
+        if not self.config.domain:
+            return anyone
+        relations = self.relation_of_fact[facts]
+        start = side.domain_offsets[relations][:, None]
+        size = side.domain_offsets[relations + 1][:, None] - start
+        places = torch.rand(len(facts), count, generator=generator, device=device, dtype=torch.float64)
+        member = side.domain_values[start + (places * size).long().clamp_max(size - 1)]
+        chance = (self.config.domain * side.chance_per_lambda[facts]).clamp_max(DOMAIN_CAP)
+        coin = torch.rand(len(facts), count, generator=generator, device=device, dtype=torch.float64)
+        return torch.where(coin < chance[:, None], member, anyone)

@@ -1,0 +1,101 @@
+"""What one batch of training facts costs."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from itransf.config import Config
+from itransf.data.graph import Graph
+from itransf.data.known import KnownIndex
+from itransf.models.base import SIDES, Model, Side
+from itransf.ops.products import group_rows
+from itransf.training.losses import make_contrast_loss, sampled_softmax
+from itransf.training.negatives import NegativeSampler
+
+
+class Objective(Protocol):
+    """The loss of training facts, given by their indices."""
+
+    def __call__(self, model: Model, facts: Tensor, generator: torch.Generator) -> tuple[Tensor, Tensor | None]:
+        """Return the mean loss and the entities an update will touch (None: all of them)."""
+        ...
+
+
+class ContrastObjective:
+    """Facts against sampled corrupted copies."""
+
+    def __init__(self, sampler: NegativeSampler, train: Tensor, config: Config) -> None:
+        self.sampler, self.train, self.count = sampler, train, config.negatives.per_fact
+        self.loss = make_contrast_loss(config.loss)
+
+    def __call__(self, model: Model, facts: Tensor, generator: torch.Generator) -> tuple[Tensor, Tensor | None]:
+        """Return the mean loss over the batch and the entities in it."""
+        heads, relations, tails = self.train[facts].unbind(1)
+        corruption = self.sampler.corrupt(facts, self.count, generator)
+        positive, negative = model.score_contrast(heads, relations, tails, *corruption)
+        touched = torch.cat([heads, tails, corruption.replacements.flatten()])
+        return self.loss(positive, negative).mean(), touched if len(touched) < model.sizes.entities else None
+
+
+class SoftmaxObjective:
+    """Facts against candidates that the whole batch shares, on both sides; other training answers are left out."""
+
+    def __init__(self, graph: Graph, train: Tensor, config: Config) -> None:
+        self.train, self.config = train, config.loss
+        self.known = KnownIndex(graph.train, len(graph.entities), len(graph.relations))
+
+    def __call__(self, model: Model, facts: Tensor, generator: torch.Generator) -> tuple[Tensor, Tensor | None]:
+        """Return the mean loss of both questions that a fact answers."""
+        batch = self.train[facts]
+        drawn = self._draw(model.sizes.entities, generator)
+        pool = model.pool(drawn)
+        positive = model.score(*batch.unbind(1))
+        grouping = group_rows(batch[:, 1])
+        batch = batch if grouping.order is None else batch[grouping.order]
+        total = torch.zeros((), device=batch.device)
+        for side in SIDES:
+            groups = zip(grouping.keys.tolist(), batch.split(grouping.counts), strict=True)
+            column = 2 if side == "head" else 0
+            scores = torch.cat([model.scorer(key, side, pool)(rows[:, column]) for key, rows in groups])  # (b, n)
+            scores = scores.masked_fill(self._are_answers(batch, side, drawn, scores.shape), float("-inf"))
+            total = total + sampled_softmax(positive, scores, self.config.scale).mean()
+        touched = None if drawn is None else torch.cat([batch[:, 0], batch[:, 2], drawn])
+        return total / 2, touched
+
+    def _draw(self, entities: int, generator: torch.Generator) -> Tensor | None:
+        """Return the candidates of a batch, or None for all entities."""
+        if not self.config.candidates or self.config.candidates >= entities:
+            return None
+        return torch.randint(entities, (self.config.candidates,), generator=generator, device=self.train.device)
+
+    def _are_answers(self, batch: Tensor, side: Side, drawn: Tensor | None, shape: torch.Size) -> Tensor:
+        """Mark the candidates (b, n) that are training answers of their question."""
+        heads, relations, tails = batch.cpu().numpy().T
+        offsets, answers = (
+            self.known.tails(heads, relations) if side == "tail" else self.known.heads(relations, tails)
+        )
+        rows = torch.from_numpy(np.repeat(np.arange(len(batch)), np.diff(offsets))).to(batch.device)
+        found = torch.from_numpy(answers).to(batch.device)
+        marks = torch.zeros(shape, dtype=torch.bool, device=batch.device)
+        if drawn is None:
+            marks[rows, found] = True
+            return marks
+        ordered, order = drawn.sort()
+        first = torch.searchsorted(ordered, found)
+        last = torch.searchsorted(ordered, found, right=True)
+        times = last - first  # a candidate drawn twice is marked twice
+        starts = torch.repeat_interleave(first - (times.cumsum(0) - times), times)
+        columns = order[starts + torch.arange(int(times.sum()), device=batch.device)]
+        marks[torch.repeat_interleave(rows, times), columns] = True
+        return marks
+
+
+def make_objective(graph: Graph, train: Tensor, sampler: NegativeSampler, config: Config) -> Objective:
+    """Return the configured objective."""
+    if config.loss.kind == "softmax":
+        return SoftmaxObjective(graph, train, config)
+    return ContrastObjective(sampler, train, config)

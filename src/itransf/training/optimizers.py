@@ -1,0 +1,113 @@
+"""Optimisers that update only the rows a batch touched.
+
+A row's state moves only when the row has a gradient: the cost of a step does not grow with the tables.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import torch
+from torch import Tensor, nn
+
+from itransf.config import TrainingConfig
+
+EPSILON = 1e-8
+MOMENTS = (0.9, 0.999)
+
+
+class RowOptimizer:
+    """Base of the optimisers: walks the parameters, hands each touched row and its gradient to `update`."""
+
+    slots: tuple[str, ...] = ()
+
+    def __init__(self, parameters: Iterable[tuple[str, nn.Parameter]], learning_rate: float) -> None:
+        self.parameters = dict(parameters)
+        self.learning_rate = learning_rate
+        self.steps = 0
+        self.state: dict[str, Tensor] = {
+            f"{name}.{slot}": torch.zeros_like(parameter)
+            for name, parameter in self.parameters.items()
+            for slot in self.slots
+        }
+
+    @torch.no_grad()
+    def step(self) -> None:
+        """Apply the gradients and forget them."""
+        self.steps += 1
+        for name, parameter in self.parameters.items():
+            gradient, parameter.grad = parameter.grad, None
+            if gradient is None:
+                continue
+            slots = [self.state[f"{name}.{slot}"] for slot in self.slots]
+            if gradient.is_sparse:
+                rows, values = sum_rows(gradient)
+                touched = [slot[rows] for slot in slots]
+                change = self.change(values, touched)
+                for slot, kept in zip(slots, touched, strict=True):
+                    slot.index_copy_(0, rows, kept)
+                parameter.index_add_(0, rows, change, alpha=-self.learning_rate)
+            else:
+                parameter.add_(self.change(gradient, slots), alpha=-self.learning_rate)
+
+    def change(self, gradient: Tensor, slots: list[Tensor]) -> Tensor:
+        """Return the direction to go against, updating the slots in place."""
+        raise NotImplementedError
+
+
+def sum_rows(gradient: Tensor) -> tuple[Tensor, Tensor]:
+    """Return the distinct rows of a sparse gradient and the sum of what each got."""
+    rows, values = gradient._indices()[0], gradient._values()
+    distinct, place = torch.unique(rows, return_inverse=True)
+    if len(distinct) == len(rows):
+        return rows, values
+    return distinct, values.new_zeros(len(distinct), *values.shape[1:]).index_add_(0, place, values)
+
+
+class SGD(RowOptimizer):
+    """Plain stochastic gradient descent."""
+
+    @torch.no_grad()
+    def step(self) -> None:
+        """Apply the gradients and forget them; addition needs no summing of rows first."""
+        self.steps += 1
+        for parameter in self.parameters.values():
+            gradient, parameter.grad = parameter.grad, None
+            if gradient is None:
+                continue
+            if gradient.is_sparse:
+                rows, values = gradient._indices()[0], gradient._values()
+                parameter.index_add_(0, rows, values, alpha=-self.learning_rate)
+            else:
+                parameter.add_(gradient, alpha=-self.learning_rate)
+
+
+class Adagrad(RowOptimizer):
+    """Adagrad (Duchi et al., 2011)."""
+
+    slots = ("squares",)
+
+    def change(self, gradient: Tensor, slots: list[Tensor]) -> Tensor:
+        """Return the gradient over the root of its accumulated square."""
+        slots[0].addcmul_(gradient, gradient)
+        return gradient / slots[0].sqrt().add_(EPSILON)
+
+
+class Adam(RowOptimizer):
+    """Adam (Kingma and Ba, 2015); untouched rows keep their moments."""
+
+    slots = ("mean", "square")
+
+    def change(self, gradient: Tensor, slots: list[Tensor]) -> Tensor:
+        """Return the corrected mean over the root of the corrected square."""
+        mean, square = slots
+        mean.lerp_(gradient, 1 - MOMENTS[0])
+        square.mul_(MOMENTS[1]).addcmul_(gradient, gradient, value=1 - MOMENTS[1])
+        root = (square / (1 - MOMENTS[1] ** self.steps)).sqrt_().add_(EPSILON)
+        return mean / (1 - MOMENTS[0] ** self.steps) / root
+
+
+def make_optimizer(model: nn.Module, config: TrainingConfig) -> RowOptimizer:
+    """Return the configured optimiser over the model's parameters."""
+    kinds: dict[str, type[RowOptimizer]] = {"sgd": SGD, "adagrad": Adagrad, "adam": Adam}
+    return kinds[config.optimizer](model.named_parameters(), config.learning_rate)

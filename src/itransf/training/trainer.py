@@ -1,0 +1,231 @@
+"""The epoch loop: batches, updates, constraints, assignment, validation, and a state that can be put away."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from itransf.config import Config
+from itransf.data.graph import Graph
+from itransf.errors import ITransFError
+from itransf.models.base import Model
+from itransf.training.assignment import AssignmentReport, draw_sample, reassign
+from itransf.training.losses import make_contrast_loss
+from itransf.training.negatives import NegativeSampler
+from itransf.training.objectives import make_objective
+from itransf.training.optimizers import make_optimizer
+
+Validate = Callable[[Model], float]
+
+
+@dataclass(frozen=True)
+class EpochReport:
+    """What one epoch brought.
+
+    Attributes:
+        epoch: Its number, from one.
+        loss: Mean loss of its batches.
+        seconds: How long its updates took.
+        metric: The validation metric, where it was looked at.
+        is_best: Whether that metric is the best so far.
+        assignment: What the choice of concepts did, where it ran.
+    """
+
+    epoch: int
+    loss: float
+    seconds: float
+    metric: float | None = None
+    is_best: bool = False
+    assignment: AssignmentReport | None = None
+
+
+@dataclass
+class Progress:
+    """How far training has come; everything here is plain numbers."""
+
+    epoch: int = 0
+    batches: int = 0
+    loss_sum: float = 0.0
+    steps: int = 0
+    best_metric: float | None = None
+    best_epoch: int = 0
+    looks_since_best: int = 0
+    seconds: float = 0.0
+    finished: bool = False
+
+
+@dataclass
+class Trainer:
+    """Trains one model on one graph.
+
+    Args:
+        model: Changed in place.
+        graph: Its training facts are learned.
+        config: All settings.
+        validate: Gives the validation metric of the model.
+        lower_is_better: Whether that metric improves downwards.
+    """
+
+    model: Model
+    graph: Graph
+    config: Config
+    validate: Validate | None = None
+    lower_is_better: bool = False
+    progress: Progress = field(default_factory=Progress)
+
+    def __post_init__(self) -> None:
+        """Bring the facts to the model's device and set up what draws and updates."""
+        device = next(self.model.parameters()).device
+        self.train = torch.as_tensor(self.graph.train, device=device)
+        self.generator = torch.Generator(device).manual_seed(self.config.seed)
+        self.sampler = NegativeSampler(self.graph, self.config.negatives, device)
+        self.objective = make_objective(self.graph, self.train, self.sampler, self.config)
+        self.optimizer = make_optimizer(self.model, self.config.training)
+        self.epoch_random_state = self.generator.get_state()
+        self.best: dict[str, Tensor] | None = None
+
+    def epochs(self, after_batch: Callable[[], None] = lambda: None) -> Iterator[EpochReport]:
+        """Train, one report per epoch, until all are done, patience or time is out."""
+        total = self.config.training.epochs
+        while self.progress.epoch < total and not self.progress.finished:
+            started = time.perf_counter()
+            loss = self._run_epoch(after_batch)
+            seconds = time.perf_counter() - started
+            self.progress.seconds += seconds
+            self.progress.epoch += 1
+            assignment = self._reassign() if self._is_assignment_due() else None
+            metric, is_best = self._look() if self._is_look_due() else (None, False)
+            limit = self.config.training.max_minutes * 60
+            if self._is_out_of_patience() or (limit and self.progress.seconds >= limit):
+                self.progress.finished = True
+            yield EpochReport(self.progress.epoch, loss, seconds, metric, is_best, assignment)
+        self.progress.finished = True
+
+    def _run_epoch(self, after_batch: Callable[[], None]) -> float:
+        """Go through the facts once, from where a stored state left off, and return the mean loss."""
+        if self.progress.batches == 0:
+            self.epoch_random_state = self.generator.get_state()
+            self.progress.loss_sum = 0.0
+            order = self._shuffle()
+        else:
+            now = self.generator.get_state()
+            self.generator.set_state(self.epoch_random_state)
+            order = self._shuffle()
+            self.generator.set_state(now)
+        batches = order.split(self.config.training.batch_size)
+        for batch in batches[self.progress.batches :]:
+            self.progress.loss_sum += self._step(batch)
+            self.progress.batches += 1
+            after_batch()
+        self.progress.batches = 0
+        return self.progress.loss_sum / len(batches)
+
+    def _shuffle(self) -> Tensor:
+        return torch.randperm(len(self.train), generator=self.generator, device=self.train.device)
+
+    def _step(self, batch: Tensor) -> float:
+        """Update on one batch (fact indices) and return its loss."""
+        facts = batch[torch.argsort(self.train[batch, 1], stable=True)]  # sorted: rows of a relation lie together
+        loss, touched = self.objective(self.model, facts, self.generator)
+        penalty = self.model.penalty()
+        total = loss if penalty is None else loss + penalty
+        value = float(total.detach())
+        if not value < float("inf"):
+            raise ITransFError(
+                f"the loss became {value} in epoch {self.progress.epoch + 1}: lower training.learning_rate "
+                f"(now {self.config.training.learning_rate})"
+            )
+        total.backward()  # type: ignore[no-untyped-call]
+        self.optimizer.learning_rate = self._learning_rate()
+        self.optimizer.step()
+        self.model.constrain(touched)
+        return value
+
+    def _learning_rate(self) -> float:
+        training = self.config.training
+        if training.decay == "none":
+            return training.learning_rate
+        return training.learning_rate * (1 - self.progress.epoch / training.epochs)
+
+    def _is_assignment_due(self) -> bool:
+        schedule, epoch = self.config.assignment, self.progress.epoch
+        if not schedule.every or self.model.supports("head") is None:
+            return False
+        in_time = schedule.start <= epoch <= schedule.stop * self.config.training.epochs
+        return in_time and (epoch - schedule.start) % schedule.every == 0
+
+    def _reassign(self) -> AssignmentReport:
+        settings = self.config.assignment
+        sample = draw_sample(self.train, self.sampler, settings.facts, settings.negatives, self.generator)
+        return reassign(self.model, sample, make_contrast_loss(self.config.loss), settings)
+
+    def _is_look_due(self) -> bool:
+        every, epoch = self.config.validation.every, self.progress.epoch
+        if self.validate is None or not every:
+            return False
+        return epoch % every == 0 or epoch == self.config.training.epochs
+
+    def _look(self) -> tuple[float, bool]:
+        """Validate, and keep the weights if they are the best so far."""
+        assert self.validate is not None
+        metric, best = self.validate(self.model), self.progress.best_metric
+        is_best = best is None or (metric < best if self.lower_is_better else metric > best)
+        if is_best:
+            self.progress.best_metric, self.progress.best_epoch = metric, self.progress.epoch
+            self.progress.looks_since_best = 0
+            self.best = {name: tensor.detach().clone() for name, tensor in weights(self.model).items()}
+        else:
+            self.progress.looks_since_best += 1
+        return metric, is_best
+
+    def _is_out_of_patience(self) -> bool:
+        patience = self.config.validation.patience
+        return bool(patience) and self.progress.looks_since_best >= patience
+
+    def restore_best(self) -> None:
+        """Put the best weights seen on validation back into the model, if there were any."""
+        if self.best is not None:
+            load_weights(self.model, self.best)
+
+    def state(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
+        """Return all that is needed to go on: tensors, and plain numbers."""
+        self.progress.steps = self.optimizer.steps
+        tensors = {f"model.{name}": tensor for name, tensor in weights(self.model).items()}
+        tensors |= {f"best.{name}": tensor for name, tensor in (self.best or {}).items()}
+        tensors |= {f"optimizer.{name}": tensor for name, tensor in self.optimizer.state.items()}
+        tensors |= {"random.now": self.generator.get_state(), "random.epoch": self.epoch_random_state}
+        return tensors, vars(self.progress).copy()
+
+    def load_state(self, tensors: dict[str, Tensor], progress: dict[str, Any]) -> None:
+        """Take up a stored state."""
+        self.progress = Progress(**progress)
+        self.optimizer.steps = self.progress.steps
+        load_weights(self.model, _under("model.", tensors))
+        self.best = {
+            name: tensor.to(self.train.device) for name, tensor in _under("best.", tensors).items()
+        } or None
+        for name, tensor in _under("optimizer.", tensors).items():
+            self.optimizer.state[name].copy_(tensor)
+        self.generator.set_state(tensors["random.now"].cpu())
+        self.epoch_random_state = tensors["random.epoch"].cpu()
+
+
+def weights(model: Model) -> dict[str, Tensor]:
+    """Return what a model has learned, each tensor once (shared ones under their first name)."""
+    return {name: tensor.detach() for name, tensor in [*model.named_parameters(), *model.named_buffers()]}
+
+
+@torch.no_grad()
+def load_weights(model: Model, stored: dict[str, Tensor]) -> None:
+    """Copy stored weights into a model of the same shape."""
+    for name, tensor in weights(model).items():
+        tensor.copy_(stored[name])
+
+
+def _under(prefix: str, tensors: dict[str, Tensor]) -> dict[str, Tensor]:
+    return {name.removeprefix(prefix): tensor for name, tensor in tensors.items() if name.startswith(prefix)}
