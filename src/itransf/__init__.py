@@ -1,0 +1,65 @@
+"""Knowledge base completion you can read: ITransF and its family.
+
+    import itransf
+    graph = itransf.load("world")
+    run = itransf.train(graph)
+    print(run.evaluate()["mrr"])
+    print(run.predict(head="France", relation="borders"))
+
+Names are loaded when they are first used, so that importing the package costs nothing.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from itransf.data import Graph as Graph
+    from itransf.data import load as load
+    from itransf.data import plant as plant
+    from itransf.errors import CheckpointError as CheckpointError
+    from itransf.errors import ConfigError as ConfigError
+    from itransf.errors import DataError as DataError
+    from itransf.errors import ITransFError as ITransFError
+    from itransf.models import MODELS as MODELS
+    from itransf.presets import list_presets as list_presets
+    from itransf.run import Run as Run
+    from itransf.run import open_run as open
+    from itransf.run import train as train
+
+_HOMES = {
+    "CheckpointError": "itransf.errors",
+    "ConfigError": "itransf.errors",
+    "DataError": "itransf.errors",
+    "Graph": "itransf.data",
+    "ITransFError": "itransf.errors",
+    "MODELS": "itransf.models",
+    "Run": "itransf.run",
+    "list_presets": "itransf.presets",
+    "load": "itransf.data",
+    "open": "itransf.run:open_run",
+    "plant": "itransf.data",
+    "train": "itransf.run",
+}
+
+__version__ = "0.1.0"
+__all__ = [*_HOMES, "__version__"]
+
+
+def __getattr__(name: str) -> Any:
+    """Load a public name, or a part of the package, when it is first asked for."""
+    if name in _HOMES:
+        home, _, attribute = _HOMES[name].partition(":")
+        value = getattr(import_module(home), attribute or name)
+    elif name in ("cli", "data", "evaluation", "experiments", "interpret", "models", "ops", "prediction", "training"):
+        value = import_module(f"itransf.{name}")
+    else:
+        raise AttributeError(f"module 'itransf' has no attribute {name!r}")
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    """List the public names."""
+    return sorted(__all__)

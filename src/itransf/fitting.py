@@ -1,0 +1,198 @@
+"""Training from settings to a fitted model: phases, checkpoints, progress."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from itransf.config import Config
+from itransf.data.graph import Graph
+from itransf.errors import ConfigError
+from itransf.evaluation import rank_facts, summarise
+from itransf.models import MODELS, SIDES, Model, Sizes
+from itransf.models.translation import TranslationConfig
+from itransf.progress import track
+from itransf.storage import RunFolder
+from itransf.training import EpochReport, Trainer
+
+CHECKPOINT = "checkpoint.safetensors"
+
+
+def build_model(graph: Graph, config: Config, device: torch.device) -> Model:
+    """Return a fresh model, the same for the same seed on any device."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(config.seed)
+        model = MODELS[config.name](Sizes(len(graph.entities), len(graph.relations)), config.model)
+    return model.to(device)
+
+
+@dataclass
+class Fit:
+    """One training, from the first phase to the best weights.
+
+    Args:
+        graph: What is learned.
+        config: All settings.
+        device: Where.
+        folder: Where checkpoints go, if anywhere.
+        progress: Whether to show it.
+    """
+
+    graph: Graph
+    config: Config
+    device: torch.device
+    folder: RunFolder | None = None
+    progress: bool = True
+    history: list[dict[str, Any]] = field(default_factory=list)
+    _last_saved: float = field(default_factory=time.monotonic)
+
+    def run(self, resume: bool = False) -> Model:
+        """Train (or go on from the folder's checkpoint) and return the model with its best weights."""
+        tensors, facts = self._read_checkpoint() if resume else (None, {})
+        self.history = facts.get("history", [])
+        phase = facts.get("phase", "warm start" if self.config.warm_start.epochs else "training")
+        start = self._read_vectors() if self.config.warm_start.run else None
+        with deterministic(self.config.training.deterministic and self.device.type == "cuda"):
+            if phase == "warm start":
+                warm = self._make_trainer(warm_config(self.config), None)
+                self._run_phase(warm, phase, tensors, facts)
+                start, tensors = vectors_of(warm.model), None
+            trainer = self._make_trainer(self.config, self._make_validate())
+            if start is not None and tensors is None:
+                load_vectors(trainer.model, start)
+            self._run_phase(trainer, "training", tensors, facts)
+        trainer.restore_best()
+        return trainer.model
+
+    def _make_trainer(self, config: Config, validate: Callable[[Model], float] | None) -> Trainer:
+        model = build_model(self.graph, config, self.device)
+        return Trainer(model, self.graph, config, validate, lower_is_better=config.validation.metric == "mr")
+
+    def _run_phase(
+        self, trainer: Trainer, phase: str, tensors: dict[str, Tensor] | None, facts: dict[str, Any]
+    ) -> None:
+        if tensors is not None:
+            trainer.load_state(tensors, facts["progress"])
+            # A run that ended may go on when it is given more epochs.
+            trainer.progress.finished &= trainer.progress.epoch >= trainer.config.training.epochs
+        title = trainer.config.name if phase == "training" else f"{trainer.config.name} ({phase})"
+        with track(title, trainer.config.training.epochs, "epochs", self.progress) as tracker:
+            tracker.advance(trainer.progress.epoch)
+            for report in trainer.epochs(after_batch=lambda: self._save_if_due(trainer, phase, 0)):
+                self.history.append(describe_epoch(report, phase))
+                tracker.advance(1, self._note(trainer, report))
+                self._save_if_due(trainer, phase, report.epoch)
+        self._save(trainer, phase)
+
+    def _note(self, trainer: Trainer, report: EpochReport) -> str:
+        best = trainer.progress.best_metric
+        seen = f"  valid {self.config.validation.metric} {best:.4g} (best)" if best is not None else ""
+        return f"loss {report.loss:.4g}{seen}"
+
+    def _save_if_due(self, trainer: Trainer, phase: str, epoch: int) -> None:
+        """Save when the minutes are up, or after an epoch whose number is due."""
+        settings = self.config.checkpoint
+        by_time = bool(settings.minutes) and time.monotonic() - self._last_saved >= 60 * settings.minutes
+        by_epoch = bool(settings.epochs and epoch) and epoch % settings.epochs == 0
+        if by_time or by_epoch:
+            self._save(trainer, phase)
+
+    def _save(self, trainer: Trainer, phase: str) -> None:
+        self._last_saved = time.monotonic()
+        if self.folder is None:
+            return
+        tensors, progress = trainer.state()
+        facts = {"phase": phase, "progress": progress, "history": self.history}
+        self.folder.write_tensors(CHECKPOINT, tensors, facts)
+        self.folder.write_history(self.history)
+
+    def _read_checkpoint(self) -> tuple[dict[str, Tensor] | None, dict[str, Any]]:
+        if self.folder is None or not self.folder.has_checkpoint:
+            return None, {}
+        return self.folder.read_tensors(CHECKPOINT)
+
+    def _make_validate(self) -> Callable[[Model], float] | None:
+        """Return what looks at the validation facts (always the same sample of them)."""
+        facts, limit = self.graph.valid, self.config.validation.facts
+        if len(facts) == 0:
+            return None
+        if limit and limit < len(facts):
+            facts = facts[np.sort(np.random.default_rng(0).permutation(len(facts))[:limit])]
+
+        def validate(model: Model) -> float:
+            ranks = rank_facts(model, facts, self.graph.known)
+            found = np.concatenate([ranks.ranks(side) for side in SIDES])
+            return summarise(found, ranks.rivals[0].reshape(-1))[self.config.validation.metric]
+
+        return validate
+
+    def _read_vectors(self) -> dict[str, Tensor]:
+        """Take the vectors of another run on the same graph."""
+        other = RunFolder(Path(self.config.warm_start.run))
+        graph = other.read_graph()
+        if graph.entities.names != self.graph.entities.names or graph.relations.names != self.graph.relations.names:
+            raise ConfigError(f"warm_start.run: {other.path} was trained on another graph; choose a run on this one")
+        tensors, _ = other.read_tensors("model.safetensors")
+        wanted = (len(self.graph.entities), self.config.model.dim)
+        if tuple(tensors["entities"].shape) != wanted:
+            raise ConfigError(
+                f"warm_start.run: {other.path} has vectors of length {tensors['entities'].shape[1]}, "
+                f"but model.dim is {self.config.model.dim}"
+            )
+        return {name: tensors[name] for name in ("entities", "relations")}
+
+
+def warm_config(config: Config) -> Config:
+    """Return the settings of the TransE epochs that come first."""
+    shared = {key: getattr(config.model, key) for key in TranslationConfig.__dataclass_fields__}
+    return replace(
+        config,
+        name="transe",
+        model=TranslationConfig(**shared),
+        training=replace(
+            config.training,
+            epochs=config.warm_start.epochs,
+            learning_rate=config.warm_start.learning_rate or config.training.learning_rate,
+        ),
+    )
+
+
+def vectors_of(model: Model) -> dict[str, Tensor]:
+    """Return copies of a model's entity and relation vectors."""
+    return {name: model.get_parameter(name).detach().clone() for name in ("entities", "relations")}
+
+
+@torch.no_grad()
+def load_vectors(model: Model, vectors: dict[str, Tensor]) -> None:
+    """Start a model from these entity and relation vectors."""
+    for name, tensor in vectors.items():
+        model.get_parameter(name).copy_(tensor)
+
+
+def describe_epoch(report: EpochReport, phase: str) -> dict[str, Any]:
+    """Return an epoch as a line of the history."""
+    line: dict[str, Any] = {"phase": phase, "epoch": report.epoch, "loss": report.loss, "seconds": report.seconds}
+    if report.metric is not None:
+        line |= {"metric": report.metric, "best": report.is_best}
+    if report.assignment is not None:
+        line |= {"changed": report.assignment.changed, "rejected": report.assignment.rejected}
+    return line
+
+
+@contextmanager
+def deterministic(wanted: bool) -> Iterator[None]:
+    """Ask the GPU for the same bits every time while the block runs."""
+    before = torch.are_deterministic_algorithms_enabled()
+    torch.use_deterministic_algorithms(wanted or before)
+    try:
+        yield
+    finally:
+        torch.use_deterministic_algorithms(before)

@@ -1,0 +1,206 @@
+"""A run: graph, settings and trained model together, to be evaluated, asked, read, saved and opened."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from itransf.config import Config, Layer, assignments_layer, build_config, read_layer
+from itransf.data.graph import Graph
+from itransf.data.sources import load
+from itransf.defaults import default_layer
+from itransf.errors import CheckpointError, ConfigError
+from itransf.evaluation import Evaluation, evaluate
+from itransf.fitting import CHECKPOINT, Fit, build_model
+from itransf.interpret import Attention, read_attention
+from itransf.models import MODELS, ITransF, Model
+from itransf.prediction import Prediction, ScoredFact, complete, score_facts
+from itransf.presets import read_preset
+from itransf.storage import RunFolder
+from itransf.training.trainer import load_weights, weights
+
+MODEL_CONFIGS = {name: model.Config for name, model in MODELS.items()}
+
+
+class Run:
+    """A trained model with the graph it knows and the settings it had."""
+
+    def __init__(self, graph: Graph, config: Config, model: Model, history: list[dict[str, Any]]) -> None:
+        self.graph, self.config, self.model, self.history = graph, config, model.eval(), history
+
+    def __repr__(self) -> str:
+        return f"Run({self.config.name} on {self.graph.name}: {len(self.history)} epochs)"
+
+    def evaluate(self, split: str = "test", **options: Any) -> Evaluation:
+        """Rank a split's facts; the options are those of `itransf.evaluation.evaluate`."""
+        return evaluate(self.model, self.graph, split, **options)
+
+    def predict(
+        self, head: str | None = None, relation: str | None = None, tail: str | None = None, **options: Any
+    ) -> list[Prediction]:
+        """Return the most plausible facts that complete what is given; see `itransf.prediction.complete`."""
+        return complete(self.model, self.graph, head=head, relation=relation, tail=tail, **options)
+
+    def score(self, facts: Iterable[tuple[str, str, str]], **options: Any) -> list[ScoredFact]:
+        """Return score, filtered rank and percentile of given facts."""
+        return score_facts(self.model, self.graph, list(facts), **options)
+
+    def concepts(self) -> Attention:
+        """Return which concepts each side of each relation uses, and how strongly."""
+        if not isinstance(self.model, ITransF):
+            raise ConfigError(f"a {self.config.name} model has no concepts; train one with model.name = \"itransf\"")
+        return read_attention(self.model, self.graph)
+
+    def info(self) -> dict[str, Any]:
+        """Return what the run is, ready for JSON."""
+        looks = [line for line in self.history if line.get("best")]
+        return {
+            "model": self.config.name,
+            "graph": self.graph.name,
+            "entities": len(self.graph.entities),
+            "relations": len(self.graph.relations),
+            "facts": {split: len(self.graph.split(split)) for split in ("train", "valid", "test")},
+            "parameters": sum(parameter.numel() for parameter in self.model.parameters()),
+            "epochs": len([line for line in self.history if line["phase"] == "training"]),
+            "seconds": sum(line["seconds"] for line in self.history),
+            "best": {"epoch": looks[-1]["epoch"], self.config.validation.metric: looks[-1]["metric"]} if looks else None,
+            "config": self.config.to_dict(),
+            "notes": list(self.graph.notes),
+        }
+
+    def save(self, path: str | Path, overwrite: bool = False) -> None:
+        """Write the run into a folder that `itransf.open` reads."""
+        folder = prepare_folder(path, overwrite)
+        folder.create(self.graph, self.config, version("itransf"))
+        self._finish(folder)
+
+    def _finish(self, folder: RunFolder) -> None:
+        folder.write_tensors("model.safetensors", weights(self.model), {})
+        folder.write_history(self.history)
+
+
+def resolve_config(
+    graph: Graph,
+    preset: str | None = None,
+    config: str | Path | Mapping[str, Any] | None = None,
+    settings: Sequence[str] = (),
+) -> Config:
+    """Merge defaults for this graph (or a preset), a config file and single settings."""
+    layers: list[Layer] = [read_preset(preset)] if preset else []
+    if config is not None:
+        layers.append(Layer("config", config) if isinstance(config, Mapping) else read_layer(Path(config)))
+    layers.append(assignments_layer(settings))
+    if not preset:
+        chosen = build_model_name(layers)
+        layers.insert(0, default_layer(graph, chosen))
+    return build_config(layers, MODEL_CONFIGS)
+
+
+def build_model_name(layers: Iterable[Layer]) -> str:
+    """Return the model's name that the layers agree on in the end."""
+    name = "itransf"
+    for layer in layers:
+        model = layer.content.get("model", {})
+        name = model.get("name", name) if isinstance(model, Mapping) else name
+    return name
+
+
+def train(
+    graph: Graph | str | Path,
+    preset: str | None = None,
+    config: str | Path | Mapping[str, Any] | None = None,
+    settings: Sequence[str] = (),
+    *,
+    seed: int | None = None,
+    out: str | Path | None = None,
+    resume: bool = False,
+    overwrite: bool = False,
+    device: str = "auto",
+    progress: bool = True,
+) -> Run:
+    """Train a model.
+
+    Args:
+        graph: A graph, or what `itransf.load` takes.
+        preset: A named row of the paper, such as "wn18/itransf"; without it settings fit the graph's size.
+        config: A TOML file (or nested mapping) of settings that override those.
+        settings: Strings such as "training.epochs=50" that override all.
+        seed: Overrides the settings' seed.
+        out: A folder for checkpoints and the result; without it nothing is written.
+        resume: Go on from what lies in `out`, or start if nothing was saved yet.
+        overwrite: Replace the run that lies in `out`.
+        device: "auto", "cpu" or "cuda".
+        progress: Whether to show it.
+    """
+    facts = graph if isinstance(graph, Graph) else load(graph, progress=progress)
+    chosen = [*settings, *([f"seed={seed}"] if seed is not None else [])]
+    resolved = resolve_config(facts, preset, config, chosen)
+    place = choose_device(device)
+    folder = None
+    if out is not None:
+        folder = RunFolder(Path(out)) if resume else prepare_folder(out, overwrite)
+        if resume and folder.has_checkpoint:
+            folder.check_same(facts, resolved, folder.read_config(MODEL_CONFIGS))
+            folder.write_config(resolved)
+        else:
+            folder.create(facts, resolved, version("itransf"))
+    fit = Fit(facts, resolved, place, folder, progress)
+    run = Run(facts, resolved, fit.run(resume), fit.history)
+    if folder is not None:
+        run._finish(folder)
+    return run
+
+
+def open_run(path: str | Path, device: str = "auto") -> Run:
+    """Open a saved run; one whose training was cut short is opened with its best weights so far."""
+    folder = RunFolder(Path(path))
+    folder.read_summary()
+    config, graph = folder.read_config(MODEL_CONFIGS), folder.read_graph()
+    model = build_model(graph, config, choose_device(device))
+    name = "model.safetensors"
+    stored: dict[str, torch.Tensor]
+    if (folder.path / name).is_file() or not folder.has_checkpoint:
+        stored, _ = folder.read_tensors(name)
+    else:
+        stored = unfinished_weights(folder)
+    try:
+        load_weights(model, stored)
+    except (KeyError, RuntimeError) as error:
+        raise CheckpointError(f"{folder.path}: its weights do not fit its config: {error}") from None
+    return Run(graph, config, model, folder.read_history())
+
+
+def unfinished_weights(folder: RunFolder) -> dict[str, torch.Tensor]:
+    """Return the best weights of a checkpoint, or its last ones where nothing was validated yet."""
+    tensors, facts = folder.read_tensors(CHECKPOINT)
+    if facts["phase"] != "training":
+        raise CheckpointError(f"{folder.path}: is still in its warm start; go on with 'itransf train ... --resume'")
+    for prefix in ("best.", "model."):
+        found = {key.removeprefix(prefix): value for key, value in tensors.items() if key.startswith(prefix)}
+        if found:
+            return found
+    raise CheckpointError(f"{folder.path}: its checkpoint holds no weights; train again")
+
+
+def prepare_folder(path: str | Path, overwrite: bool) -> RunFolder:
+    """Return the folder for a new run, refusing one that is in use."""
+    folder = RunFolder(Path(path))
+    if folder.is_occupied and not overwrite:
+        raise CheckpointError(f"{path}: already holds something; --resume goes on with it, --overwrite replaces it")
+    folder.clear()
+    return folder
+
+
+def choose_device(name: str) -> torch.device:
+    """Turn "auto", "cpu" or "cuda" into a device."""
+    if name == "auto":
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    if name not in ("cpu", "cuda"):
+        raise ConfigError(f"there is no device {name!r}; use auto, cpu or cuda")
+    if name == "cuda" and not torch.cuda.is_available():
+        raise ConfigError("cuda was asked for, but torch sees no GPU here; use --device cpu")
+    return torch.device(name)

@@ -1,0 +1,175 @@
+"""The run folder: what lies where, written so that a crash never leaves half a file.
+
+    run.json                what the run is: format, version, graph, progress
+    config.toml             every setting
+    vocabulary.json         names and labels of entities and relations
+    graph.safetensors       train, valid and test as numbers
+    history.jsonl           one line per epoch
+    checkpoint.safetensors  where training stands (weights, optimiser, random state)
+    model.safetensors       the weights a finished run is used with
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import safetensors.torch
+import torch
+from safetensors import SafetensorError, safe_open
+from torch import Tensor
+
+from itransf.config import Config, build_config, format_toml, read_layer
+from itransf.data.graph import SPLITS, Graph
+from itransf.data.vocabulary import Vocabulary
+from itransf.errors import CheckpointError, ConfigError
+from itransf.files import replacing, write_text
+
+FORMAT = 1
+# Settings that say how long or how safely to train, not what: they may change when a run is continued.
+CHANGEABLE = {"training.epochs", "training.max_minutes", "validation.patience", "checkpoint.minutes", "checkpoint.epochs"}
+
+
+class RunFolder:
+    """Reads and writes one run folder."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    @property
+    def is_occupied(self) -> bool:
+        """Whether anything lies here already."""
+        return self.path.exists() and (not self.path.is_dir() or any(self.path.iterdir()))
+
+    @property
+    def has_checkpoint(self) -> bool:
+        """Whether training can be continued from here."""
+        return (self.path / "run.json").is_file() and (self.path / "checkpoint.safetensors").is_file()
+
+    def clear(self) -> None:
+        """Remove a run; anything that does not look like one is refused."""
+        if not self.is_occupied:
+            return
+        if not (self.path / "run.json").is_file():
+            raise CheckpointError(f"{self.path}: does not look like a run, so it is not overwritten; remove it yourself")
+        shutil.rmtree(self.path)
+
+    def create(self, graph: Graph, config: Config, version: str) -> None:
+        """Write what does not change during training."""
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise CheckpointError(f"{self.path}: cannot be made a run folder: {error}") from None
+        labels = {**graph.entities.labels, **graph.relations.labels}
+        vocabulary = {"entities": graph.entities.names, "relations": graph.relations.names, "labels": labels}
+        write_text(self.path / "vocabulary.json", json.dumps(vocabulary, ensure_ascii=False))
+        self.write_tensors(
+            "graph.safetensors", {split: torch.from_numpy(np.ascontiguousarray(graph.split(split))) for split in SPLITS}, {}
+        )
+        self.write_config(config)
+        self.write_summary({"format": FORMAT, "itransf": version, "graph": graph.name, "notes": list(graph.notes)})
+
+    def write_config(self, config: Config) -> None:
+        """Write the settings."""
+        write_text(self.path / "config.toml", format_toml(config.to_dict()))
+
+    def write_summary(self, content: Mapping[str, Any]) -> None:
+        """Write run.json, the file that makes the folder a run."""
+        write_text(self.path / "run.json", json.dumps(content, indent=2, ensure_ascii=False) + "\n")
+
+    def read_summary(self) -> dict[str, Any]:
+        """Read run.json."""
+        path = self.path / "run.json"
+        if not path.is_file():
+            what = "is not a run folder (it has no run.json)" if self.path.exists() else "there is no such run"
+            raise CheckpointError(f"{self.path}: {what}; 'itransf train DATA --out {self.path}' makes one")
+        summary: dict[str, Any] = self._read_json("run.json")
+        if summary.get("format") != FORMAT:
+            raise CheckpointError(
+                f"{path}: has format {summary.get('format')!r}, this version reads format {FORMAT}; "
+                "open it with the version of itransf that wrote it"
+            )
+        return summary
+
+    def read_config(self, model_configs: Mapping[str, type]) -> Config:
+        """Read the settings."""
+        try:
+            return build_config([read_layer(self.path / "config.toml")], model_configs)
+        except ConfigError as error:
+            raise CheckpointError(f"{error} (the run's own config cannot be used)") from None
+
+    def read_graph(self) -> Graph:
+        """Read the graph the run was trained on."""
+        names = self._read_json("vocabulary.json")
+        splits, _ = self.read_tensors("graph.safetensors")
+        summary = self.read_summary()
+        return Graph(
+            summary["graph"],
+            Vocabulary(names["entities"], names["labels"], kind="entity"),
+            Vocabulary(names["relations"], names["labels"], kind="relation"),
+            *(splits[split].numpy().astype(np.int64) for split in SPLITS),
+            notes=tuple(summary["notes"]),
+        )
+
+    def write_tensors(self, name: str, tensors: Mapping[str, Tensor], facts: Mapping[str, Any]) -> None:
+        """Write tensors and plain facts into one file."""
+        plain = {key: tensor.detach().cpu().contiguous() for key, tensor in tensors.items()}
+        try:
+            with replacing(self.path / name) as temporary:
+                safetensors.torch.save_file(plain, temporary, {"facts": json.dumps(facts)})
+        except (OSError, SafetensorError) as error:
+            raise CheckpointError(f"{self.path / name}: cannot be written: {error}") from None
+
+    def read_tensors(self, name: str) -> tuple[dict[str, Tensor], dict[str, Any]]:
+        """Read tensors and the facts written with them."""
+        path = self.path / name
+        try:
+            with safe_open(path, "pt") as file:
+                tensors = {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118 (not a dict)
+                facts = json.loads((file.metadata() or {}).get("facts", "{}"))
+        except FileNotFoundError:
+            raise CheckpointError(f"{path}: is missing; the run is not complete") from None
+        except (OSError, SafetensorError, ValueError) as error:
+            raise CheckpointError(f"{path}: cannot be read ({error}); restore it or train again") from None
+        return tensors, facts
+
+    def write_history(self, entries: list[dict[str, Any]]) -> None:
+        """Write the history, one JSON object per line."""
+        write_text(self.path / "history.jsonl", "".join(json.dumps(entry) + "\n" for entry in entries))
+
+    def read_history(self) -> list[dict[str, Any]]:
+        """Read the history."""
+        path = self.path / "history.jsonl"
+        return [json.loads(line) for line in path.read_text().splitlines()] if path.is_file() else []
+
+    def check_same(self, graph: Graph, config: Config, stored: Config) -> None:
+        """Refuse to continue a run with another graph or other settings."""
+        old, new = flatten(stored.to_dict()), flatten(config.to_dict())
+        differing = sorted(key for key in {*old, *new} - CHANGEABLE if old.get(key) != new.get(key))
+        if differing:
+            listed = "; ".join(f"{key}: {old.get(key)!r} then, {new.get(key)!r} now" for key in differing)
+            raise CheckpointError(f"{self.path}: was trained with other settings ({listed}). Use those, or another --out")
+        kept = self.read_graph()
+        same_names = (kept.entities.names, kept.relations.names) == (graph.entities.names, graph.relations.names)
+        if not same_names or not all(np.array_equal(kept.split(s), graph.split(s)) for s in SPLITS):
+            raise CheckpointError(f"{self.path}: was trained on other facts than these. Use those, or another --out")
+
+    def _read_json(self, name: str) -> dict[str, Any]:
+        path = self.path / name
+        try:
+            content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        except (OSError, ValueError) as error:
+            raise CheckpointError(f"{path}: cannot be read ({error}); the run is damaged") from None
+        return content
+
+
+def flatten(content: Mapping[str, Any], at: str = "") -> dict[str, Any]:
+    """Return nested settings with dotted keys."""
+    flat: dict[str, Any] = {}
+    for key, value in content.items():
+        flat |= flatten(value, f"{at}{key}.") if isinstance(value, Mapping) else {at + key: value}
+    return flat
