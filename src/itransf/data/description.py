@@ -1,0 +1,80 @@
+"""Describing a graph in numbers that a program can read and a person can be shown."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+
+from itransf.data.graph import SPLITS, Graph
+from itransf.data.leakage import Structure, measure_leakage, mine_structure
+from itransf.data.statistics import CATEGORIES
+
+
+def describe(graph: Graph) -> dict[str, Any]:
+    """Return what can be said about a graph, ready for JSON.
+
+    Returns:
+        Keys: name, entities, relations, facts (per split), relation_table (most frequent first: name, label,
+        facts per split, tails_per_head, heads_per_tail, category, head_domain, tail_domain), categories
+        (relations and train facts per mapping category), leakage (per split, shares), structure (inverse and
+        duplicate pairs, symmetric relations, by name), notes.
+    """
+    structure = mine_structure(graph)
+    return {
+        "name": graph.name,
+        "entities": len(graph.entities),
+        "relations": len(graph.relations),
+        "facts": {split: len(graph.split(split)) for split in SPLITS},
+        "relation_table": _tabulate_relations(graph),
+        "categories": _count_categories(graph),
+        "leakage": {split: asdict(measure_leakage(graph, split, structure)) for split in ("valid", "test")},
+        "structure": _name_structure(graph, structure),
+        "notes": list(graph.notes),
+    }
+
+
+def _tabulate_relations(graph: Graph) -> list[dict[str, Any]]:
+    """Return one row per relation, most frequent in train first."""
+    statistics, count = graph.statistics, len(graph.relations)
+    facts = {split: np.bincount(graph.split(split)[:, 1], minlength=count) for split in SPLITS}
+    return [
+        {
+            "name": graph.relations.name(relation),
+            "label": graph.relations.label(relation),
+            **{split: int(facts[split][relation]) for split in SPLITS},
+            "tails_per_head": float(statistics.tails_per_head[relation]),
+            "heads_per_tail": float(statistics.heads_per_tail[relation]),
+            "category": statistics.categories[relation],
+            "head_domain": int(statistics.head_domain_sizes[relation]),
+            "tail_domain": int(statistics.tail_domain_sizes[relation]),
+        }
+        for relation in np.argsort(-statistics.counts, kind="stable").tolist()
+    ]
+
+
+def _count_categories(graph: Graph) -> dict[str, dict[str, int]]:
+    """Return how many relations and train facts each mapping category has."""
+    relations, facts = Counter[str](), Counter[str]()
+    for category, count in zip(graph.statistics.categories, graph.statistics.counts.tolist(), strict=True):
+        relations[category] += 1
+        facts[category] += count
+    return {category: {"relations": relations[category], "train": facts[category]} for category in CATEGORIES}
+
+
+def _name_structure(graph: Graph, structure: Structure) -> dict[str, list[dict[str, Any]]]:
+    """Return the mined structure with names in place of numbers."""
+    name = graph.relations.name
+    return {
+        "inverse": [
+            {"relations": [name(left), name(right)], "overlap": share}
+            for left, right, share in structure.inverse
+        ],
+        "symmetric": [{"relation": name(number), "share": share} for number, share in structure.symmetric],
+        "duplicate": [
+            {"relations": [name(left), name(right)], "overlap": share}
+            for left, right, share in structure.duplicate
+        ],
+    }

@@ -1,0 +1,100 @@
+"""All known answers of all queries, compressed, for filtering and for avoiding false negatives."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from itransf.data.sorting import Integers, is_among, sort_distinct
+
+
+class _AnswerTable:
+    """Sorted answers of the (entity, relation) pairs that occur, in compressed rows."""
+
+    def __init__(self, entities: Integers, relations: Integers, answers: Integers, sizes: tuple[int, int]):
+        self._entity_count, self._relation_count = sizes
+        keys = entities * self._relation_count + relations
+        self._keys, rows = np.unique(keys, return_inverse=True)
+        # Pairs are numbered by occurrence, so that (pair, answer) fits 64 bits for any graph.
+        self._facts = sort_distinct(rows.astype(np.int64) * self._entity_count + answers)
+        self._values = self._facts % max(self._entity_count, 1)
+        row_sizes = np.bincount(self._facts // max(self._entity_count, 1), minlength=len(self._keys))
+        self._offsets = np.concatenate(([0], np.cumsum(row_sizes))).astype(np.int64)
+
+    def look_up(self, entities: Integers, relations: Integers) -> tuple[Integers, Integers]:
+        """Return offsets (q + 1,) and values; query i has values[offsets[i] : offsets[i + 1]]."""
+        rows, found = self._find_rows(entities, relations)
+        if not len(self._keys):
+            return np.zeros(len(entities) + 1, dtype=np.int64), np.zeros(0, dtype=np.int64)
+        starts = self._offsets[rows]
+        sizes = np.where(found, self._offsets[rows + 1] - starts, 0)
+        offsets = np.concatenate(([0], np.cumsum(sizes))).astype(np.int64)
+        # (v,) places in the table: the start of each query's row, then one by one
+        places = np.repeat(starts - offsets[:-1], sizes) + np.arange(offsets[-1])
+        return offsets, self._values[places]
+
+    def contains(self, entities: Integers, relations: Integers, answers: Integers) -> npt.NDArray[np.bool_]:
+        """Return for each query and answer whether it is known."""
+        rows, found = self._find_rows(entities, relations)
+        _check_range(answers, self._entity_count, "entity")
+        return found & is_among(rows * self._entity_count + answers, self._facts)
+
+    def _find_rows(self, entities: Integers, relations: Integers) -> tuple[Integers, npt.NDArray[np.bool_]]:
+        """Return the row of each pair, and whether the pair occurs at all (else the row means nothing)."""
+        _check_range(entities, self._entity_count, "entity")
+        _check_range(relations, self._relation_count, "relation")
+        if not len(self._keys):
+            return np.zeros(len(entities), dtype=np.int64), np.zeros(len(entities), dtype=np.bool_)
+        wanted = entities * self._relation_count + relations
+        rows = np.minimum(np.searchsorted(self._keys, wanted), len(self._keys) - 1).astype(np.int64)
+        return rows, self._keys[rows] == wanted
+
+
+class KnownIndex:
+    """Every known answer of every query, compressed (CSR), for both sides.
+
+    Args:
+        triples: (n, 3) facts: head, relation, tail; duplicates count once.
+        entity_count: How many entities there are.
+        relation_count: How many relations there are.
+    """
+
+    def __init__(self, triples: Integers, entity_count: int, relation_count: int) -> None:
+        _check_range(triples[:, 0], entity_count, "entity")
+        _check_range(triples[:, 1], relation_count, "relation")
+        _check_range(triples[:, 2], entity_count, "entity")
+        heads, relations, tails = (np.ascontiguousarray(column, dtype=np.int64) for column in triples.T)
+        sizes = (entity_count, relation_count)
+        self._tails = _AnswerTable(heads, relations, tails, sizes)
+        self._heads = _AnswerTable(tails, relations, heads, sizes)
+
+    def tails(self, heads: npt.ArrayLike, relations: npt.ArrayLike) -> tuple[Integers, Integers]:
+        """Return the known tails of each (head, relation), ascending, as offsets (q + 1,) and values."""
+        entities, relations = _align(heads, relations)
+        return self._tails.look_up(entities, relations)
+
+    def heads(self, relations: npt.ArrayLike, tails: npt.ArrayLike) -> tuple[Integers, Integers]:
+        """Return the known heads of each (relation, tail), ascending, as offsets (q + 1,) and values."""
+        entities, relations = _align(tails, relations)
+        return self._heads.look_up(entities, relations)
+
+    def contains(self, triples: Integers) -> npt.NDArray[np.bool_]:
+        """Return for each row of `triples` (n, 3) whether it is a known fact."""
+        heads, relations, tails = np.asarray(triples, dtype=np.int64).reshape(-1, 3).T
+        return self._tails.contains(heads, relations, tails)
+
+
+def _align(entities: npt.ArrayLike, relations: npt.ArrayLike) -> tuple[Integers, Integers]:
+    """Return both as one-dimensional arrays of one length."""
+    left, right = np.broadcast_arrays(
+        np.atleast_1d(np.asarray(entities, dtype=np.int64)),
+        np.atleast_1d(np.asarray(relations, dtype=np.int64)),
+    )
+    return left, right
+
+
+def _check_range(numbers: Integers, count: int, kind: str) -> None:
+    """Refuse numbers outside 0 .. count - 1: they would silently stand for another pair."""
+    if numbers.size and (numbers.min() < 0 or numbers.max() >= count):
+        wrong = numbers[(numbers < 0) | (numbers >= count)][0]
+        raise IndexError(f"{kind} number {wrong} is outside 0 .. {count - 1}")

@@ -1,0 +1,126 @@
+"""Loading a graph from wherever it is: a name, a folder, a file, an archive."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from importlib import resources
+from pathlib import Path
+
+from itransf.data.archives import is_archive, strip_archive
+from itransf.data.catalog import DATASETS, find_dataset
+from itransf.data.checking import drop_duplicates, key_facts, tidy
+from itransf.data.contents import read_content, strip_compression
+from itransf.data.encoding import encode
+from itransf.data.folders import Entry, find_in_archive, find_in_folder
+from itransf.data.graph import SPLITS, Graph
+from itransf.data.obtaining import obtain
+from itransf.data.planted import plant
+from itransf.data.readers import read_table
+from itransf.data.splitting import TEST_SHARE, VALID_SHARE, split_facts
+from itransf.data.tables import FactTable, make_absent_table
+from itransf.data.vocabulary import Vocabulary
+from itransf.errors import DataError, did_you_mean
+
+
+def load(
+    source: str | Path,
+    *,
+    separator: str | None = None,
+    header: bool | None = None,
+    labels: str | Path | Mapping[str, str] | None = None,
+    strict: bool = False,
+    seed: int = 0,
+    valid_share: float = VALID_SHARE,
+    test_share: float = TEST_SHARE,
+    progress: bool = True,
+) -> Graph:
+    """Load a graph.
+
+    Args:
+        source: The name of a dataset ("wn18", in any case; write "./wn18" for a folder called so); a folder
+            with train, valid and test; an archive of one; or one file of facts, which is split.
+        separator: The character between columns, or its name; detected if not given.
+        header: Whether the first line names the columns; detected if not given.
+        labels: A two-column file (name, label) or a mapping, for people to read.
+        strict: Refuse entities and relations of valid and test that train does not hold.
+        seed: Which split of a single file, and which planted graph.
+        valid_share: The share of a single file's facts held out for valid.
+        test_share: The share of a single file's facts held out for test.
+        progress: Show the progress of a download.
+
+    Raises:
+        DataError: The source cannot be found, read or used; the message says where and what to do.
+    """
+    dataset = find_dataset(source) if isinstance(source, str) else None
+    if not str(source):
+        raise DataError(f"no source given; give a folder, a file or one of: {', '.join(DATASETS)}")
+    options = _Options(separator, header, strict)
+    if dataset is None:
+        path = Path(source).expanduser()
+        if not path.exists():
+            raise DataError(
+                f"there is no dataset and no file or folder {str(source)!r}; datasets: {', '.join(DATASETS)}."
+                f"{did_you_mean(str(source).lower(), DATASETS)}"
+            )
+        graph = _load_path(path, options, valid_share, test_share, seed)
+    elif dataset.name == "planted":
+        graph = plant(seed=seed).graph
+    elif dataset.name == "world":
+        entries = find_in_folder(resources.files("itransf.data").joinpath("world"))
+        graph = _load_splits(entries, dataset.name, dataset.name, options)
+    else:
+        found = obtain(dataset, progress)
+        graph = replace(_load_path(found, options, valid_share, test_share, seed), name=dataset.name)
+    return graph if labels is None else graph.labelled(labels)
+
+
+class _Options:
+    """How files are to be read."""
+
+    def __init__(self, separator: str | None, header: bool | None, strict: bool) -> None:
+        self.separator, self.header, self.strict = separator, header, strict
+
+    def read(self, entry: Entry) -> FactTable:
+        """Read one file of facts."""
+        return read_table(entry.read(), entry.name, entry.where, self.separator, self.header)
+
+
+def _load_path(path: Path, options: _Options, valid_share: float, test_share: float, seed: int) -> Graph:
+    """Load a folder, an archive or one file."""
+    if path.is_dir():
+        return _load_splits(find_in_folder(path), path.resolve().name, str(path), options)
+    if is_archive(path.name):
+        return _load_splits(find_in_archive(path), strip_archive(path.name), str(path), options)
+    table = options.read(Entry(path.name, str(path), lambda: read_content(path)))
+    name = Path(strip_compression(path.name)).stem
+    return _split_table(table, name, valid_share, test_share, seed)
+
+
+def _load_splits(entries: Mapping[str, Entry], name: str, where: str, options: _Options) -> Graph:
+    """Build a graph from the files of its splits."""
+    tables = [
+        options.read(entries[split]) if split in entries else make_absent_table(where) for split in SPLITS
+    ]
+    encoded = encode([table.facts for table in tables])
+    (train, valid, test), notes = tidy(encoded, tables, options.strict)
+    notes = tuple(note for table in tables for note in table.notes) + notes
+    entities, relations = Vocabulary(encoded.entities), Vocabulary(encoded.relations, kind="relation")
+    return Graph(name, entities, relations, train, valid, test, notes)
+
+
+def _split_table(table: FactTable, name: str, valid_share: float, test_share: float, seed: int) -> Graph:
+    """Build a graph from one file by splitting it."""
+    if not len(table):
+        raise DataError(f"{table.source} holds no facts; give it lines of head, relation, tail")
+    encoded = encode([table.facts])
+    keys = key_facts(encoded.tables, len(encoded.entities), len(encoded.relations))
+    (facts,), notes = drop_duplicates(encoded.tables, keys, [table])
+    splits = split_facts(facts, valid_share, test_share, seed)
+    sizes = [f"{len(split):,} to {split_name}" for split_name, split in zip(SPLITS, splits, strict=True)]
+    told = f"{table.source} was split with seed {seed}: {sizes[0]}, {sizes[1]}, {sizes[2]}."
+    wanted = round(len(facts) * valid_share) + round(len(facts) * test_share)
+    if len(facts) - len(splits[0]) < wanted:
+        told += f" {wanted:,} were to be held out, but every entity and relation stays in train."
+    entities, relations = Vocabulary(encoded.entities), Vocabulary(encoded.relations, kind="relation")
+    return Graph(name, entities, relations, *splits, notes=(*table.notes, *notes, told))

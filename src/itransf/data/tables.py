@@ -1,0 +1,64 @@
+"""A table of facts as names, before they are numbered, that knows where each row came from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+
+import pyarrow as pa
+
+from itransf.errors import DataError
+
+COLUMNS = ("head", "relation", "tail")
+
+
+@dataclass(frozen=True)
+class FactTable:
+    """Facts as three string columns.
+
+    Attributes:
+        facts: Columns head, relation, tail; no empty and no missing value.
+        source: Where they come from, as a person would say it: a path, or "train".
+        locate: Names the place of a row (numbered from 0) in the source: "train.txt, line 12".
+        notes: What reading found worth saying, as plain sentences.
+        absent: There is no such table; the source says where it would be.
+    """
+
+    facts: pa.Table
+    source: str
+    locate: Callable[[int], str]
+    notes: tuple[str, ...] = ()
+    absent: bool = False
+
+    def __len__(self) -> int:
+        return len(self.facts)
+
+
+def make_table(facts: Iterable[tuple[str, str, str]], source: str) -> FactTable:
+    """Build a table from triples of names.
+
+    Args:
+        facts: (head, relation, tail) names.
+        source: What to call them in messages.
+    """
+    rows = list(facts)
+    for number, row in enumerate(rows, start=1):
+        _check_row(row, f"{source}, fact {number}")
+    arrays = [pa.array([row[place] for row in rows], pa.string()) for place in range(len(COLUMNS))]
+    return FactTable(pa.table(arrays, names=list(COLUMNS)), source, lambda row: f"{source}, fact {row + 1}")
+
+
+def make_absent_table(folder: str) -> FactTable:
+    """Return a table without facts, for a split that a folder does not hold."""
+    return replace(make_table((), folder), absent=True)
+
+
+def _check_row(row: object, where: str) -> None:
+    """Refuse anything that is not three names."""
+    if isinstance(row, str) or not isinstance(row, list | tuple) or len(row) != len(COLUMNS):
+        raise DataError(f"{where}: {row!r} is not a fact; give three names: (head, relation, tail)")
+    for column, value in zip(COLUMNS, row, strict=True):
+        if not isinstance(value, str):
+            raise DataError(f"{where}: the {column} {value!r} is not text; give names as strings")
+        if not value.strip():
+            raise DataError(f"{where}: the {column} is empty; give it a name or leave the fact out")

@@ -1,0 +1,131 @@
+"""Names and their numbers, with an optional label beside each name for people to read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from types import MappingProxyType
+
+from itransf.data.nearness import find_near_misses
+from itransf.errors import DataError
+
+_SHOWN = 5  # names listed when a label is ambiguous
+
+
+class Vocabulary:
+    """An immutable, numbered list of names; a name may carry a label that a person reads instead.
+
+    Args:
+        names: All names, each once; the position is the number.
+        labels: What a person reads for a name; names that are not in the vocabulary are left out.
+        kind: What the names stand for ("entity", "relation"), used in messages.
+    """
+
+    def __init__(
+        self, names: Sequence[str], labels: Mapping[str, str] | None = None, kind: str = "entity"
+    ) -> None:
+        self._names = tuple(names)
+        self._kind = kind
+        self._numbers = {name: number for number, name in enumerate(self._names)}
+        if len(self._numbers) != len(self._names):
+            twice = next(name for number, name in enumerate(self._names) if self._numbers[name] != number)
+            raise DataError(f"the {kind} {twice!r} is listed more than once; give each name once")
+        given = labels or {}
+        self._labels = {name: label for name, label in given.items() if name in self._numbers and label}
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All names in the order of their numbers."""
+        return self._names
+
+    @property
+    def kind(self) -> str:
+        """What the names stand for: "entity" or "relation"."""
+        return self._kind
+
+    @property
+    def labels(self) -> Mapping[str, str]:
+        """The labels that were given, by name."""
+        return MappingProxyType(self._labels)
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+    def __contains__(self, text: object) -> bool:
+        return isinstance(text, str) and self.find(text) is not None
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Vocabulary):
+            return NotImplemented
+        return (self._names, self._kind, self._labels) == (other._names, other._kind, other._labels)
+
+    def __hash__(self) -> int:
+        return hash((self._names, self._kind))
+
+    def __repr__(self) -> str:
+        return f"Vocabulary({len(self):,} names, {len(self._labels):,} labels, kind={self._kind!r})"
+
+    def name(self, index: int) -> str:
+        """Return the name with this number."""
+        return self._names[index]
+
+    def label(self, index: int) -> str:
+        """Return the label of the name with this number, or the name where it has none."""
+        name = self._names[index]
+        return self._labels.get(name, name)
+
+    def find(self, text: str) -> int | None:
+        """Return the number of a name, else of a label; None when neither is known.
+
+        Raises:
+            DataError: Several names share the label.
+        """
+        number = self._numbers.get(text)
+        if number is not None:
+            return number
+        numbers = self._by_label.get(text, ())
+        if len(numbers) > 1:
+            names = ", ".join(repr(self._names[number]) for number in numbers[:_SHOWN])
+            more = f" and {len(numbers) - _SHOWN} more" if len(numbers) > _SHOWN else ""
+            raise DataError(
+                f"{text!r} is the label of {len(numbers)} {self._plural}: {names}{more}. "
+                "Give one of these names instead."
+            )
+        return numbers[0] if numbers else None
+
+    def index(self, text: str) -> int:
+        """Return the number of a name, else of a label.
+
+        Raises:
+            DataError: Nothing is called so; near misses are named.
+        """
+        number = self.find(text)
+        if number is None:
+            raise DataError(f"unknown {self._kind} {text!r}.{self._suggest(text)}")
+        return number
+
+    def with_labels(self, labels: Mapping[str, str]) -> Vocabulary:
+        """Return the same names with these labels added; a label given anew replaces the old one."""
+        return Vocabulary(self._names, {**self._labels, **labels}, self._kind)
+
+    @property
+    def _plural(self) -> str:
+        return "entities" if self._kind == "entity" else f"{self._kind}s"
+
+    @cached_property
+    def _by_label(self) -> dict[str, list[int]]:
+        """The numbers behind each label."""
+        numbers: dict[str, list[int]] = {}
+        for name, label in self._labels.items():
+            numbers.setdefault(label, []).append(self._numbers[name])
+        return {label: sorted(found) for label, found in numbers.items()}
+
+    def _suggest(self, text: str) -> str:
+        """Return " Did you mean ...?" or, for a small vocabulary, what there is."""
+        near = find_near_misses(text, self._names) + find_near_misses(text, tuple(self._by_label))
+        if near:
+            best = sorted(dict(near).items(), key=lambda pair: (-pair[1], pair[0]))[:3]
+            return f" Did you mean {' or '.join(repr(word) for word, _ in best)}?"
+        if 0 < len(self) <= 12:
+            return f" There are: {', '.join(repr(self.label(number)) for number in range(len(self)))}."
+        return ""

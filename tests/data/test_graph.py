@@ -1,0 +1,129 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from itransf.data import SPLITS, Graph
+from itransf.data.checking import key_facts
+from itransf.errors import DataError
+
+TRAIN = [("Paris", "capital_of", "France"), ("France", "borders", "Spain"), ("Spain", "borders", "France")]
+
+
+def test_numbers_follow_first_appearance_with_train_first() -> None:
+    graph = Graph.from_names("g", TRAIN, [("Madrid", "capital_of", "Spain")], [("Rome", "in", "Italy")])
+    # heads of train, tails of train, heads of valid, ...
+    assert graph.entities.names == ("Paris", "France", "Spain", "Madrid", "Rome", "Italy")
+    assert graph.relations.names == ("capital_of", "borders", "in")
+    assert graph.train.tolist() == [[0, 0, 1], [1, 1, 2], [2, 1, 1]]
+    assert graph.train.dtype == np.int64
+    assert graph.train.flags.c_contiguous
+    assert [len(graph.split(split)) for split in SPLITS] == [3, 1, 1]
+    assert repr(graph) == "Graph('g': 6 entities, 3 relations, 3 train, 1 valid, 1 test)"
+
+
+def test_a_sound_graph_has_no_notes() -> None:
+    graph = Graph.from_names("g", TRAIN, [("France", "borders", "Paris")], [("Spain", "borders", "Spain")])
+    assert graph.notes == ()
+
+
+def test_duplicates_are_dropped_and_counted() -> None:
+    train = [TRAIN[0], TRAIN[1], TRAIN[0], TRAIN[2], TRAIN[0]]
+    graph = Graph.from_names("g", train, [TRAIN[1]], [TRAIN[1], ("Spain", "borders", "Spain")])
+    assert graph.train.tolist() == [[0, 0, 1], [1, 1, 2], [2, 1, 1]]
+    assert graph.notes == (
+        "2 duplicate rows were dropped from train (first: train, fact 3).",
+        "The splits overlap: 1 fact of valid also stands in train (first: valid, fact 1). "
+        "Keep each fact in one file only, or results on it say little.",
+        "The splits overlap: 1 fact of test also stands in train (first: test, fact 1). "
+        "Keep each fact in one file only, or results on it say little.",
+        "The splits overlap: 1 fact of test also stands in valid (first: test, fact 1). "
+        "Keep each fact in one file only, or results on it say little.",
+    )
+
+
+def test_unknown_names_are_kept_counted_and_refused_when_strict() -> None:
+    valid = [("France", "borders", "Italy"), ("Italy", "borders", "Malta")]
+    test = [("Paris", "near", "France")]
+    graph = Graph.from_names("g", TRAIN, valid, test)
+    assert graph.notes == (
+        "2 entities of valid or test never occur in train (2 valid and 0 test facts touch one; "
+        "first: 'Italy' in valid, fact 1): kept, but nothing can be learned about them.",
+        "1 relation of valid or test never occurs in train (0 valid and 1 test facts touch one; "
+        "first: 'near' in test, fact 1): kept, but nothing can be learned about it.",
+    )
+    assert len(graph.entities) == 5
+    with pytest.raises(
+        DataError, match=r"2 entities .* never occur in train, the first 'Italy' in valid, fact 1"
+    ):
+        Graph.from_names("g", TRAIN, valid, test, strict=True)
+    with pytest.raises(
+        DataError, match=r"1 relation .* never occurs in train, the first 'near' in test, fact 1"
+    ):
+        Graph.from_names("g", TRAIN, (), test, strict=True)
+
+
+def test_empty_splits() -> None:
+    graph = Graph.from_names("g", TRAIN)
+    assert graph.valid.shape == graph.test.shape == (0, 3)
+    assert graph.notes == (
+        "There are no valid facts: valid is empty.",
+        "There are no test facts: test is empty.",
+    )
+    with pytest.raises(DataError, match="train: there are no facts to train on"):
+        Graph.from_names("g", [], TRAIN)
+
+
+@pytest.mark.parametrize(
+    ("fact", "told"),
+    [
+        (("a", "b"), r"train, fact 2: \('a', 'b'\) is not a fact; give three names"),
+        ("abc", "train, fact 2: 'abc' is not a fact"),
+        (("a", "b", 3), "train, fact 2: the tail 3 is not text"),
+        (("a", " ", "c"), "train, fact 2: the relation is empty"),
+    ],
+)
+def test_bad_facts_are_named(fact: object, told: str) -> None:
+    with pytest.raises(DataError, match=told):
+        Graph.from_names("g", [TRAIN[0], fact])  # type: ignore[list-item]
+
+
+def test_unknown_split() -> None:
+    with pytest.raises(DataError, match=r"no split 'tset'.*Did you mean 'test'"):
+        Graph.from_names("g", TRAIN).split("tset")
+
+
+def test_known_covers_all_splits_and_statistics_only_train() -> None:
+    graph = Graph.from_names("g", TRAIN, [("France", "borders", "Italy")], [("France", "borders", "Malta")])
+    france, borders = graph.entities.index("France"), graph.relations.index("borders")
+    assert [graph.entities.name(tail) for tail in graph.known.tails([france], [borders])[1]] == [
+        "Spain",
+        "Italy",
+        "Malta",
+    ]
+    assert graph.statistics.counts.tolist() == [1, 2]
+    assert graph.known is graph.known
+
+
+def test_labels_from_a_mapping_and_a_file(tmp_path: Path) -> None:
+    file = tmp_path / "labels.tsv"
+    file.write_text("Paris\tCity of Light\nborders\tis next to\nMars\tred\n", encoding="utf-8")
+    graph = Graph.from_names("g", TRAIN).labelled(file).labelled({"Spain": "España"})
+    assert [graph.entities.label(number) for number in range(3)] == ["City of Light", "France", "España"]
+    assert graph.relations.label(1) == "is next to"
+    assert graph.entities.index("City of Light") == 0
+
+
+def test_labels_of_another_graph_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"none of the 1 labels belongs to a name in 'g'.*such as 'Paris'"):
+        Graph.from_names("g", TRAIN).labelled({"Mars": "red"})
+
+
+def test_keys_tell_facts_apart_when_their_product_would_overflow() -> None:
+    entities, relations = 10**7, 10**5
+    facts = np.array([[entities - 1, relations - 1, 3], [0, 0, 3], [entities - 1, relations - 1, 3]])
+    first, second = key_facts([facts[:2], facts[2:]], entities, relations)
+    assert first[0] == second[0]
+    assert first[0] != first[1]

@@ -1,0 +1,80 @@
+from __future__ import annotations
+
+from collections import defaultdict
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from itransf.data.known import KnownIndex
+
+ENTITIES, RELATIONS = 6, 3
+FACT = st.tuples(st.integers(0, ENTITIES - 1), st.integers(0, RELATIONS - 1), st.integers(0, ENTITIES - 1))
+
+
+def to_array(facts: list[tuple[int, int, int]]) -> np.ndarray:
+    return np.array(facts, dtype=np.int64).reshape(-1, 3)
+
+
+@settings(deadline=None)
+@given(st.lists(FACT, max_size=40), st.lists(FACT, max_size=20))
+def test_answers_equal_a_dictionary_of_sets(
+    facts: list[tuple[int, int, int]], queries: list[tuple[int, int, int]]
+) -> None:
+    known = KnownIndex(to_array(facts), ENTITIES, RELATIONS)
+    tails, heads = defaultdict(set), defaultdict(set)
+    for head, relation, tail in facts:
+        tails[head, relation].add(tail)
+        heads[relation, tail].add(head)
+    asked = to_array(queries)
+    offsets, values = known.tails(asked[:, 0], asked[:, 1])
+    assert [values[a:b].tolist() for a, b in pairwise(offsets)] == [
+        sorted(tails[head, relation]) for head, relation, _ in queries
+    ]
+    offsets, values = known.heads(asked[:, 1], asked[:, 2])
+    assert [values[a:b].tolist() for a, b in pairwise(offsets)] == [
+        sorted(heads[relation, tail]) for _, relation, tail in queries
+    ]
+    assert known.contains(asked).tolist() == [query in facts for query in queries]
+    assert offsets.dtype == values.dtype == np.int64
+    assert len(offsets) == len(queries) + 1
+
+
+def test_largest_sizes_do_not_overflow() -> None:
+    entities, relations = 10**7, 10**5
+    facts = to_array(
+        [(entities - 1, relations - 1, entities - 1), (entities - 1, relations - 1, 0), (0, 0, 5)]
+    )
+    known = KnownIndex(facts, entities, relations)
+    offsets, values = known.tails([entities - 1, 0, 1], [relations - 1, 0, 0])
+    assert offsets.tolist() == [0, 2, 3, 3]
+    assert values.tolist() == [0, entities - 1, 5]
+    assert known.heads([relations - 1], [0])[1].tolist() == [entities - 1]
+    assert known.contains(np.concatenate((facts, [[0, 0, 6]]))).tolist() == [True, True, True, False]
+
+
+def test_one_relation_serves_many_heads() -> None:
+    known = KnownIndex(to_array([(0, 1, 2), (1, 1, 3)]), ENTITIES, RELATIONS)
+    offsets, values = known.tails([0, 1], 1)
+    assert offsets.tolist() == [0, 1, 2]
+    assert values.tolist() == [2, 3]
+
+
+@pytest.mark.parametrize(
+    ("heads", "relations", "told"),
+    [
+        ([6], [0], "entity number 6"),
+        ([-1], [0], "entity number -1"),
+        ([0], [3], "relation number 3 is outside 0 .. 2"),
+    ],
+)
+def test_numbers_out_of_range_are_refused(heads: list[int], relations: list[int], told: str) -> None:
+    known = KnownIndex(to_array([(0, 0, 1)]), ENTITIES, RELATIONS)
+    with pytest.raises(IndexError, match=told):
+        known.tails(heads, relations)
+    with pytest.raises(IndexError):
+        KnownIndex(to_array([(heads[0], relations[0], 0)]), ENTITIES, RELATIONS)
+    with pytest.raises(IndexError):
+        known.contains(to_array([(0, 0, 6)]))

@@ -1,0 +1,91 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from itransf.data import Graph, Vocabulary, measure_leakage, mine_structure
+from itransf.data.leakage import Structure
+
+ENTITIES, RELATIONS = 5, 4
+FACT = st.tuples(st.integers(0, ENTITIES - 1), st.integers(0, RELATIONS - 1), st.integers(0, ENTITIES - 1))
+Facts = set[tuple[int, int, int]]
+
+
+def make_graph(train: Facts, test: Facts) -> Graph:
+    splits = [np.array(sorted(facts), dtype=np.int64).reshape(-1, 3) for facts in (train, set(), test)]
+    names = [str(number) for number in range(ENTITIES)]
+    return Graph("g", Vocabulary(names), Vocabulary(names[:RELATIONS], kind="relation"), *splits)
+
+
+def mine_by_hand(
+    train: Facts, threshold: float
+) -> tuple[set[tuple[int, int]], set[int], set[tuple[int, int]]]:
+    of = {r: {(h, t) for h, x, t in train if x == r} for r in range(RELATIONS)}
+    back = {r: {(t, h) for h, t in pairs} for r, pairs in of.items()}
+
+    def overlaps(a: set[tuple[int, int]], b: set[tuple[int, int]]) -> bool:
+        shared = len(a & b)
+        return shared > 0 and shared / max(len(a), len(b)) >= threshold
+
+    both = [(a, b) for a in range(RELATIONS) for b in range(a + 1, RELATIONS)]
+    return (
+        {(a, b) for a, b in both if overlaps(of[a], back[b])},
+        {a for a in range(RELATIONS) if overlaps(of[a], back[a])},
+        {(a, b) for a, b in both if overlaps(of[a], of[b])},
+    )
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.sets(FACT, min_size=1, max_size=40), st.sets(FACT, max_size=15), st.sampled_from([0.3, 0.5, 0.8]))
+def test_structure_and_leakage_equal_loops_over_sets(train: Facts, test: Facts, threshold: float) -> None:
+    graph = make_graph(train, test)
+    structure = mine_structure(graph, threshold)
+    inverse, symmetric, duplicate = mine_by_hand(train, threshold)
+    assert {(a, b) for a, b, _ in structure.inverse} == inverse
+    assert {a for a, _ in structure.symmetric} == symmetric
+    assert {(a, b) for a, b, _ in structure.duplicate} == duplicate
+    leakage = measure_leakage(graph, "test", structure)
+
+    def share(hits: list[bool]) -> float:
+        return sum(hits) / len(hits) if hits else 0.0
+
+    others = range(RELATIONS)
+    is_inverse = [
+        any((t, o, h) in train and (min(r, o), max(r, o)) in inverse for o in others) for h, r, t in test
+    ]
+    is_symmetric = [(t, r, h) in train for h, r, t in test]
+    is_duplicate = [
+        any((h, o, t) in train and (min(r, o), max(r, o)) in duplicate for o in others) for h, r, t in test
+    ]
+    assert leakage.inverse == pytest.approx(share(is_inverse))
+    assert leakage.symmetric == pytest.approx(share(is_symmetric))
+    assert leakage.duplicate == pytest.approx(share(is_duplicate))
+    hits = [any(hit) for hit in zip(is_inverse, is_symmetric, is_duplicate, strict=True)]
+    assert leakage.any == pytest.approx(share(hits))
+    assert leakage.reversed_pair == pytest.approx(
+        share([any((t, o, h) in train for o in others) for h, _, t in test])
+    )
+    assert leakage.same_pair == pytest.approx(
+        share([any((h, o, t) in train for o in others) for h, _, t in test])
+    )
+
+
+def test_overlap_is_measured_on_the_larger_relation_and_strongest_comes_first() -> None:
+    forward = {(0, 0, 1), (1, 0, 2), (2, 0, 3), (3, 0, 4)}
+    backward = {(t, 1, h) for h, _, t in forward}
+    half = {(1, 2, 0), (2, 2, 1)}
+    structure = mine_structure(make_graph(forward | backward | half, set()), threshold=0.5)
+    assert structure.inverse == ((0, 1, 1.0), (0, 2, 0.5))
+    assert structure.duplicate == ((1, 2, 0.5),)
+    assert structure.symmetric == ()
+
+
+def test_leakage_mines_train_when_no_structure_is_given() -> None:
+    forward = {(0, 0, 1), (1, 0, 2), (2, 0, 3), (3, 0, 4)}
+    train = forward | {(t, 1, h) for h, _, t in forward}
+    graph = make_graph(train | {(4, 0, 0)}, {(0, 1, 4), (2, 2, 0)})
+    assert mine_structure(graph).inverse == ((0, 1, 0.8),)
+    assert measure_leakage(graph).inverse == 0.5
+    assert measure_leakage(graph, structure=Structure((), (), ())).inverse == 0

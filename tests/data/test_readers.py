@@ -1,0 +1,192 @@
+from __future__ import annotations
+
+import io
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from itransf.data.layout import detect_layout, match_header, parse_separator
+from itransf.data.readers import read_table
+from itransf.data.tables import FactTable
+from itransf.errors import DataError
+
+FACTS = [("a", "r", "b"), ("c", "s", "d")]
+
+
+def read(content: str | bytes, name: str = "facts.txt", **options: object) -> FactTable:
+    raw = content.encode() if isinstance(content, str) else content
+    return read_table(raw, name, name, **options)  # type: ignore[arg-type]
+
+
+def rows_of(table: FactTable) -> list[tuple[str, ...]]:
+    return [tuple(row.values()) for row in table.facts.to_pylist()]
+
+
+@pytest.mark.parametrize("separator", ["\t", ",", ";", "|", " "])
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+@pytest.mark.parametrize("name", ["facts.txt", "facts.tsv", "facts.csv"])
+def test_separator_and_line_ends_are_detected(separator: str, end: str, name: str) -> None:
+    content = end.join(separator.join(fact) for fact in FACTS)
+    assert rows_of(read(content, name)) == FACTS
+    assert rows_of(read(content + end, name)) == FACTS
+    assert rows_of(read(content + end * 3, name)) == FACTS
+
+
+def test_byte_order_mark_is_no_part_of_a_name() -> None:
+    assert rows_of(read(b"\xef\xbb\xbfa\tr\tb\nc\ts\td\n")) == FACTS
+    assert rows_of(read(b"\xef\xbb\xbfhead\trelation\ttail\na\tr\tb\n")) == FACTS[:1]
+
+
+def test_names_stay_text_and_blanks_around_them_go() -> None:
+    table = read("00260881\tNA\tnull\n1e5\ttrue\t2024-01-01\n  x \ty\tz z\n")
+    assert rows_of(table) == [("00260881", "NA", "null"), ("1e5", "true", "2024-01-01"), ("x", "y", "z z")]
+
+
+def test_quotes_mean_nothing_in_tsv_and_group_in_csv() -> None:
+    assert rows_of(read('a"\tr\t"b\nc\ts\td"\n')) == [('a"', "r", '"b'), ("c", "s", 'd"')]
+    assert rows_of(read('"a, b",r,"say ""hi"""\nc,s,d\n', "f.csv")) == [
+        ("a, b", "r", 'say "hi"'),
+        ("c", "s", "d"),
+    ]
+    assert rows_of(read('"x",r,z\n', "f.csv.gz")) == [("x", "r", "z")]
+
+
+def test_tab_wins_over_commas_inside_names() -> None:
+    assert rows_of(read("a,b\tr\tc,d\n")) == [("a,b", "r", "c,d")]
+
+
+@pytest.mark.parametrize(
+    "header", ["head\trelation\ttail", "Subject\tPredicate\tObject", "h\tr\tt", "source\trelation\ttarget"]
+)
+def test_plain_headers_are_skipped(header: str) -> None:
+    table = read(f"\n{header}\n\na\tr\tb\n")
+    assert rows_of(table) == FACTS[:1]
+    assert table.locate(0) == "facts.txt, line 4"
+    assert table.notes == ()
+
+
+def test_header_says_the_order_of_the_columns() -> None:
+    table = read("source,target,relation\na,b,r\n", "f.csv")
+    assert rows_of(table) == FACTS[:1]
+    assert table.notes == ("f.csv: the columns stand in the order head, tail, relation, as the header says.",)
+
+
+def test_header_given_by_the_user() -> None:
+    assert rows_of(read("who\thow\twhom\na\tr\tb\n", header=True)) == FACTS[:1]
+    assert rows_of(read("who\thow\twhom\n")) == [("who", "how", "whom")]
+    assert rows_of(read("head\trelation\ttail\n", header=False)) == [("head", "relation", "tail")]
+    assert match_header(["head", "head", "tail"]) is None
+    assert match_header(["head", "tail"]) is None
+
+
+def test_separator_given_by_the_user() -> None:
+    assert rows_of(read("a:r:b\nc:s:d", separator=":")) == FACTS
+    assert rows_of(read("a,x\tr\tb", separator="\\t")) == [("a,x", "r", "b")]
+    assert [parse_separator(word) for word in ("tab", "comma", "pipe")] == ["\t", ",", "|"]
+    with pytest.raises(DataError, match=r"the separator 'comme' is not one character.*Did you mean 'comma'"):
+        read("a,r,b", separator="comme")
+
+
+@pytest.mark.parametrize("content", ["", "\n", "\r\n\r\n", "head,relation,tail", "head,relation,tail\n\n"])
+def test_no_facts(content: str) -> None:
+    assert len(read(content, "f.csv")) == 0
+
+
+@pytest.mark.parametrize(
+    ("content", "name", "told"),
+    [
+        (
+            "a\tr\tb\n\na\tr\n",
+            "f.txt",
+            "f.txt, line 3: 2 columns instead of 3 (head, relation, tail; separator: tab)",
+        ),
+        ("a\tr\tb\tx\n" * 3, "f.txt", "f.txt, line 1: 4 columns instead of 3"),
+        ("a,r,b\nc,s,d,e\n", "f.csv", "f.csv, line 2: 4 columns instead of 3"),
+        ("head,relation,tail\na,r,b\njust words\n", "f.csv", "f.csv, line 3: 1 column instead of 3"),
+        ("a\tr\tb\nc\t\td\n", "f.txt", "f.txt, line 2: the relation is empty; fill it in or remove the line"),
+        ("a\tr\tb\n \tr\td\n", "f.txt", "f.txt, line 2: the head is empty"),
+        ("target,source,relation\nb,a,r\n,c,s\n", "f.csv", "f.csv, line 3: the tail is empty"),
+        ('a,r,b\nc,"s,d\ne,f,g\n', "f.csv", "f.csv, line 2: a quote opens here and is not closed"),
+        ('a,r,"b\nc,s,d\n', "f.csv", "f.csv, line 1: a quote opens here and is not closed on this line"),
+        ('a,r,b\n"x\r\ny",r,z\n', "f.csv", "f.csv, line 2: a quote opens here"),
+        ("nonsense\n", "f.txt", "f.txt, line 1: no separator found in 'nonsense'"),
+    ],
+)
+def test_faults_name_file_line_and_cure(content: str, name: str, told: str) -> None:
+    with pytest.raises(DataError) as caught:
+        read(content, name)
+    assert told in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        (b"a\tr\tb\nc\ts\td\xe9\n", "f.txt, line 2: byte 0xe9 is not UTF-8; save the file as UTF-8"),
+        ("a\tr\tb\n".encode("utf-16"), "f.txt, line 1: the file is UTF-16, not UTF-8"),
+    ],
+)
+def test_bad_encoding(content: bytes, told: str) -> None:
+    with pytest.raises(DataError, match=told):
+        read(content, "f.txt")
+
+
+def test_unclosed_quote_over_a_huge_rest() -> None:
+    with pytest.raises(DataError, match=r"f.csv, line 2: a quote opens here"):
+        read('a,r,b\nc,"s,d\n' + "x,y,z\n" * 60_000, "f.csv")
+
+
+@pytest.mark.parametrize("name", ["f.csv", "f.txt"])
+def test_rows_are_located_past_blank_lines(name: str) -> None:
+    table = read("\na,r,b\n\r\nx,r,z\nc,s,d\n", name)
+    assert [table.locate(row) for row in range(3)] == [f"{name}, line {line}" for line in (2, 4, 5)]
+    with pytest.raises(IndexError):
+        table.locate(3)
+
+
+def test_a_bad_line_among_good_ones_does_not_confuse_detection() -> None:
+    content = "a b,r s,c\n" * 20 + "x y z\n"
+    assert detect_layout(content.encode(), "f.txt", "f.txt").separator == ","
+
+
+def test_large_content_is_sampled() -> None:
+    content = ("entity\trelation\tother\n" * 60_000).encode()
+    assert len(read(content)) == 60_000
+
+
+def write_parquet(**columns: object) -> bytes:
+    sink = io.BytesIO()
+    pq.write_table(pa.table(columns), sink)
+    return sink.getvalue()
+
+
+def test_parquet_by_place_by_name_and_from_numbers() -> None:
+    assert rows_of(read(write_parquet(x=["a"], y=["r"], z=["b"]), "f.parquet")) == [("a", "r", "b")]
+    table = read(write_parquet(tail=["b", "d"], head=["a", "c"], relation=["r", "s"]), "f.parquet")
+    assert rows_of(table) == FACTS
+    assert table.notes == (
+        "f.parquet: the columns stand in the order tail, head, relation, as the header says.",
+    )
+    assert table.locate(1) == "f.parquet, row 2"
+    encoded = pa.array(["r", "r"]).dictionary_encode()
+    assert rows_of(
+        read(write_parquet(x=[1, 2], y=encoded, z=pa.array(["b", "c"], pa.large_string())), "f.parquet")
+    ) == [
+        ("1", "r", "b"),
+        ("2", "r", "c"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        (write_parquet(a=["a"], b=["b"]), "f.parquet: 2 columns instead of 3"),
+        (write_parquet(a=["a", "a"], b=["b", None], c=["c", "c"]), "f.parquet, row 2: 'b' is empty"),
+        (write_parquet(a=["a", " "], b=["b", "b"], c=["c", "c"]), "f.parquet, row 2: 'a' is empty"),
+        (write_parquet(a=["a"], b=[0.5], c=["c"]), "the column 'b' holds double, not names"),
+        (b"no parquet", "f.parquet is not a readable Parquet file"),
+    ],
+)
+def test_bad_parquet(content: bytes, told: str) -> None:
+    with pytest.raises(DataError, match=told):
+        read(content, "f.parquet")

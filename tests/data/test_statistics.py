@@ -1,0 +1,74 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from itransf.data.statistics import RelationStatistics
+from itransf.errors import DataError
+
+ENTITIES, RELATIONS = 7, 4
+FACT = st.tuples(st.integers(0, ENTITIES - 1), st.integers(0, RELATIONS - 1), st.integers(0, ENTITIES - 1))
+
+
+@settings(deadline=None)
+@given(st.sets(FACT, max_size=50))
+def test_statistics_equal_a_count_by_hand(facts: set[tuple[int, int, int]]) -> None:
+    statistics = RelationStatistics(
+        np.array(sorted(facts), dtype=np.int64).reshape(-1, 3), ENTITIES, RELATIONS
+    )
+    for relation in range(RELATIONS):
+        pairs = [(head, tail) for head, r, tail in facts if r == relation]
+        heads, tails = {head for head, _ in pairs}, {tail for _, tail in pairs}
+        assert statistics.counts[relation] == len(pairs)
+        assert statistics.head_domain(relation).tolist() == sorted(heads)
+        assert statistics.tail_domain(relation).tolist() == sorted(tails)
+        assert statistics.head_domain_sizes[relation] == len(heads)
+        assert statistics.tail_domain_sizes[relation] == len(tails)
+        assert statistics.tails_per_head[relation] == pytest.approx(len(pairs) / len(heads) if heads else 0)
+        assert statistics.heads_per_tail[relation] == pytest.approx(len(pairs) / len(tails) if tails else 0)
+
+
+def make_statistics(*sizes: int) -> RelationStatistics:
+    facts = [(fact, relation, fact) for relation, size in enumerate(sizes) for fact in range(size)]
+    return RelationStatistics(np.array(facts, dtype=np.int64), 2000, len(sizes))
+
+
+def test_mapping_categories() -> None:
+    one_to_one = [(0, 0, 1), (2, 0, 3)]
+    one_to_many = [(0, 1, 1), (0, 1, 2), (0, 1, 3)]
+    many_to_one = [(1, 2, 0), (2, 2, 0), (3, 2, 0)]
+    many_to_many = [(h, 3, t) for h in range(2) for t in range(2)]
+    # Two heads and two tails with three facts: exactly 1.5 each, which counts as many.
+    border = [(0, 4, 0), (0, 4, 1), (1, 4, 1)]
+    facts = np.array(one_to_one + one_to_many + many_to_one + many_to_many + border)
+    assert RelationStatistics(facts, 4, 6).categories == ("1-1", "1-N", "N-1", "N-N", "N-N", "1-1")
+
+
+def test_buckets_by_count_are_of_equal_size_most_frequent_first() -> None:
+    statistics = make_statistics(5, 100, 7, 100, 1, 50, 2)
+    # by frequency: 1, 3 (equal, in order), 5 | 2, 0 | 6, 4
+    assert statistics.frequency_buckets(3).tolist() == [1, 0, 1, 0, 2, 0, 2]
+    assert statistics.frequency_buckets(1).tolist() == [0] * 7
+
+
+def test_buckets_of_some_relations_leave_the_others_out() -> None:
+    statistics = make_statistics(5, 100, 7, 100, 1, 50, 2)
+    assert statistics.frequency_buckets(2, of=[6, 0, 1, 4]).tolist() == [0, 0, -1, -1, 1, -1, 1]
+    assert statistics.frequency_buckets(2, of=[]).tolist() == [-1] * 7
+
+
+def test_buckets_by_logarithm_are_of_equal_width() -> None:
+    statistics = make_statistics(1, 10, 99, 101, 1000)
+    # 1000 .. 100 .. 10 .. 1 in three decades; the border belongs to the rarer side
+    assert statistics.frequency_buckets(3, by="log").tolist() == [2, 2, 1, 0, 0]
+    assert make_statistics(4, 4).frequency_buckets(3, by="log").tolist() == [0, 0]
+
+
+def test_bad_buckets_are_refused() -> None:
+    statistics = make_statistics(1, 2)
+    with pytest.raises(DataError, match="0 frequency buckets"):
+        statistics.frequency_buckets(0)
+    with pytest.raises(DataError, match=r"by 'logg'.*Did you mean 'log'"):
+        statistics.frequency_buckets(2, by="logg")  # type: ignore[arg-type]

@@ -1,0 +1,106 @@
+from __future__ import annotations
+
+import difflib
+import time
+
+import pytest
+
+from itransf.data.nearness import find_near_misses
+from itransf.data.vocabulary import Vocabulary
+from itransf.errors import DataError
+
+COUNTRIES = ("France", "Germany", "Spain", "Niger", "Nigeria")
+
+
+def test_names_and_numbers_go_both_ways() -> None:
+    vocabulary = Vocabulary(COUNTRIES)
+    assert len(vocabulary) == 5
+    assert [vocabulary.index(name) for name in COUNTRIES] == [0, 1, 2, 3, 4]
+    assert [vocabulary.name(number) for number in range(5)] == list(COUNTRIES)
+    assert vocabulary.names == COUNTRIES
+
+
+def test_label_is_shown_and_found_but_the_name_wins() -> None:
+    vocabulary = Vocabulary(("Q1", "Q2", "Q3"), {"Q1": "Universe", "Q2": "Q3", "Q9": "nobody"})
+    assert [vocabulary.label(number) for number in range(3)] == ["Universe", "Q3", "Q3"]
+    assert vocabulary.find("Universe") == 0
+    assert vocabulary.find("Q3") == 2  # a name before a label
+    assert vocabulary.find("nobody") is None
+    assert dict(vocabulary.labels) == {"Q1": "Universe", "Q2": "Q3"}
+
+
+def test_ambiguous_label_lists_the_names() -> None:
+    vocabulary = Vocabulary(("Q1", "Q2", "Q3"), {"Q1": "Paris", "Q3": "Paris"})
+    with pytest.raises(DataError, match=r"label of 2 entities: 'Q1', 'Q3'. Give one of these names"):
+        vocabulary.index("Paris")
+
+
+def test_near_misses_of_names_and_labels() -> None:
+    vocabulary = Vocabulary(COUNTRIES, {"Spain": "Kingdom of Spain"})
+    with pytest.raises(DataError, match=r"unknown entity 'Frnace'\. Did you mean 'France'\?"):
+        vocabulary.index("Frnace")
+    with pytest.raises(DataError, match=r"Did you mean 'Niger' or 'Nigeria'\?"):
+        vocabulary.index("niger")
+    with pytest.raises(DataError, match="Did you mean 'Kingdom of Spain'"):
+        vocabulary.index("kingdom of spayn")
+
+
+def test_small_vocabulary_lists_what_there_is() -> None:
+    with pytest.raises(DataError, match=r"unknown relation 'xyz'. There are: 'likes', 'hates'"):
+        Vocabulary(("likes", "hates"), kind="relation").index("xyz")
+
+
+def test_large_vocabulary_says_nothing_when_nothing_is_near() -> None:
+    with pytest.raises(DataError) as caught:
+        Vocabulary([f"name{number}" for number in range(1000)]).index("ÖÖÖ")
+    assert str(caught.value) == "unknown entity 'ÖÖÖ'."
+
+
+def test_a_name_given_twice_is_refused() -> None:
+    with pytest.raises(DataError, match="the entity 'b' is listed more than once"):
+        Vocabulary(("a", "b", "c", "b"))
+
+
+def test_with_labels_adds_and_replaces_without_touching_the_old() -> None:
+    old = Vocabulary(("a", "b"), {"a": "one"})
+    new = old.with_labels({"a": "ONE", "b": "two"})
+    assert (old.label(0), old.label(1)) == ("one", "b")
+    assert (new.label(0), new.label(1)) == ("ONE", "two")
+    assert old != new
+    assert old == Vocabulary(("a", "b"), {"a": "one"})
+    assert hash(old) == hash(new)
+    assert old != "a"
+
+
+def test_contains_and_repr() -> None:
+    vocabulary = Vocabulary(("a", "b"), {"a": "one"})
+    assert "a" in vocabulary
+    assert "one" in vocabulary
+    assert "z" not in vocabulary
+    assert 0 not in vocabulary
+    assert repr(vocabulary) == "Vocabulary(2 names, 1 labels, kind='entity')"
+
+
+def test_labels_cannot_be_changed_from_outside() -> None:
+    with pytest.raises(TypeError):
+        Vocabulary(("a",), {"a": "one"}).labels["a"] = "two"  # type: ignore[index]
+
+
+def test_near_misses_are_fast_among_many_and_keep_the_right_one() -> None:
+    names = [f"{number:06d}-{number * 7919 % 100003:05d}" for number in range(200_000)] + ["Liechtenstein"]
+    start = time.perf_counter()
+    near = find_near_misses("Lichtenstein", names)
+    assert near[0][0] == "Liechtenstein"
+    assert time.perf_counter() - start < 3
+
+
+def test_shortlist_agrees_with_comparing_all() -> None:
+    names = [f"node {number * 37 % 1000:03d} of ring {number % 7}" for number in range(1000)]
+    word = "node 123 of rnig 4"
+    best = max(difflib.SequenceMatcher(None, word, name).ratio() for name in names)
+    assert find_near_misses(word, names)[0][1] == best
+
+
+@pytest.mark.parametrize(("word", "names"), [("", ("a",)), ("  ", ("a",)), ("a", ())])
+def test_nothing_is_near_nothing(word: str, names: tuple[str, ...]) -> None:
+    assert find_near_misses(word, names) == []
