@@ -1,0 +1,73 @@
+"""Answers as arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from itransf.data.graph import Graph, Triples
+from itransf.data.sorting import Integers
+
+Scores = npt.NDArray[np.floating]
+
+
+@dataclass(frozen=True)
+class Found:
+    """Answers in the order of the queries, best first within each.
+
+    Attributes:
+        queries: Which query each answers, from 0, (n,).
+        ranks: Its place among the query's answers, from 1, (n,).
+        facts: The completed facts, (n, 3).
+        scores: Their plausibility, (n,).
+    """
+
+    queries: Integers
+    ranks: Integers
+    facts: Triples
+    scores: Scores
+
+
+def name_fact(graph: Graph, fact: Sequence[int]) -> tuple[str, str, str, str, str, str]:
+    """Return the names of head, relation and tail, then their labels."""
+    head, relation, tail = fact
+    entities, relations = graph.entities, graph.relations
+    return (
+        *(entities.name(head), relations.name(relation), entities.name(tail)),
+        *(entities.label(head), relations.label(relation), entities.label(tail)),
+    )
+
+
+def group_equal(keys: Integers) -> list[Integers]:
+    """Return the places of each distinct key, ascending, in the order of the keys."""
+    order = np.argsort(keys, kind="stable")
+    return np.split(order, np.flatnonzero(np.diff(keys[order])) + 1) if len(order) else []
+
+
+def number_answers(facts: Triples, scores: Scores) -> Found:
+    """Return the answers to a single query."""
+    return Found(np.zeros(len(facts), dtype=np.int64), np.arange(1, len(facts) + 1), facts, scores)
+
+
+def find_nothing() -> Found:
+    """Return no answers."""
+    return number_answers(np.zeros((0, 3), dtype=np.int64), np.zeros(0, dtype=np.float32))
+
+
+def join_found(parts: list[tuple[Integers, Found]]) -> Found:
+    """Join the answers of groups of queries and bring them into the order of the queries.
+
+    Args:
+        parts: For each group, the numbers of its queries (q,) and what was found for them.
+    """
+    if not parts:
+        return find_nothing()
+    queries = np.concatenate([numbers[found.queries] for numbers, found in parts])
+    ranks = np.concatenate([found.ranks for _, found in parts])
+    facts = np.concatenate([found.facts for _, found in parts])
+    scores = np.concatenate([found.scores for _, found in parts])
+    order = np.lexsort((ranks, queries))
+    return Found(queries[order], ranks[order], facts[order], scores[order])

@@ -1,0 +1,142 @@
+"""Reading what to ask: files of queries, of facts to score, of candidates."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from itransf.data.contents import decode_text, read_content, strip_compression
+from itransf.data.faults import iterate_records
+from itransf.data.layout import Layout, match_header, split_line
+from itransf.data.readers import read_table
+from itransf.data.vocabulary import Vocabulary
+from itransf.errors import DataError
+from itransf.models.base import Side
+
+ASKED = "?"  # stands for what is asked, as an empty field does
+_SEPARATORS = ("\t", ",", ";", "|")
+
+
+@dataclass(frozen=True)
+class Query:
+    """A fact with its head or its tail left open.
+
+    Attributes:
+        head: Name or label of the head; None where it is asked for.
+        relation: Name or label of the relation.
+        tail: Name or label of the tail; None where it is asked for.
+        where: Where the query stands ("queries.tsv, line 3"), for messages.
+    """
+
+    head: str | None
+    relation: str
+    tail: str | None
+    where: str = ""
+
+    def __post_init__(self) -> None:
+        """Refuse what does not ask for exactly one end."""
+        place = f"{self.where}: " if self.where else ""
+        if (self.head is None) == (self.tail is None):
+            what = "neither head nor tail is given" if self.head is None else "both head and tail are given"
+            raise DataError(f"{place}{what}; leave exactly one of the two empty (or {ASKED}) to ask for it")
+        if not self.relation:
+            raise DataError(f"{place}the relation is empty; a query needs it")
+
+    @property
+    def side(self) -> Side:
+        """The side that is asked for."""
+        return "head" if self.head is None else "tail"
+
+    @property
+    def anchor(self) -> str:
+        """The entity that is given."""
+        anchor = self.tail if self.head is None else self.head
+        assert anchor is not None, "one end is always given"
+        return anchor
+
+
+def read_queries(path: str | Path) -> list[Query]:
+    """Read queries: a header head, relation, tail, then lines with head or tail left empty or "?".
+
+    Args:
+        path: A text file, plain or compressed, with tab, comma, semicolon or bar between columns (quotes have
+            a meaning in .csv only).
+    """
+    text = decode_text(read_content(Path(path)), str(path))
+    layout = _read_header(text, Path(path))
+    queries = []
+    for line, _, fields in iterate_records(text.encode(), layout):
+        where = f"{path}, line {line}"
+        if len(fields) != 3:
+            raise DataError(
+                f"{where}: {len(fields)} column{'s' * (len(fields) != 1)} instead of 3 "
+                f"(head, relation, tail); write {ASKED} for what is asked"
+            )
+        head, relation, tail = (fields[place].strip() for place in layout.order)
+        ends = (None if name in ("", ASKED) else name for name in (head, tail))
+        queries.append(Query(next(ends), "" if relation == ASKED else relation, next(ends), where))
+    if not queries:
+        raise DataError(f"{path}: there is no query below the header; write one per line")
+    return queries
+
+
+def read_facts(path: str | Path) -> tuple[list[tuple[str, str, str]], Callable[[int], str]]:
+    """Read facts to score; return their names and what names the place of each (numbered from 0).
+
+    Args:
+        path: Any file of facts that a graph could be read from.
+    """
+    table = read_table(read_content(Path(path)), Path(path).name, str(path))
+    heads, relations, tails = (column.to_pylist() for column in table.facts.columns)
+    if not heads:
+        raise DataError(f"{path}: there is no fact in it; write one per line: head, relation, tail")
+    return list(zip(heads, relations, tails, strict=True)), table.locate
+
+
+def read_candidates(path: str | Path, vocabulary: Vocabulary | None = None) -> list[str]:
+    """Read names, one per line; blank lines are skipped.
+
+    Args:
+        path: A text file, plain or compressed.
+        vocabulary: What the names must be found in; unchecked if not given.
+    """
+    text = decode_text(read_content(Path(path)), str(path))
+    names = []
+    for number, line in enumerate(text.splitlines(), start=1):
+        name = line.strip()
+        if "\t" in name:
+            raise DataError(f"{path}, line {number}: more than one column; write one name per line")
+        if name:
+            names.append(name)
+            _check_name(name, vocabulary, f"{path}, line {number}")
+    if not names:
+        raise DataError(f"{path}: there is no name in it; write one per line")
+    return names
+
+
+def _check_name(name: str, vocabulary: Vocabulary | None, where: str) -> None:
+    """Refuse a name that the vocabulary does not have."""
+    if vocabulary is None:
+        return
+    try:
+        vocabulary.index(name)
+    except DataError as error:
+        raise DataError(f"{where}: {error}") from None
+
+
+def _read_header(text: str, path: Path) -> Layout:
+    """Return how a file of queries is laid out, as its first line that is not blank says."""
+    quoted = strip_compression(path.name).lower().endswith(".csv")
+    for number, line in enumerate(text.splitlines(), start=1):
+        if not line.strip():
+            continue
+        for separator in _SEPARATORS:
+            order = match_header(split_line(line, separator, quoted))
+            if order is not None:
+                return Layout(separator, quoted, number, order)
+        raise DataError(
+            f"{path}, line {number}: {line[:60]!r} does not name the columns; "
+            "begin the file with a line: head, relation, tail (separated by tabs or commas)"
+        )
+    raise DataError(f"{path}: the file is empty; begin it with a line: head, relation, tail")

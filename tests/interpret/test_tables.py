@@ -1,0 +1,166 @@
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import torch
+
+from itransf.data import Graph
+from itransf.errors import ConfigError, DataError
+from itransf.interpret.tables import export, export_tables
+from itransf.models import MODELS, Model, Sizes
+
+DIM = 3
+NAMES = {
+    "transe": ["entities", "relations"],
+    "transr": ["entities", "relations", "matrices"],
+    "stranse": ["entities", "relations", "matrices"],
+    "itransf": ["entities", "relations", "concepts", "attention"],
+}
+
+
+def make_graph() -> Graph:
+    graph = Graph.from_names("small", [("a", "likes", "b"), ("b", "knows", "c"), ("c", "knows", "d")])
+    return graph.labelled({"a": "Ann, the first", "knows": "is acquainted with"})
+
+
+def make_model(name: str, **more: object) -> Model:
+    torch.manual_seed(0)
+    if name == "itransf":
+        more = {"concepts": 4, "support_size": 2, **more}
+    return MODELS[name](Sizes(4, 2), MODELS[name].Config(dim=DIM, **more))
+
+
+def read_csv(path: Path) -> list[dict[str, str]]:
+    with path.open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def numbers(row: dict[str, str]) -> list[float]:
+    return [float(row[f"d{place}"]) for place in range(DIM)]
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_vectors_stand_beside_names_and_labels(name: str) -> None:
+    model = make_model(name)
+    tables = export_tables(model, make_graph())
+    assert list(tables) == NAMES[name]
+    entities = tables["entities"]
+    assert entities.schema.field("vector").type == pa.list_(pa.float32())
+    assert entities.column("name").to_pylist() == ["a", "b", "c", "d"]
+    assert entities.column("label").to_pylist() == ["Ann, the first", "b", "c", "d"]
+    assert entities.column("vector").to_pylist() == model.entities.tolist()
+    relations = tables["relations"]
+    assert relations.column("label").to_pylist() == ["likes", "is acquainted with"]
+    assert relations.column("vector").to_pylist() == model.relations.tolist()
+
+
+@pytest.mark.parametrize("name", ["transr", "stranse"])
+def test_matrices_are_those_of_each_relation_and_side(name: str) -> None:
+    model = make_model(name)
+    rows = export_tables(model, make_graph())["matrices"].to_pylist()
+    assert [(row["relation"], row["side"]) for row in rows] == [
+        *(("likes", "head"), ("knows", "head")),
+        *(("likes", "tail"), ("knows", "tail")),
+    ]
+    assert rows[1]["label"] == "is acquainted with"
+    for row in rows:
+        projection = model.project_head if row["side"] == "head" else model.project_tail
+        place = torch.tensor([["likes", "knows"].index(row["relation"])])
+        matrix = np.array(row["matrix"]).reshape(row["rows"], row["columns"])
+        assert np.allclose(matrix, projection.matrices(place)[0].detach())
+
+
+def test_concepts_and_attention_compose_the_relations_matrices() -> None:
+    model = make_model("itransf")
+    with torch.no_grad():
+        model.project_head.scores.normal_()
+    tables = export_tables(model, make_graph())
+    concepts = {
+        row["concept"]: np.array(row["matrix"]).reshape(row["rows"], row["columns"])
+        for row in tables["concepts"].to_pylist()
+    }
+    assert sorted(concepts) == [0, 1, 2, 3]
+    weights = tables["attention"].to_pylist()
+    assert len(weights) == 2 * 2 * 2  # relations x sides x support
+    assert all(row["weight"] != 0 for row in weights)
+    assert {row["label"] for row in weights} == {"likes", "is acquainted with"}
+    for side, projection in (("head", model.project_head), ("tail", model.project_tail)):
+        for number, relation in enumerate(["likes", "knows"]):
+            mixed = sum(
+                row["weight"] * concepts[row["concept"]]
+                for row in weights
+                if (row["relation"], row["side"]) == (relation, side)
+            )
+            assert np.allclose(mixed, projection.matrices(torch.tensor([number]))[0].detach(), atol=1e-6)
+
+
+def test_weights_of_exactly_zero_are_left_out() -> None:
+    model = make_model("itransf", attention="l1")
+    with torch.no_grad():
+        model.project_head.scores.zero_()
+    weights = export_tables(model, make_graph())["attention"]
+    assert set(weights.column("side").to_pylist()) == {"tail"}
+    assert len(weights) == 2 * 4
+
+
+def test_tables_do_not_change_with_the_model() -> None:
+    model = make_model("transe")
+    table = export_tables(model, make_graph())["entities"]
+    before = table.column("vector").to_pylist()
+    with torch.no_grad():
+        model.entities.zero_()
+    assert table.column("vector").to_pylist() == before
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_parquet_files_hold_the_tables(tmp_path: Path, name: str) -> None:
+    model, graph = make_model(name), make_graph()
+    paths = export(model, graph, tmp_path / "new" / "folder")
+    assert [path.name for path in paths] == [f"{table}.parquet" for table in NAMES[name]]
+    for path, table in zip(paths, export_tables(model, graph).values(), strict=True):
+        assert pq.read_table(path).equals(table)
+    assert sorted(path.parent.iterdir()) == sorted(paths)
+
+
+def test_csv_spreads_vectors_over_columns(tmp_path: Path) -> None:
+    model = make_model("itransf")
+    paths = {path.stem: path for path in export(model, make_graph(), str(tmp_path), "csv")}
+    entities = read_csv(paths["entities"])
+    assert list(entities[0]) == ["name", "label", "d0", "d1", "d2"]
+    assert entities[0]["label"] == "Ann, the first"
+    assert torch.equal(torch.tensor([numbers(row) for row in entities]), model.entities)
+    concepts = read_csv(paths["concepts"])
+    assert list(concepts[0]) == ["concept", "row", "d0", "d1", "d2"]
+    assert [(row["concept"], row["row"]) for row in concepts[:4]] == [
+        ("0", "0"),
+        ("0", "1"),
+        ("0", "2"),
+        ("1", "0"),
+    ]
+    values = torch.tensor([numbers(row) for row in concepts])
+    assert torch.equal(values.view(4, DIM, DIM), model.concepts)
+    assert list(read_csv(paths["attention"])[0]) == ["relation", "label", "side", "concept", "weight"]
+
+
+def test_csv_of_matrices_names_relation_and_side(tmp_path: Path) -> None:
+    model = make_model("stranse")
+    *_, path = export(model, make_graph(), tmp_path, "csv")
+    rows = read_csv(path)
+    assert list(rows[0]) == ["relation", "label", "side", "row", "d0", "d1", "d2"]
+    tail = torch.tensor([numbers(row) for row in rows if row["side"] == "tail"])
+    assert torch.equal(tail.view(2, DIM * DIM), model.project_tail.weight)
+
+
+def test_other_formats_and_models_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"cannot be exported as 'parqet'.*Did you mean 'parquet'"):
+        export(make_model("transe"), make_graph(), tmp_path, "parqet")  # type: ignore[arg-type]
+    with pytest.raises(ConfigError, match="has no entity and relation vectors"):
+        export_tables(torch.nn.Linear(1, 1), make_graph())  # type: ignore[arg-type]
+    (tmp_path / "file").write_text("")
+    with pytest.raises(DataError, match="cannot be written"):
+        export(make_model("transe"), make_graph(), tmp_path / "file")

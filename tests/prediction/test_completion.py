@@ -1,0 +1,245 @@
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from itransf.errors import ConfigError, DataError, ITransFError
+from itransf.models import Model
+from itransf.prediction import Prediction, complete
+from itransf.prediction.searching import BYTES_PER_SCORE
+
+OPTIONS: list[dict[str, Any]] = [
+    {},
+    {"include_known": True},
+    {"in_domain": True},
+    {"candidates": ["e9", "e3", "Entity One", "e12", "e3", "e0"]},
+    {"candidates": [f"e{number}" for number in range(0, 17, 2)], "in_domain": True, "include_known": True},
+]
+MEMORY = [1, 24 * 17 * 5, 2**20]  # one row at a time, five, all
+
+
+def brute_force(
+    case: Any, facts: list[tuple[int, int, int]], top: int, **options: Any
+) -> list[dict[str, Any]]:
+    """Sort all facts that the options allow; `facts` come in the order that decides ties."""
+    names = options.get("candidates")
+    allowed = None if names is None else {case.graph.entities.index(name) for name in names}
+    asked = options["asked"]
+    kept = []
+    for head, relation, tail in facts:
+        ends = {"head": head, "tail": tail}
+        if not options.get("include_known") and (head, relation, tail) in case.known:
+            continue
+        if allowed is not None and any(ends[side] not in allowed for side in asked):
+            continue
+        if options.get("in_domain") and any(ends[side] not in case.domain(relation, side) for side in asked):
+            continue
+        kept.append((head, relation, tail))
+    kept.sort(key=lambda fact: -case.scores[fact])  # a stable sort
+    return [
+        {
+            "head": f"e{head}",
+            "relation": f"r{relation}",
+            "tail": f"e{tail}",
+            "score": pytest.approx(case.scores[head, relation, tail], abs=1e-9),
+            "rank": rank,
+            "known": (head, relation, tail) in case.known,
+        }
+        for rank, (head, relation, tail) in enumerate(kept[:top], start=1)
+    ]
+
+
+def plain(predictions: list[Prediction]) -> list[dict[str, Any]]:
+    keys = ("head", "relation", "tail", "score", "rank", "known")
+    return [{key: prediction.to_dict()[key] for key in keys} for prediction in predictions]
+
+
+@pytest.mark.parametrize("options", OPTIONS)
+def test_tails_equal_brute_force(case: Any, options: dict[str, Any], looping: int) -> None:
+    for head, relation in [(0, 0), (5, 1), (16, 2), (3, 3)]:
+        facts = [(head, relation, tail) for tail in range(17) if head != tail or relation == looping]
+        expected = brute_force(case, facts, 6, asked=["tail"], **options)
+        found = complete(case.model, case.graph, head=f"e{head}", relation=f"r{relation}", top=6, **options)
+        assert plain(found) == expected
+
+
+@pytest.mark.parametrize("options", OPTIONS)
+def test_heads_equal_brute_force(case: Any, options: dict[str, Any], looping: int) -> None:
+    for relation, tail in [(0, 0), (1, 5), (2, 16), (3, 13)]:
+        facts = [(head, relation, tail) for head in range(17) if head != tail or relation == looping]
+        expected = brute_force(case, facts, 6, asked=["head"], **options)
+        found = complete(case.model, case.graph, relation=f"r{relation}", tail=f"e{tail}", top=6, **options)
+        assert plain(found) == expected
+
+
+@pytest.mark.parametrize("memory", MEMORY)
+@pytest.mark.parametrize("options", OPTIONS)
+def test_facts_of_a_relation_equal_brute_force(
+    case: Any, options: dict[str, Any], memory: int, looping: int
+) -> None:
+    for relation in (0, looping, 3):
+        facts = [(h, relation, t) for h in range(17) for t in range(17) if h != t or relation == looping]
+        expected = brute_force(case, facts, 12, asked=["head", "tail"], **options)
+        found = complete(case.model, case.graph, relation=f"r{relation}", top=12, memory=memory, **options)
+        assert plain(found) == expected
+
+
+@pytest.mark.parametrize("memory", [1, 2**20])
+@pytest.mark.parametrize("include_known", [False, True])
+def test_relations_equal_brute_force(case: Any, include_known: bool, memory: int) -> None:
+    for head, tail in [(0, 12), (1, 5), tuple(case.graph.train[3, [0, 2]])]:
+        facts = [(int(head), relation, int(tail)) for relation in range(4)]
+        expected = brute_force(case, facts, 3, asked=[], include_known=include_known)
+        options = {"include_known": include_known, "memory": memory, "top": 3}
+        assert (
+            plain(complete(case.model, case.graph, head=f"e{head}", tail=f"e{tail}", **options)) == expected
+        )
+
+
+def test_relations_in_domain_have_both_entities_there(table_case: Any) -> None:
+    graph = table_case.graph
+    for head, tail in [(0, 12), (8, 9), (2, 14)]:
+        found = complete(
+            table_case.model, graph, head=f"e{head}", tail=f"e{tail}", in_domain=True, include_known=True
+        )
+        fitting = {
+            f"r{relation}"
+            for relation in range(4)
+            if head in table_case.domain(relation, "head") and tail in table_case.domain(relation, "tail")
+        }
+        assert {prediction.relation for prediction in found} == fitting
+
+
+def test_candidates_are_relations_where_those_are_asked(table_case: Any) -> None:
+    options = {"head": "e0", "tail": "e12", "include_known": True}
+    found = complete(table_case.model, table_case.graph, candidates=["r3", "Relation One"], **options)
+    assert {prediction.relation for prediction in found} == {"r1", "r3"}
+    with pytest.raises(DataError, match=r"candidate 1: unknown relation 'e1'"):
+        complete(table_case.model, table_case.graph, candidates=["e1"], **options)
+
+
+def test_all_there_is_comes_when_more_is_asked(table_case: Any) -> None:
+    found = complete(table_case.model, table_case.graph, relation="r0", top=10**6)
+    known = sum(fact[1] == 0 for fact in table_case.known)
+    assert len(found) == 17 * 16 - known
+    assert [prediction.rank for prediction in found] == list(range(1, len(found) + 1))
+    assert not any(prediction.known or prediction.head == prediction.tail for prediction in found)
+
+
+def test_no_answer_is_an_empty_list(table_case: Any) -> None:
+    model, graph = table_case.model, table_case.graph
+    assert complete(model, graph, head="e0", relation="r0", candidates=[]) == []
+    assert complete(model, graph, relation="r0", candidates=[]) == []
+    assert complete(model, graph, relation="r0", candidates=["e4"]) == []  # only itself
+    assert complete(model, graph, head="e0", tail="e1", candidates=[]) == []
+    head, _, tail = graph.train[graph.train[:, 1] == 0][0]
+    options = {"head": f"e{head}", "relation": "r0", "candidates": [f"e{tail}"]}
+    assert complete(model, graph, **options) == []
+    assert [prediction.known for prediction in complete(model, graph, include_known=True, **options)] == [
+        True
+    ]
+
+
+def test_labels_are_accepted_and_given(itransf_case: Any) -> None:
+    model, graph = itransf_case.model, itransf_case.graph
+    by_label = complete(model, graph, head="Entity One", relation="Relation One", top=3)
+    assert by_label == complete(model, graph, head="e1", relation="r1", top=3)
+    assert (by_label[0].head, by_label[0].head_label) == ("e1", "Entity One")
+    assert (by_label[0].relation, by_label[0].relation_label) == ("r1", "Relation One")
+    unlabelled = next(found for found in by_label if found.tail != "e1")
+    assert json.loads(json.dumps(unlabelled.to_dict()))["tail_label"] == unlabelled.tail
+
+
+@pytest.mark.parametrize(
+    ("question", "told"),
+    [
+        ({}, "nothing is given.*give head and relation"),
+        ({"head": "e0"}, "only a head is given.*give head and relation"),
+        ({"tail": "e0"}, "only a tail is given"),
+        ({"head": "e0", "relation": "r0", "tail": "e1"}, "leave nothing to predict.*score the fact"),
+        ({"relation": "r0", "top": 0}, "top must be 1 or more, not 0"),
+        ({"relation": "r0", "candidates": "e1"}, "a list of names, not the text 'e1'"),
+    ],
+)
+def test_questions_that_cannot_be_answered(table_case: Any, question: dict[str, Any], told: str) -> None:
+    with pytest.raises(ConfigError, match=told):
+        complete(table_case.model, table_case.graph, **question)
+
+
+@pytest.mark.parametrize(
+    ("question", "told"),
+    [
+        (
+            {"head": "Entity Onne", "relation": "r0"},
+            "unknown entity 'Entity Onne'. Did you mean 'Entity One'",
+        ),
+        ({"relation": "Relation Oen"}, "unknown relation 'Relation Oen'. Did you mean 'Relation One'"),
+        ({"relation": "r0", "candidates": ["e1", "Entitty One"]}, "candidate 2: unknown entity.*Entity One"),
+    ],
+)
+def test_unknown_names_are_told_with_near_misses(
+    table_case: Any, question: dict[str, Any], told: str
+) -> None:
+    with pytest.raises(DataError, match=told):
+        complete(table_case.model, table_case.graph, **question)
+
+
+def test_a_diverged_model_is_refused(table_case: Any) -> None:
+    with torch.no_grad():
+        table_case.model.table[3, 0, 4] = torch.nan
+    for question in ({"relation": "r0"}, {"head": "e3", "relation": "r0"}, {"head": "e3", "tail": "e4"}):
+        with pytest.raises(ITransFError, match="diverged"):
+            complete(table_case.model, table_case.graph, include_known=True, **question)
+
+
+def test_scores_are_made_in_chunks_that_fit(itransf_case: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    model: Model = itransf_case.model
+    sizes, opened = [], []
+    original = model.scorer
+
+    def watch(relation: int, side: Any, pool: Any = None) -> Any:
+        scorer = original(relation, side, pool)
+        opened.append((relation, side))
+
+        def score_all(anchors: torch.Tensor) -> torch.Tensor:
+            scores = scorer(anchors)
+            sizes.append(scores.numel() * BYTES_PER_SCORE)
+            return scores
+
+        return score_all
+
+    monkeypatch.setattr(model, "scorer", watch)
+    memory = 4 * 17 * BYTES_PER_SCORE
+    complete(model, itransf_case.graph, relation="r1", memory=memory)
+    assert opened == [(1, "tail")]
+    assert sizes == [4 * 17 * BYTES_PER_SCORE] * 4 + [17 * BYTES_PER_SCORE]
+
+
+def test_searching_a_relation_shows_progress(table_case: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    complete(table_case.model, table_case.graph, relation="Relation One", progress=True)
+    assert "searching Relation One: 17/17 heads" in capsys.readouterr().err
+
+
+def test_nothing_is_left_to_be_differentiated(case: Any) -> None:
+    complete(case.model, case.graph, relation="r0")
+    complete(case.model, case.graph, head="e0", relation="r0")
+    assert all(parameter.grad is None for parameter in case.model.parameters())
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU here")
+def test_a_gpu_gives_the_same(case: Any) -> None:
+    questions = (
+        {"relation": "r1"},
+        {"head": "e3", "relation": "r0", "in_domain": True},
+        {"head": "e3", "tail": "e4"},
+    )
+    here = [plain(complete(case.model, case.graph, **question)) for question in questions]
+    case.model.cuda()
+    for question, expected in zip(questions, here, strict=True):
+        found = plain(complete(case.model, case.graph, **question))
+        assert [row["tail"] for row in found] == [row["tail"] for row in expected]
+        assert np.allclose([row["score"] for row in found], [row["score"] for row in expected])

@@ -1,0 +1,113 @@
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+
+import pytest
+
+from itransf.data import Vocabulary
+from itransf.errors import DataError
+from itransf.prediction import Query, read_candidates, read_facts, read_queries
+
+
+def write(path: Path, content: str | bytes) -> Path:
+    path.write_bytes(content.encode() if isinstance(content, str) else content)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("q.tsv", "head\trelation\ttail\nFrance\tborders\t\n\n?\tcapital of\tItaly\n"),
+        ("q.csv", "head,relation,tail\nFrance,borders,\n\n?,capital of,Italy\n"),
+        ("q.csv", 'head,relation,tail\r\nFrance,borders,?\r\n\r\n,"capital of",Italy\r\n'),
+        ("q.txt", "\ufeffTail;Relation;Head\n;borders;France\n\nItaly ; capital of;\n"),
+    ],
+)
+def test_queries_are_read(tmp_path: Path, name: str, content: str) -> None:
+    path = write(tmp_path / name, content)
+    assert read_queries(path) == [
+        Query("France", "borders", None, f"{path}, line 2"),
+        Query(None, "capital of", "Italy", f"{path}, line 4"),
+    ]
+    assert [query.side for query in read_queries(str(path))] == ["tail", "head"]
+    assert [query.anchor for query in read_queries(path)] == ["France", "Italy"]
+
+
+def test_quotes_mean_something_in_csv_only(tmp_path: Path) -> None:
+    quoted = read_queries(write(tmp_path / "q.csv", 'head,relation,tail\n"Korea, South",borders,\n'))
+    assert quoted[0].head == "Korea, South"
+    plain = read_queries(write(tmp_path / "q.tsv", 'head\trelation\ttail\n"Weird" Al\tborders\t\n'))
+    assert plain[0].head == '"Weird" Al'
+
+
+def test_blank_lines_above_the_header_are_passed_over(tmp_path: Path) -> None:
+    path = write(tmp_path / "q.tsv", "\n\nhead\trelation\ttail\na\tr\t\n")
+    assert read_queries(path) == [Query("a", "r", None, f"{path}, line 4")]
+
+
+def test_compressed_queries_are_read(tmp_path: Path) -> None:
+    packed = gzip.compress(b"head,relation,tail\na,r,\n")
+    assert read_queries(write(tmp_path / "q.csv.gz", packed))[0].head == "a"
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        ("", "the file is empty; begin it with a line: head, relation, tail"),
+        ("head\trelation\ttail\n", "there is no query below the header"),
+        ("France\tborders\t\n", "line 1: 'France.* does not name the columns"),
+        ("head\trelation\ttail\na\tr\t\na\tr\n", "line 3: 2 columns instead of 3 .* write ?"),
+        ("head\trelation\ttail\na\tr\tb\n", "line 2: both head and tail are given; leave exactly one"),
+        ("head\trelation\ttail\n?\tr\t\n", "line 2: neither head nor tail is given"),
+        ("head\trelation\ttail\na\t\t\n", "line 2: the relation is empty"),
+        ("head\trelation\ttail\na\t?\t\n", "line 2: the relation is empty"),
+        (b"head\trelation\ttail\n\xe9\tr\t\n", "line 2: byte 0xe9 is not UTF-8"),
+    ],
+)
+def test_faulty_queries_are_told_with_file_and_line(tmp_path: Path, content: str | bytes, told: str) -> None:
+    path = write(tmp_path / "q.tsv", content)
+    with pytest.raises(DataError, match=rf"q.tsv(, |: ){told}"):
+        read_queries(path)
+
+
+def test_a_query_asks_for_one_end() -> None:
+    with pytest.raises(DataError, match=r"^both head and tail"):
+        Query("a", "r", "b")
+    with pytest.raises(DataError, match=r"^neither head nor tail"):
+        Query(None, "r", None)
+
+
+def test_a_missing_file_is_told(tmp_path: Path) -> None:
+    for read in (read_queries, read_candidates, read_facts):
+        with pytest.raises(DataError, match=r"there is no file .*nowhere"):
+            read(tmp_path / "nowhere.tsv")
+
+
+def test_facts_are_read_with_their_lines(tmp_path: Path) -> None:
+    path = write(tmp_path / "f.tsv", "head\trelation\ttail\n\na\tr\tb\nb\tr\tc\n")
+    facts, locate = read_facts(path)
+    assert facts == [("a", "r", "b"), ("b", "r", "c")]
+    assert locate(1) == f"{path}, line 4"
+    with pytest.raises(DataError, match=r"f.tsv, line 2: 2 columns"):
+        read_facts(write(path, "a\tr\tb\na\tr\n"))
+    with pytest.raises(DataError, match=r"f.tsv: there is no fact in it"):
+        read_facts(write(path, "head\trelation\ttail\n"))
+
+
+def test_candidates_are_read(tmp_path: Path) -> None:
+    path = write(tmp_path / "c.txt", "France\n\n  Korea, South \r\nItaly")
+    assert read_candidates(path) == ["France", "Korea, South", "Italy"]
+    assert read_candidates(path, Vocabulary(["Italy", "Korea, South", "France"])) == read_candidates(path)
+
+
+def test_faulty_candidates_are_told_with_file_and_line(tmp_path: Path) -> None:
+    path = write(tmp_path / "c.txt", "France\n\nFrnace\n")
+    with pytest.raises(DataError, match=r"c.txt, line 3: unknown entity 'Frnace'. Did you mean 'France'"):
+        read_candidates(path, Vocabulary(["France", "Italy"]))
+    with pytest.raises(DataError, match=r"c.txt, line 2: more than one column; write one name per line"):
+        read_candidates(write(path, "France\nItaly\tRome\n"))
+    with pytest.raises(DataError, match=r"c.txt: there is no name in it"):
+        read_candidates(write(path, "\n \n"))
+    with pytest.raises(DataError, match=r"c.txt, line 2: byte 0xe9 is not UTF-8"):
+        read_candidates(write(path, b"a\n\xe9\n"))

@@ -1,0 +1,130 @@
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from itransf.data import Graph
+from itransf.errors import DataError, ITransFError
+from itransf.models import TransE
+from itransf.models.base import Sizes
+from itransf.prediction import complete, score_facts
+from itransf.prediction.searching import BYTES_PER_SCORE
+
+
+def count_naively(case: Any, fact: tuple[int, int, int], place: int) -> tuple[float, int]:
+    """Return the rank of a fact and its number of rivals when the entity at `place` is replaced."""
+    rank, rivals = 1.0, 0
+    for entity in range(17):
+        other = (*fact[:place], entity, *fact[place + 1 :])
+        if entity == fact[place] or other in case.known:
+            continue
+        rivals += 1
+        rank += (case.scores[other] > case.scores[fact]) + 0.5 * (case.scores[other] == case.scores[fact])
+    return rank, rivals
+
+
+def draw_facts(graph: Graph) -> list[tuple[int, int, int]]:
+    generator = np.random.default_rng(1)
+    drawn = np.stack([generator.integers(0, size, 25) for size in (17, 4, 17)], axis=1)
+    facts = np.concatenate([drawn, graph.train[:5], graph.valid[:5], graph.test[:5], drawn[:1]])
+    return [(int(h), int(r), int(t)) for h, r, t in facts[generator.permutation(len(facts))]]
+
+
+def name(fact: tuple[int, int, int]) -> tuple[str, str, str]:
+    return f"e{fact[0]}", f"r{fact[1]}", f"e{fact[2]}"
+
+
+@pytest.mark.parametrize("memory", [1, 3 * 17 * BYTES_PER_SCORE, 2**20])
+def test_ranks_equal_a_naive_count(case: Any, memory: int) -> None:
+    facts = draw_facts(case.graph)
+    scored = score_facts(case.model, case.graph, [name(fact) for fact in facts], memory)
+    assert [(s.head, s.relation, s.tail) for s in scored] == [name(fact) for fact in facts]
+    for fact, found in zip(facts, scored, strict=True):
+        tail_rank, tail_rivals = count_naively(case, fact, 2)
+        head_rank, head_rivals = count_naively(case, fact, 0)
+        assert (found.tail_rank, found.head_rank) == (tail_rank, head_rank)
+        lost = tail_rank - 1 + head_rank - 1
+        rivals = tail_rivals + head_rivals
+        assert found.percentile == pytest.approx(100 * (rivals - lost) / rivals)
+        assert found.score == pytest.approx(case.scores[fact], abs=1e-9)
+
+
+def test_the_split_that_holds_a_fact_is_told(table_case: Any) -> None:
+    graph = table_case.graph
+    facts = [tuple(graph.split(split)[0].tolist()) for split in ("test", "train", "valid")]
+    unknown = next((0, 0, tail) for tail in range(1, 17) if (0, 0, tail) not in table_case.known)
+    scored = score_facts(table_case.model, graph, [name(fact) for fact in (*facts, unknown)])
+    assert [found.known for found in scored] == ["test", "train", "valid", None]
+    assert score_facts(table_case.model, graph, [name(unknown)])[0].known is None
+
+
+def test_a_fact_in_two_splits_is_told_by_the_first() -> None:
+    facts = np.array([[0, 0, 1], [1, 0, 2]])
+    base = Graph.from_names("small", [("a", "r", "b"), ("b", "r", "c")])
+    graph = Graph("small", base.entities, base.relations, facts[:1], facts, facts[1:])
+    model = TransE(Sizes(3, 1), TransE.Config(dim=4))
+    names = [tuple(base.entities.name(int(n)) for n in row[[0, 2]]) for row in facts]
+    scored = score_facts(model, graph, [(head, "r", tail) for head, tail in names])
+    assert [found.known for found in scored] == ["train", "valid"]
+
+
+def test_the_score_is_the_one_a_prediction_has(itransf_case: Any) -> None:
+    model, graph = itransf_case.model, itransf_case.graph
+    for prediction in complete(model, graph, head="e2", relation="r0", top=4):
+        (found,) = score_facts(model, graph, [(prediction.head, prediction.relation, prediction.tail)])
+        assert found.score == prediction.score
+        # The ranking protocol counts the head itself as a rival; predictions leave it out.
+        assert found.tail_rank - prediction.rank in (0, 1)
+
+
+def test_a_fact_without_rivals_has_beaten_all_of_them() -> None:
+    graph = Graph.from_names("two", [("a", "r", "b"), ("b", "r", "b"), ("a", "r", "a")])
+    model = TransE(Sizes(2, 1), TransE.Config(dim=4))
+    (found,) = score_facts(model, graph, [("a", "r", "b")])
+    assert (found.tail_rank, found.head_rank, found.percentile) == (1.0, 1.0, 100.0)
+
+
+def test_nothing_to_score_gives_nothing(table_case: Any) -> None:
+    assert score_facts(table_case.model, table_case.graph, []) == []
+
+
+def test_labels_are_accepted_and_given(table_case: Any) -> None:
+    (found,) = score_facts(table_case.model, table_case.graph, [("Entity One", "Relation One", "e0")])
+    assert (found.head, found.head_label, found.relation_label) == ("e1", "Entity One", "Relation One")
+    assert set(json.loads(json.dumps(found.to_dict()))) >= {"score", "known", "tail_rank", "percentile"}
+
+
+def test_each_relation_and_side_is_opened_once(
+    itransf_case: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    opened = []
+    original = itransf_case.model.scorer
+    monkeypatch.setattr(
+        itransf_case.model, "scorer", lambda *given: opened.append(given[:2]) or original(*given)
+    )
+    facts = [(f"e{n}", f"r{n % 2}", "e0") for n in range(1, 9)]
+    score_facts(itransf_case.model, itransf_case.graph, facts, memory=1, progress=True)
+    assert opened == [(0, "head"), (0, "tail"), (1, "head"), (1, "tail")]
+    assert "scoring: 16/16 queries" in capsys.readouterr().err
+
+
+def test_wrong_facts_are_told_with_their_place(table_case: Any) -> None:
+    facts = [("e0", "r0", "e1"), ("Entity Onne", "r0", "e1")]
+    with pytest.raises(DataError, match=r"fact 2: unknown entity 'Entity Onne'. Did you mean 'Entity One'"):
+        score_facts(table_case.model, table_case.graph, facts)
+    with pytest.raises(DataError, match=r"f.tsv, line 9: unknown entity"):
+        score_facts(table_case.model, table_case.graph, facts, locate=lambda row: f"f.tsv, line {row + 8}")
+    for wrong in (("e0", "r0"), "e0 "):
+        with pytest.raises(DataError, match=r"fact 1: .* is no fact; give three names"):
+            score_facts(table_case.model, table_case.graph, [wrong])  # type: ignore[list-item]
+
+
+def test_a_diverged_model_is_refused(table_case: Any) -> None:
+    with torch.no_grad():
+        table_case.model.table.fill_(torch.nan)
+    with pytest.raises(ITransFError, match="diverged"):
+        score_facts(table_case.model, table_case.graph, [("e0", "r0", "e1")])
