@@ -138,8 +138,13 @@ class Fit:
         """Take the vectors of another run on the same graph."""
         other = RunFolder(Path(self.config.warm_start.run))
         graph = other.read_graph()
-        if graph.entities.names != self.graph.entities.names or graph.relations.names != self.graph.relations.names:
-            raise ConfigError(f"warm_start.run: {other.path} was trained on another graph; choose a run on this one")
+        if (
+            graph.entities.names != self.graph.entities.names
+            or graph.relations.names != self.graph.relations.names
+        ):
+            raise ConfigError(
+                f"warm_start.run: {other.path} was trained on another graph; choose a run on this one"
+            )
         tensors, _ = other.read_tensors("model.safetensors")
         wanted = (len(self.graph.entities), self.config.model.dim)
         if tuple(tensors["entities"].shape) != wanted:
@@ -179,7 +184,12 @@ def load_vectors(model: Model, vectors: dict[str, Tensor]) -> None:
 
 def describe_epoch(report: EpochReport, phase: str) -> dict[str, Any]:
     """Return an epoch as a line of the history."""
-    line: dict[str, Any] = {"phase": phase, "epoch": report.epoch, "loss": report.loss, "seconds": report.seconds}
+    line: dict[str, Any] = {
+        "phase": phase,
+        "epoch": report.epoch,
+        "loss": report.loss,
+        "seconds": report.seconds,
+    }
     if report.metric is not None:
         line |= {"metric": report.metric, "best": report.is_best}
     if report.assignment is not None:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import torch
 
+from itransf import __version__
 from itransf.config import Config, Layer, assignments_layer, build_config, read_layer
 from itransf.data.graph import Graph
 from itransf.data.sources import load
@@ -52,7 +52,9 @@ class Run:
     def concepts(self) -> Attention:
         """Return which concepts each side of each relation uses, and how strongly."""
         if not isinstance(self.model, ITransF):
-            raise ConfigError(f"a {self.config.name} model has no concepts; train one with model.name = \"itransf\"")
+            raise ConfigError(
+                f'a {self.config.name} model has no concepts; train one with model.name = "itransf"'
+            )
         return read_attention(self.model, self.graph)
 
     def info(self) -> dict[str, Any]:
@@ -67,7 +69,9 @@ class Run:
             "parameters": sum(parameter.numel() for parameter in self.model.parameters()),
             "epochs": len([line for line in self.history if line["phase"] == "training"]),
             "seconds": sum(line["seconds"] for line in self.history),
-            "best": {"epoch": looks[-1]["epoch"], self.config.validation.metric: looks[-1]["metric"]} if looks else None,
+            "best": {"epoch": looks[-1]["epoch"], self.config.validation.metric: looks[-1]["metric"]}
+            if looks
+            else None,
             "config": self.config.to_dict(),
             "notes": list(self.graph.notes),
         }
@@ -75,7 +79,7 @@ class Run:
     def save(self, path: str | Path, overwrite: bool = False) -> None:
         """Write the run into a folder that `itransf.open` reads."""
         folder = prepare_folder(path, overwrite)
-        folder.create(self.graph, self.config, version("itransf"))
+        folder.create(self.graph, self.config, __version__)
         self._finish(folder)
 
     def _finish(self, folder: RunFolder) -> None:
@@ -147,7 +151,7 @@ def train(
             folder.check_same(facts, resolved, folder.read_config(MODEL_CONFIGS))
             folder.write_config(resolved)
         else:
-            folder.create(facts, resolved, version("itransf"))
+            folder.create(facts, resolved, __version__)
     fit = Fit(facts, resolved, place, folder, progress)
     run = Run(facts, resolved, fit.run(resume), fit.history)
     if folder is not None:
@@ -178,7 +182,9 @@ def unfinished_weights(folder: RunFolder) -> dict[str, torch.Tensor]:
     """Return the best weights of a checkpoint, or its last ones where nothing was validated yet."""
     tensors, facts = folder.read_tensors(CHECKPOINT)
     if facts["phase"] != "training":
-        raise CheckpointError(f"{folder.path}: is still in its warm start; go on with 'itransf train ... --resume'")
+        raise CheckpointError(
+            f"{folder.path}: is still in its warm start; go on with 'itransf train ... --resume'"
+        )
     for prefix in ("best.", "model."):
         found = {key.removeprefix(prefix): value for key, value in tensors.items() if key.startswith(prefix)}
         if found:
@@ -190,7 +196,9 @@ def prepare_folder(path: str | Path, overwrite: bool) -> RunFolder:
     """Return the folder for a new run, refusing one that is in use."""
     folder = RunFolder(Path(path))
     if folder.is_occupied and not overwrite:
-        raise CheckpointError(f"{path}: already holds something; --resume goes on with it, --overwrite replaces it")
+        raise CheckpointError(
+            f"{path}: already holds something; --resume goes on with it, --overwrite replaces it"
+        )
     folder.clear()
     return folder
 

@@ -1,12 +1,12 @@
 """The run folder: what lies where, written so that a crash never leaves half a file.
 
-    run.json                what the run is: format, version, graph, progress
-    config.toml             every setting
-    vocabulary.json         names and labels of entities and relations
-    graph.safetensors       train, valid and test as numbers
-    history.jsonl           one line per epoch
-    checkpoint.safetensors  where training stands (weights, optimiser, random state)
-    model.safetensors       the weights a finished run is used with
+run.json                what the run is: format, version, graph, progress
+config.toml             every setting
+vocabulary.json         names and labels of entities and relations
+graph.safetensors       train, valid and test as numbers
+history.jsonl           one line per epoch
+checkpoint.safetensors  where training stands (weights, optimiser, random state)
+model.safetensors       the weights a finished run is used with
 """
 
 from __future__ import annotations
@@ -31,7 +31,13 @@ from itransf.files import replacing, write_text
 
 FORMAT = 1
 # Settings that say how long or how safely to train, not what: they may change when a run is continued.
-CHANGEABLE = {"training.epochs", "training.max_minutes", "validation.patience", "checkpoint.minutes", "checkpoint.epochs"}
+CHANGEABLE = {
+    "training.epochs",
+    "training.max_minutes",
+    "validation.patience",
+    "checkpoint.minutes",
+    "checkpoint.epochs",
+}
 
 
 class RunFolder:
@@ -55,7 +61,9 @@ class RunFolder:
         if not self.is_occupied:
             return
         if not (self.path / "run.json").is_file():
-            raise CheckpointError(f"{self.path}: does not look like a run, so it is not overwritten; remove it yourself")
+            raise CheckpointError(
+                f"{self.path}: does not look like a run, so it is not overwritten; remove it yourself"
+            )
         shutil.rmtree(self.path)
 
     def create(self, graph: Graph, config: Config, version: str) -> None:
@@ -68,10 +76,14 @@ class RunFolder:
         vocabulary = {"entities": graph.entities.names, "relations": graph.relations.names, "labels": labels}
         write_text(self.path / "vocabulary.json", json.dumps(vocabulary, ensure_ascii=False))
         self.write_tensors(
-            "graph.safetensors", {split: torch.from_numpy(np.ascontiguousarray(graph.split(split))) for split in SPLITS}, {}
+            "graph.safetensors",
+            {split: torch.from_numpy(np.ascontiguousarray(graph.split(split))) for split in SPLITS},
+            {},
         )
         self.write_config(config)
-        self.write_summary({"format": FORMAT, "itransf": version, "graph": graph.name, "notes": list(graph.notes)})
+        self.write_summary(
+            {"format": FORMAT, "itransf": version, "graph": graph.name, "notes": list(graph.notes)}
+        )
 
     def write_config(self, config: Config) -> None:
         """Write the settings."""
@@ -85,7 +97,9 @@ class RunFolder:
         """Read run.json."""
         path = self.path / "run.json"
         if not path.is_file():
-            what = "is not a run folder (it has no run.json)" if self.path.exists() else "there is no such run"
+            what = (
+                "is not a run folder (it has no run.json)" if self.path.exists() else "there is no such run"
+            )
             raise CheckpointError(f"{self.path}: {what}; 'itransf train DATA --out {self.path}' makes one")
         summary: dict[str, Any] = self._read_json("run.json")
         if summary.get("format") != FORMAT:
@@ -152,11 +166,18 @@ class RunFolder:
         differing = sorted(key for key in {*old, *new} - CHANGEABLE if old.get(key) != new.get(key))
         if differing:
             listed = "; ".join(f"{key}: {old.get(key)!r} then, {new.get(key)!r} now" for key in differing)
-            raise CheckpointError(f"{self.path}: was trained with other settings ({listed}). Use those, or another --out")
+            raise CheckpointError(
+                f"{self.path}: was trained with other settings ({listed}). Use those, or another --out"
+            )
         kept = self.read_graph()
-        same_names = (kept.entities.names, kept.relations.names) == (graph.entities.names, graph.relations.names)
+        same_names = (kept.entities.names, kept.relations.names) == (
+            graph.entities.names,
+            graph.relations.names,
+        )
         if not same_names or not all(np.array_equal(kept.split(s), graph.split(s)) for s in SPLITS):
-            raise CheckpointError(f"{self.path}: was trained on other facts than these. Use those, or another --out")
+            raise CheckpointError(
+                f"{self.path}: was trained on other facts than these. Use those, or another --out"
+            )
 
     def _read_json(self, name: str) -> dict[str, Any]:
         path = self.path / name

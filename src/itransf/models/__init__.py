@@ -15,4 +15,15 @@ MODELS: dict[str, type[Model]] = {
     "itransf": ITransF,
 }
 
-__all__ = ["MODELS", "SIDES", "ITransF", "Model", "QueryModel", "STransE", "Side", "Sizes", "TransE", "TransR"]
+__all__ = [
+    "MODELS",
+    "SIDES",
+    "ITransF",
+    "Model",
+    "QueryModel",
+    "STransE",
+    "Side",
+    "Sizes",
+    "TransE",
+    "TransR",
+]

@@ -14,8 +14,8 @@ from typing import Any, ClassVar, Literal
 import torch
 from torch import Tensor, nn
 
-from itransf.ops.distance import Norm, pairwise_distance
-from itransf.ops.products import multiply_transposed
+from itransf.ops.distance import Norm, grouped_distance, pairwise_distance
+from itransf.ops.products import Grouping, group_rows, grouped_product, multiply_transposed, sorted_grouping
 
 Side = Literal["head", "tail"]
 SIDES: tuple[Side, Side] = ("head", "tail")
@@ -69,16 +69,20 @@ class Model(nn.Module, ABC):
 
         What depends on the relation alone is computed once, here; the anchors may come in any chunks.
         """
+        candidates = self.pool() if pool is None else pool
 
         def score_all(anchors: Tensor) -> Tensor:
-            relations = torch.full_like(anchors, relation)
-            if side == "tail":
-                scores = self.score_tails(anchors, relations)
-            else:
-                scores = self.score_heads(relations, anchors)
-            return scores if pool is None or pool.entities is None else scores[:, pool.entities]
+            return self.score_pool(anchors, torch.full_like(anchors, relation), side, candidates)
 
         return score_all
+
+    def score_pool(self, anchors: Tensor, relations: Tensor, side: Side, pool: Pool) -> Tensor:
+        """Return the scores (b, n) of the pool's entities as answers to the questions (anchor, relation)."""
+        if side == "tail":
+            scores = self.score_tails(anchors, relations)
+        else:
+            scores = self.score_heads(relations, anchors)
+        return scores if pool.entities is None else scores[:, pool.entities]
 
     def score_contrast(
         self, heads: Tensor, relations: Tensor, tails: Tensor, replaces_head: Tensor, replacements: Tensor
@@ -103,11 +107,15 @@ class Model(nn.Module, ABC):
         )
         return self.score(heads, relations, tails), negatives.view(-1, n)
 
+    def rate(self, parameter: str) -> float:
+        """Return what the learning rate of the parameter of this name is multiplied with."""
+        return 1.0
+
     def constrain(self, touched_entities: Tensor | None) -> None:
         """Restore the model's constraints after an update of these entities (None: of all)."""
 
-    def penalty(self) -> Tensor | None:
-        """Return what the model adds to the loss of a batch, if anything."""
+    def penalty(self, heads: Tensor, relations: Tensor, tails: Tensor) -> Tensor | None:
+        """Return what the model adds to the mean loss of a batch of facts, if anything."""
         return None
 
     def supports(self, side: Side) -> Tensor | None:
@@ -136,18 +144,30 @@ class QueryModel(Model):
         """Return candidates with their vectors."""
 
     @abstractmethod
-    def candidates(self, relation: int, side: Side, pool: Pool) -> Tensor:
-        """Return the pool's entities as seen on `side` of the relation, (n, d)."""
+    def candidates(self, relations: Tensor, side: Side, pool: Pool) -> Tensor:
+        """Return the pool's entities as seen on `side` of each relation (u,), (u, n, d)."""
 
     def scorer(self, relation: int, side: Side, pool: Pool | None = None) -> Scorer:
         """Return a function from anchors to scores; the pool is projected once, here."""
-        table = self.candidates(relation, side, self.pool() if pool is None else pool)
+        device = next(self.parameters()).device
+        wanted = torch.tensor([relation], device=device)
+        table = self.candidates(wanted, side, self.pool() if pool is None else pool)[0]
 
         def score_all(anchors: Tensor) -> Tensor:
             queries = self.queries(anchors, torch.full_like(anchors, relation), side)
             return compare_all(queries, table, self.compare)
 
         return score_all
+
+    def score_pool(self, anchors: Tensor, relations: Tensor, side: Side, pool: Pool) -> Tensor:
+        """Return the scores (b, n) of the pool; each relation projects it once."""
+        grouping = group_rows(relations)
+        tables = self.candidates(grouping.keys, side, pool)  # (u, n, d)
+        queries = self.queries(anchors, relations, side)  # (b, d)
+        if grouping.order is None:
+            return compare_grouped(queries, tables, grouping, self.compare)
+        scores = compare_grouped(queries[grouping.order], tables, sorted_grouping(grouping), self.compare)
+        return torch.empty_like(scores).index_copy(0, grouping.order, scores)
 
     def score_tails(self, heads: Tensor, relations: Tensor) -> Tensor:
         """Return the plausibility of every entity as the tail, (b, e)."""
@@ -167,6 +187,13 @@ class QueryModel(Model):
     def new_scores(self, rows: int) -> Tensor:
         """Return an unset score matrix of `rows` queries, on the model's device."""
         return next(self.parameters()).new_empty(rows, self.sizes.entities)
+
+
+def compare_grouped(queries: Tensor, tables: Tensor, grouping: Grouping, compare: Compare) -> Tensor:
+    """Return the score of every query (b, d), sorted by group, against its group's candidates (u, n, d)."""
+    if compare == "dot":
+        return grouped_product(queries, tables, grouping)
+    return -grouped_distance(queries, tables, grouping, 1 if compare == "l1" else 2)
 
 
 def compare_all(queries: Tensor, table: Tensor, compare: Compare) -> Tensor:

@@ -71,11 +71,13 @@ class ITransF(Translation):
         """Return the projection of one side: its attention, supports and scores."""
         return self.project_head if side == "head" else self.project_tail
 
-    def penalty(self) -> Tensor | None:
-        """Return the l1 penalty on the attention weights, where that kind of attention is asked for."""
+    def penalty(self, heads: Tensor, relations: Tensor, tails: Tensor) -> Tensor | None:
+        """Return the family's penalty, and the l1 penalty where that kind of attention is asked for."""
+        inherited = super().penalty(heads, relations, tails)
         if self.config.attention != "l1":
-            return None
-        return self.config.l1_weight * (self.project_head.scores.abs().sum() + self.project_tail.scores.abs().sum())
+            return inherited
+        weights = self.project_head.scores.abs().sum() + self.project_tail.scores.abs().sum()
+        return self.config.l1_weight * weights + (0.0 if inherited is None else inherited)
 
     def supports(self, side: Side) -> Tensor | None:
         """Return the supports of one side, (r, k), where attention is sparse."""

@@ -22,8 +22,8 @@ class Projection(Protocol):
         """Project each vector (b, d) as its relation (b,) does."""
         ...
 
-    def project_table(self, table: Tensor, relation: int) -> Tensor:
-        """Project every row of a table (e, d) as one relation does."""
+    def project_table(self, table: Tensor, relations: Tensor) -> Tensor:
+        """Project every row of a table (n, d) as each of these relations (u,) does, (u, n, d)."""
         ...
 
 
@@ -34,9 +34,9 @@ class NoProjection(nn.Module):
         """Return the vectors."""
         return vectors
 
-    def project_table(self, table: Tensor, relation: int) -> Tensor:
-        """Return the table."""
-        return table
+    def project_table(self, table: Tensor, relations: Tensor) -> Tensor:
+        """Return the table, once per relation."""
+        return table.expand(len(relations), -1, -1)
 
 
 class MatrixProjection(nn.Module):
@@ -51,9 +51,11 @@ class MatrixProjection(nn.Module):
         grouping = group_rows(relations)
         return grouped_product(vectors, self.matrices(grouping.keys), grouping)
 
-    def project_table(self, table: Tensor, relation: int) -> Tensor:
-        """Return the table (e, d) times the transposed matrix of the relation."""
-        return multiply_transposed(table, self.matrices(torch.tensor([relation], device=table.device))[0])
+    def project_table(self, table: Tensor, relations: Tensor) -> Tensor:
+        """Return W[r] v for each row v (n, d) and relation (u,), (u, n, d): one matrix product for all."""
+        stacked = self.matrices(relations).flatten(0, 1)  # (u * d, d)
+        projected = multiply_transposed(stacked, table)  # (u * d, n)
+        return projected.view(len(relations), -1, len(table)).transpose(1, 2).contiguous()
 
 
 class FullProjection(MatrixProjection):
@@ -83,7 +85,12 @@ class ConceptProjection(MatrixProjection):
     support: Tensor
 
     def __init__(
-        self, concepts: nn.Parameter, relations: int, support_size: int, temperature: float, kind: AttentionKind
+        self,
+        concepts: nn.Parameter,
+        relations: int,
+        support_size: int,
+        temperature: float,
+        kind: AttentionKind,
     ) -> None:
         super().__init__()
         m = concepts.shape[0]

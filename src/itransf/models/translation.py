@@ -23,12 +23,17 @@ class TranslationConfig:
         norm: The distance, 1 or 2.
         entities: Length entity vectors are held to after each update.
         projected: Length projected vectors are held to (in the forward pass).
+        matrix_rate: Factor on the learning rate of projection matrices. Below one they stay near the identity for
+            longer, which keeps them from learning rare relations by heart.
+        n3: Weight of the summed cubes of a fact's vectors, as they are and as projected (Lacroix et al., 2018).
     """
 
     dim: int = 50
     norm: Norm = 1
     entities: Length = "unit"
     projected: Length = "unit"
+    matrix_rate: float = 1.0
+    n3: float = 0.0
 
 
 class Translation(QueryModel):
@@ -82,11 +87,11 @@ class Translation(QueryModel):
             return Pool(None, self.entities)
         return Pool(entities, embedding(entities, self.entities, sparse=True))
 
-    def candidates(self, relation: int, side: Side, pool: Pool) -> Tensor:
-        """Return the pool projected as `side` of the relation, (n, d)."""
+    def candidates(self, relations: Tensor, side: Side, pool: Pool) -> Tensor:
+        """Return the pool projected as `side` of each relation (u,), (u, n, d)."""
         assert pool.vectors is not None, "pools of this model hold vectors"
         projection = self.project_head if side == "head" else self.project_tail
-        return self.limit_projected(projection.project_table(pool.vectors, relation))
+        return self.limit_projected(projection.project_table(pool.vectors, relations))
 
     def score_contrast(
         self, heads: Tensor, relations: Tensor, tails: Tensor, replaces_head: Tensor, replacements: Tensor
@@ -119,6 +124,23 @@ class Translation(QueryModel):
         projected = self.project(everyone, their_relations, side)
         own, rest = projected.split([len(entities), others.numel()])
         return own, rest.view(-1, n, projected.shape[-1])
+
+    def penalty(self, heads: Tensor, relations: Tensor, tails: Tensor) -> Tensor | None:
+        """Return the weighted mean over facts of the cubes of all vectors that take part."""
+        if not self.config.n3:
+            return None
+        vectors = [
+            embedding(heads, self.entities, sparse=True),
+            embedding(tails, self.entities, sparse=True),
+            self.translate(relations),
+            self.project(heads, relations, "head"),
+            self.project(tails, relations, "tail"),
+        ]
+        return self.config.n3 * torch.stack([vector.abs().pow(3).sum(1).mean() for vector in vectors]).sum()
+
+    def rate(self, parameter: str) -> float:
+        """Return the factor of matrices; vectors and attention scores learn at the full rate."""
+        return self.config.matrix_rate if parameter == "concepts" or parameter.endswith(".weight") else 1.0
 
     @torch.no_grad()
     def constrain(self, touched_entities: Tensor | None) -> None:

@@ -35,16 +35,21 @@ def group_rows(keys: Tensor) -> Grouping:
     return Grouping(distinct, counts.tolist(), order)
 
 
+def sorted_grouping(grouping: Grouping) -> Grouping:
+    """Return the grouping of the rows once they are sorted."""
+    return Grouping(grouping.keys, grouping.counts, None)
+
+
 def grouped_product(rows: Tensor, matrices: Tensor, grouping: Grouping) -> Tensor:
     """Return matrices[key of row] @ row for every row.
 
     Args:
         rows: Vectors (n, d).
-        matrices: One matrix per distinct key, (u, d, d).
+        matrices: One matrix per distinct key, (u, p, d).
         grouping: How the rows fall on the keys.
 
     Returns:
-        Products (n, d), in the order of the rows.
+        Products (n, p), in the order of the rows.
     """
     if grouping.order is None:
         return _GroupedProduct.apply(rows, matrices, grouping.counts)  # type: ignore[no-any-return, no-untyped-call]
@@ -59,10 +64,10 @@ class _GroupedProduct(torch.autograd.Function):
     def forward(ctx: Any, rows: Tensor, matrices: Tensor, counts: list[int]) -> Tensor:
         ctx.save_for_backward(rows, matrices)
         ctx.counts = counts
-        products = torch.empty_like(rows)
+        products = rows.new_empty(len(rows), matrices.shape[1])
         turned = matrices.transpose(1, 2).contiguous()
         for x, w, y in zip(rows.split(counts), turned.unbind(), products.split(counts), strict=True):
-            torch.mm(x, w, out=y)  # (n_u, d) @ (d, d)
+            torch.mm(x, w, out=y)  # (n_u, d) @ (d, p)
         return products
 
     @staticmethod

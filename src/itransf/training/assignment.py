@@ -51,7 +51,11 @@ class Sample:
 
 
 def draw_sample(
-    train: Tensor, sampler: NegativeSampler, facts_per_relation: int, negatives: int, generator: torch.Generator
+    train: Tensor,
+    sampler: NegativeSampler,
+    facts_per_relation: int,
+    negatives: int,
+    generator: torch.Generator,
 ) -> Sample:
     """Choose the facts, all or at most so many per relation, and corrupt them."""
     facts = torch.arange(len(train), device=train.device)
@@ -129,7 +133,9 @@ def reassign(model: Model, sample: Sample, loss: ContrastLoss, config: Assignmen
         before = {side: support.clone() for side, support in supports.items() if support is not None}
         chosen = {
             side: torch.where(
-                seen[:, None], choose_lowest(single_concept_costs(model, sample, side, loss), old.shape[1]), old
+                seen[:, None],
+                choose_lowest(single_concept_costs(model, sample, side, loss), old.shape[1]),
+                old,
             )
             for side, old in before.items()
         }

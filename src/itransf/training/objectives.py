@@ -12,7 +12,6 @@ from itransf.config import Config
 from itransf.data.graph import Graph
 from itransf.data.known import KnownIndex
 from itransf.models.base import SIDES, Model, Side
-from itransf.ops.products import group_rows
 from itransf.training.losses import make_contrast_loss, sampled_softmax
 from itransf.training.negatives import NegativeSampler
 
@@ -20,7 +19,9 @@ from itransf.training.negatives import NegativeSampler
 class Objective(Protocol):
     """The loss of training facts, given by their indices."""
 
-    def __call__(self, model: Model, facts: Tensor, generator: torch.Generator) -> tuple[Tensor, Tensor | None]:
+    def __call__(
+        self, model: Model, facts: Tensor, generator: torch.Generator
+    ) -> tuple[Tensor, Tensor | None]:
         """Return the mean loss and the entities an update will touch (None: all of them)."""
         ...
 
@@ -32,7 +33,9 @@ class ContrastObjective:
         self.sampler, self.train, self.count = sampler, train, config.negatives.per_fact
         self.loss = make_contrast_loss(config.loss)
 
-    def __call__(self, model: Model, facts: Tensor, generator: torch.Generator) -> tuple[Tensor, Tensor | None]:
+    def __call__(
+        self, model: Model, facts: Tensor, generator: torch.Generator
+    ) -> tuple[Tensor, Tensor | None]:
         """Return the mean loss over the batch and the entities in it."""
         heads, relations, tails = self.train[facts].unbind(1)
         corruption = self.sampler.corrupt(facts, self.count, generator)
@@ -48,29 +51,30 @@ class SoftmaxObjective:
         self.train, self.config = train, config.loss
         self.known = KnownIndex(graph.train, len(graph.entities), len(graph.relations))
 
-    def __call__(self, model: Model, facts: Tensor, generator: torch.Generator) -> tuple[Tensor, Tensor | None]:
+    def __call__(
+        self, model: Model, facts: Tensor, generator: torch.Generator
+    ) -> tuple[Tensor, Tensor | None]:
         """Return the mean loss of both questions that a fact answers."""
         batch = self.train[facts]
         drawn = self._draw(model.sizes.entities, generator)
         pool = model.pool(drawn)
-        positive = model.score(*batch.unbind(1))
-        grouping = group_rows(batch[:, 1])
-        batch = batch if grouping.order is None else batch[grouping.order]
+        heads, relations, tails = batch.unbind(1)
+        positive = model.score(heads, relations, tails)
         total = torch.zeros((), device=batch.device)
         for side in SIDES:
-            groups = zip(grouping.keys.tolist(), batch.split(grouping.counts), strict=True)
-            column = 2 if side == "head" else 0
-            scores = torch.cat([model.scorer(key, side, pool)(rows[:, column]) for key, rows in groups])  # (b, n)
+            scores = model.score_pool(tails if side == "head" else heads, relations, side, pool)  # (b, n)
             scores = scores.masked_fill(self._are_answers(batch, side, drawn, scores.shape), float("-inf"))
             total = total + sampled_softmax(positive, scores, self.config.scale).mean()
-        touched = None if drawn is None else torch.cat([batch[:, 0], batch[:, 2], drawn])
+        touched = None if drawn is None else torch.cat([heads, tails, drawn])
         return total / 2, touched
 
     def _draw(self, entities: int, generator: torch.Generator) -> Tensor | None:
         """Return the candidates of a batch, or None for all entities."""
         if not self.config.candidates or self.config.candidates >= entities:
             return None
-        return torch.randint(entities, (self.config.candidates,), generator=generator, device=self.train.device)
+        return torch.randint(
+            entities, (self.config.candidates,), generator=generator, device=self.train.device
+        )
 
     def _are_answers(self, batch: Tensor, side: Side, drawn: Tensor | None, shape: torch.Size) -> Tensor:
         """Mark the candidates (b, n) that are training answers of their question."""

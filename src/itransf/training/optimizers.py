@@ -5,12 +5,13 @@ A row's state moves only when the row has a gradient: the cost of a step does no
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 import torch
 from torch import Tensor, nn
 
 from itransf.config import TrainingConfig
+from itransf.models.base import Model
 
 EPSILON = 1e-8
 MOMENTS = (0.9, 0.999)
@@ -21,9 +22,15 @@ class RowOptimizer:
 
     slots: tuple[str, ...] = ()
 
-    def __init__(self, parameters: Iterable[tuple[str, nn.Parameter]], learning_rate: float) -> None:
+    def __init__(
+        self,
+        parameters: Iterable[tuple[str, nn.Parameter]],
+        learning_rate: float,
+        factor: Callable[[str], float] = lambda name: 1.0,
+    ) -> None:
         self.parameters = dict(parameters)
         self.learning_rate = learning_rate
+        self.factors = {name: factor(name) for name in self.parameters}
         self.steps = 0
         self.state: dict[str, Tensor] = {
             f"{name}.{slot}": torch.zeros_like(parameter)
@@ -39,6 +46,7 @@ class RowOptimizer:
             gradient, parameter.grad = parameter.grad, None
             if gradient is None:
                 continue
+            rate = self.learning_rate * self.factors[name]
             slots = [self.state[f"{name}.{slot}"] for slot in self.slots]
             if gradient.is_sparse:
                 rows, values = sum_rows(gradient)
@@ -46,9 +54,9 @@ class RowOptimizer:
                 change = self.change(values, touched)
                 for slot, kept in zip(slots, touched, strict=True):
                     slot.index_copy_(0, rows, kept)
-                parameter.index_add_(0, rows, change, alpha=-self.learning_rate)
+                parameter.index_add_(0, rows, change, alpha=-rate)
             else:
-                parameter.add_(self.change(gradient, slots), alpha=-self.learning_rate)
+                parameter.add_(self.change(gradient, slots), alpha=-rate)
 
     def change(self, gradient: Tensor, slots: list[Tensor]) -> Tensor:
         """Return the direction to go against, updating the slots in place."""
@@ -71,15 +79,15 @@ class SGD(RowOptimizer):
     def step(self) -> None:
         """Apply the gradients and forget them; addition needs no summing of rows first."""
         self.steps += 1
-        for parameter in self.parameters.values():
+        for name, parameter in self.parameters.items():
             gradient, parameter.grad = parameter.grad, None
             if gradient is None:
                 continue
+            rate = self.learning_rate * self.factors[name]
             if gradient.is_sparse:
-                rows, values = gradient._indices()[0], gradient._values()
-                parameter.index_add_(0, rows, values, alpha=-self.learning_rate)
+                parameter.index_add_(0, gradient._indices()[0], gradient._values(), alpha=-rate)
             else:
-                parameter.add_(gradient, alpha=-self.learning_rate)
+                parameter.add_(gradient, alpha=-rate)
 
 
 class Adagrad(RowOptimizer):
@@ -107,7 +115,7 @@ class Adam(RowOptimizer):
         return mean / (1 - MOMENTS[0] ** self.steps) / root
 
 
-def make_optimizer(model: nn.Module, config: TrainingConfig) -> RowOptimizer:
+def make_optimizer(model: Model, config: TrainingConfig) -> RowOptimizer:
     """Return the configured optimiser over the model's parameters."""
     kinds: dict[str, type[RowOptimizer]] = {"sgd": SGD, "adagrad": Adagrad, "adam": Adam}
-    return kinds[config.optimizer](model.named_parameters(), config.learning_rate)
+    return kinds[config.optimizer](model.named_parameters(), config.learning_rate, model.rate)

@@ -130,9 +130,11 @@ class Trainer:
 
     def _step(self, batch: Tensor) -> float:
         """Update on one batch (fact indices) and return its loss."""
-        facts = batch[torch.argsort(self.train[batch, 1], stable=True)]  # sorted: rows of a relation lie together
+        facts = batch[
+            torch.argsort(self.train[batch, 1], stable=True)
+        ]  # sorted: rows of a relation lie together
         loss, touched = self.objective(self.model, facts, self.generator)
-        penalty = self.model.penalty()
+        penalty = self.model.penalty(*self.train[facts].unbind(1))
         total = loss if penalty is None else loss + penalty
         value = float(total.detach())
         if not value < float("inf"):
