@@ -48,8 +48,7 @@ def export_tables(model: Model, graph: Graph) -> dict[str, pa.Table]:
         numbers = {"concept": pa.array(np.arange(len(model.concepts)))}
         tables["concepts"] = tabulate_matrices(numbers, model.concepts)
         tables["attention"] = pa.concat_tables(
-            tabulate_attention(graph.relations, side, model.concept_projection(side).attention())
-            for side in SIDES
+            tabulate_attention(graph.relations, side, model.concept_projection(side).attention()) for side in SIDES
         )
     sides = [tabulate_side(graph.relations, model, side) for side in SIDES]
     matrices = [table for table in sides if table is not None]

@@ -1,0 +1,42 @@
+"""`itransf info`: what a run is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from itransf.cli.options import AsJson, Device, DeviceName, RunFolder, open_run
+from itransf.cli.output import make_console, print_json, warn
+from itransf.config import format_toml
+
+
+def show_info(run: RunFolder, device: Device = DeviceName.auto, as_json: AsJson = False) -> None:
+    """Show what a run was trained on, and its settings."""
+    info = open_run(run, device).info()
+    if as_json:
+        print_json(info)
+        return
+    warn(info["notes"])
+    make_console().print(describe_run(info), markup=False, soft_wrap=True)
+
+
+def describe_run(info: Mapping[str, Any]) -> str:
+    """Return a run's facts as lines, then its settings as TOML."""
+    facts = ", ".join(f"{count:,} {split}" for split, count in info["facts"].items())
+    lines = {
+        "Model": f"{info['model']}, {info['parameters']:,} parameters",
+        "Graph": f"{info['graph']}: {info['entities']:,} entities, {info['relations']:,} relations",
+        "Facts": facts,
+        "Trained": f"{info['epochs']:,} epochs in {info['seconds']:,.0f} s",
+        "Best": describe_best(info["best"]),
+    }
+    told = "\n".join(f"{name:8} {value}" for name, value in lines.items())
+    return f"{told}\n\n{format_toml(info['config'])}"
+
+
+def describe_best(best: Mapping[str, Any] | None) -> str:
+    """Say which epoch's weights are kept."""
+    if best is None:
+        return "the last epoch (nothing was validated)"
+    (metric, value), *_ = ((key, value) for key, value in best.items() if key != "epoch")
+    return f"epoch {best['epoch']:,}, validation {metric} {value:.4g}"

@@ -1,0 +1,7 @@
+"""Experiments: whole studies in one call each, from data to tables and figures."""
+
+from __future__ import annotations
+
+from itransf.experiments.demo import DemoResult, run_demo
+
+__all__ = ["DemoResult", "run_demo"]

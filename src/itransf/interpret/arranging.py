@@ -1,0 +1,89 @@
+"""Arranging an attention table for the eye: which rows and columns, in which order, under which title."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from itransf.interpret.attention import Attention
+from itransf.interpret.ordering import order_columns, order_rows
+from itransf.models import SIDES
+
+MOST_RELATIONS = 80
+"""The most relations a heat map shows: beyond that the rows cannot be read."""
+MOST_CONCEPTS = 300
+"""The most concepts a heat map shows."""
+
+NEGLIGIBLE = 0.05
+"""A concept is left out when all weights on it, as shares of the largest, stay below this."""
+
+_LETTERS = {"head": "H", "tail": "T"}
+
+
+@dataclass(frozen=True, eq=False)
+class Arrangement:
+    """A table ready to be drawn.
+
+    Attributes:
+        labels: One per row, such as "borders (H)".
+        concepts: One number per column.
+        values: (rows, columns) weights.
+        title: What is shown, and what is left out.
+        signed: Whether weights below zero may occur.
+    """
+
+    labels: tuple[str, ...]
+    concepts: tuple[int, ...]
+    values: npt.NDArray[np.float64]
+    title: str
+    signed: bool
+
+    @property
+    def limit(self) -> float:
+        """The weight that is drawn darkest: one, or for signed weights the largest size that occurs."""
+        if not self.signed:
+            return 1.0
+        return float(np.abs(self.values).max(initial=0.0)) or 1.0
+
+
+def arrange(
+    attention: Attention, most_relations: int = MOST_RELATIONS, most_concepts: int = MOST_CONCEPTS
+) -> Arrangement:
+    """Choose and order rows and columns so that sides which share concepts stand together.
+
+    Args:
+        attention: Of the relations to show.
+        most_relations: Beyond so many only the most frequent are shown.
+        most_concepts: Beyond so many only those with most weight are shown.
+    """
+    shown = attention.find()[:most_relations]
+    values = attention.weights[:, shown].astype(np.float64)  # (2, n, m)
+    table = values.transpose(1, 0, 2).reshape(-1, values.shape[2])  # (n, 2, m) -> (2 n, m): head, tail, head, ...
+    sizes = np.abs(table)
+    used = np.flatnonzero(sizes.max(axis=0, initial=0.0) >= NEGLIGIBLE * (sizes.max(initial=0.0) or 1.0))
+    kept = np.sort(used[np.argsort(-sizes.sum(axis=0)[used], kind="stable")][:most_concepts])
+    table = table[:, kept]
+    rows = order_rows(table)
+    columns = order_columns(table[rows])
+    labels = [f"{attention.relations.label(relation)} ({_LETTERS[side]})" for relation in shown for side in SIDES]
+    return Arrangement(
+        tuple(labels[row] for row in rows),
+        tuple(kept[columns].tolist()),
+        table[np.ix_(rows, columns)],
+        _write_title(attention, len(shown), len(used), len(kept)),
+        attention.kind == "l1",
+    )
+
+
+def _write_title(attention: Attention, shown: int, used: int, kept: int) -> str:
+    """Say what is shown and what is left out."""
+    relations, concepts = len(attention.relations), attention.weights.shape[2]
+    rows = f"{shown} relation{'s' * (shown != 1)}"
+    if shown < relations:
+        rows = f"the {shown} most frequent of {relations:,} relations"
+    if kept < used:
+        return f"Attention of {rows} over the {kept} most used of {concepts:,} concepts"
+    rest = f" ({concepts - used} unused left out)" if concepts > used else ""
+    return f"Attention of {rows} over {used} of {concepts} concepts{rest}"

@@ -1,0 +1,135 @@
+"""Attention: which concepts each side of each relation uses, and how strongly."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from itransf.data.graph import Graph
+from itransf.data.vocabulary import Vocabulary
+from itransf.models import SIDES, ITransF, Side
+from itransf.models.projection import AttentionKind
+
+
+@dataclass(frozen=True)
+class ConceptWeight:
+    """How strongly a concept is used."""
+
+    concept: int
+    weight: float
+
+
+@dataclass(frozen=True)
+class AttentionRow:
+    """The concepts one side of a relation uses, strongest first."""
+
+    relation: str
+    label: str
+    side: Side
+    concepts: tuple[ConceptWeight, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Attention:
+    """The attention of a whole model.
+
+    Attributes:
+        weights: (2, r, m) attention of heads, then of tails; exactly zero where a concept is not used.
+        relations: The relations' names and labels.
+        supports: (2, r, k) the concepts each side may use; all of them where attention is not sparse.
+        counts: (r,) training facts per relation.
+        kind: `sparse`, `dense` or `l1`; only the last can have negative weights.
+    """
+
+    weights: npt.NDArray[np.float32]
+    relations: Vocabulary
+    supports: npt.NDArray[np.int64]
+    counts: npt.NDArray[np.int64]
+    kind: AttentionKind = "sparse"
+
+    def __repr__(self) -> str:
+        used, concepts = int(self.used.sum()), self.weights.shape[2]
+        return f"Attention({self.kind}: {len(self.relations)} relations, {used} of {concepts} concepts used)"
+
+    @property
+    def used(self) -> npt.NDArray[np.bool_]:
+        """Whether any relation uses each concept, (m,)."""
+        return np.asarray((self.weights != 0).any(axis=(0, 1)))
+
+    def row(self, relation: int, side: Side) -> AttentionRow:
+        """Return the concepts of one side of the relation with this number."""
+        weights = self.weights[SIDES.index(side), relation]
+        concepts = tuple(ConceptWeight(i, float(weights[i])) for i in strongest_first(weights))
+        return AttentionRow(self.relations.name(relation), self.relations.label(relation), side, concepts)
+
+    def rows(self, relations: Iterable[str] | None = None) -> list[AttentionRow]:
+        """Return the head row and the tail row of each relation.
+
+        Args:
+            relations: Names or labels; without them all relations, most frequent first.
+
+        Raises:
+            DataError: A relation is not known.
+        """
+        return [self.row(relation, side) for relation in self.find(relations) for side in SIDES]
+
+    def find(self, relations: Iterable[str] | None = None) -> list[int]:
+        """Return the numbers of these relations, or of all, most frequent first."""
+        if relations is not None:
+            return [self.relations.index(relation) for relation in relations]
+        order: list[int] = np.argsort(-self.counts, kind="stable").tolist()
+        return order
+
+    def choose(self, relations: Iterable[str]) -> Attention:
+        """Return the attention of these relations alone, in this order."""
+        numbers = self.find(relations)
+        names = [self.relations.name(number) for number in numbers]
+        vocabulary = Vocabulary(names, self.relations.labels, kind="relation")
+        return Attention(
+            self.weights[:, numbers], vocabulary, self.supports[:, numbers], self.counts[numbers], self.kind
+        )
+
+    def to_dict(self, relations: Iterable[str] | None = None) -> dict[str, Any]:
+        """Return the non-zero concepts of each relation and side, strongest first, ready for JSON."""
+        return {
+            "kind": self.kind,
+            "concepts": self.weights.shape[2],
+            "used_concepts": np.flatnonzero(self.used).tolist(),
+            "relations": [self._describe(relation) for relation in self.find(relations)],
+        }
+
+    def _describe(self, relation: int) -> dict[str, Any]:
+        sides: dict[str, Any] = {side: [asdict(use) for use in self.row(relation, side).concepts] for side in SIDES}
+        return {
+            "relation": self.relations.name(relation),
+            "label": self.relations.label(relation),
+            "train_facts": int(self.counts[relation]),
+            **sides,
+        }
+
+
+def strongest_first(weights: npt.NDArray[np.float32]) -> list[int]:
+    """Return where weights are not zero, the largest (in size) first, the lower number first of equals."""
+    order = np.argsort(-np.abs(weights), kind="stable")
+    found: list[int] = order[weights[order] != 0].tolist()
+    return found
+
+
+@torch.no_grad()
+def read_attention(model: ITransF, graph: Graph) -> Attention:
+    """Read the attention of a trained model."""
+    projections = [model.concept_projection(side) for side in SIDES]
+    weights = torch.stack([projection.attention() for projection in projections])
+    supports = torch.stack([projection.support for projection in projections])
+    return Attention(
+        weights.float().cpu().numpy(),
+        graph.relations,
+        supports.cpu().numpy(),
+        graph.statistics.counts,
+        model.config.attention,
+    )

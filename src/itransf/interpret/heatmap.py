@@ -1,0 +1,129 @@
+"""The attention heat map, as a picture."""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from itransf.errors import ConfigError, DataError, MissingExtraError
+from itransf.files import replacing
+from itransf.interpret.arranging import Arrangement, arrange
+from itransf.interpret.attention import Attention
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+FORMATS = (".png", ".svg")
+_LONGEST = 44  # letters of a row's label
+_ROW, _COLUMN = 0.17, 0.26  # inches
+_NARROWEST, _WIDEST = 0.1, 24.0  # inches: of a column, of all columns
+
+
+def write_heatmap(attention: Attention, path: str | Path) -> Path:
+    """Draw which relation sides use which concepts, and return where the picture lies.
+
+    Rows are relation sides, "(H)" for heads and "(T)" for tails, columns concepts; both are ordered so that
+    what shares concepts stands together. Concepts nobody uses are left out; with more than 80 relations only
+    the most frequent are shown.
+
+    Args:
+        attention: Of all relations, or of those `Attention.choose` picked.
+        path: Ends in .png or .svg.
+
+    Raises:
+        ConfigError: The path has another ending.
+        DataError: The path cannot be written.
+        MissingExtraError: matplotlib is not installed.
+    """
+    target = Path(path)
+    suffix = target.suffix.lower()
+    if suffix not in FORMATS:
+        raise ConfigError(f"{path}: a heat map is written as {' or '.join(FORMATS)}; choose such a name")
+    figure = draw(arrange(attention))
+    try:
+        with replacing(target) as temporary:
+            _save(figure, temporary, suffix[1:])
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise DataError(f"{target} cannot be written: {reason}; choose another place") from None
+    return target
+
+
+def _save(figure: Figure, path: Path, kind: str) -> None:
+    """Write the figure such that the same attention gives the same bytes."""
+    matplotlib = _load_matplotlib()
+    metadata = {"Date": None} if kind == "svg" else {}
+    with warnings.catch_warnings(), matplotlib.rc_context({"svg.hashsalt": "itransf"}):
+        # A letter the font lacks is drawn as a box; that is no news for the terminal.
+        warnings.filterwarnings("ignore", message="Glyph .* missing", category=UserWarning)
+        figure.savefig(path, format=kind, dpi=160, bbox_inches="tight", metadata=metadata)
+
+
+def _load_matplotlib() -> Any:
+    """Return matplotlib with its figures, without pyplot and its global state."""
+    try:
+        import matplotlib.figure  # noqa: PLC0415 (an optional extra)
+    except ImportError:
+        raise MissingExtraError("drawing a heat map", "plots") from None
+    return matplotlib
+
+
+def draw(arrangement: Arrangement) -> Figure:
+    """Return the heat map as a matplotlib figure."""
+    matplotlib = _load_matplotlib()
+    rows, columns = max(len(arrangement.labels), 1), max(len(arrangement.concepts), 1)
+    width, height = max(columns * choose_width(columns), 3.0), rows * _ROW
+    figure: Figure = matplotlib.figure.Figure(figsize=(width, height), facecolor="white")
+    axes = figure.add_axes((0.0, 0.0, 1.0, 1.0))
+    image = axes.pcolormesh(
+        arrangement.values if arrangement.values.size else np.zeros((rows, columns)),
+        **_choose_colours(arrangement),
+        edgecolors="#e8e8ee",
+        linewidth=0.4,
+    )
+    _label(axes, arrangement)
+    share = min(1.0, 1.5 / height)  # of the height for the colour bar
+    bar = figure.add_axes((1.0 + 0.2 / width, 1.0 - share, 0.12 / width, share))
+    figure.colorbar(image, cax=bar).outline.set_visible(False)
+    bar.tick_params(labelsize=7, length=2, color="#999999")
+    bar.set_title("weight", fontsize=8, loc="left", pad=6)
+    return figure
+
+
+def choose_width(columns: int) -> float:
+    """Return the width of a column in inches: narrower where there are many."""
+    return min(_COLUMN, max(_NARROWEST, _WIDEST / columns)) if columns else _COLUMN
+
+
+def _choose_colours(arrangement: Arrangement) -> dict[str, Any]:
+    """Return a scale from 0 to 1 or, where weights may be negative, one that is even about zero."""
+    if arrangement.signed:
+        return {"cmap": "RdBu_r", "vmin": -arrangement.limit, "vmax": arrangement.limit}
+    return {"cmap": "Blues", "vmin": 0.0, "vmax": arrangement.limit}
+
+
+def _label(axes: Axes, arrangement: Arrangement) -> None:
+    """Write the names of rows and columns, and the title."""
+    rows, columns = len(arrangement.labels), len(arrangement.concepts)
+    axes.invert_yaxis()
+    axes.set_yticks(np.arange(rows) + 0.5, [shorten(label) for label in arrangement.labels], fontsize=7.5)
+    narrow = choose_width(columns) < 0.2
+    numbers = [str(concept) for concept in arrangement.concepts]
+    axes.set_xticks(np.arange(columns) + 0.5, numbers, fontsize=5 if narrow else 7, rotation=90 * narrow)
+    axes.tick_params(length=0, top=True, labeltop=True)
+    axes.set_xlabel("concept (by its number in the model)", fontsize=8)
+    axes.set_title(arrangement.title, fontsize=10, loc="left", pad=22)
+    for spine in axes.spines.values():
+        spine.set_visible(False)
+
+
+def shorten(label: str, longest: int = _LONGEST) -> str:
+    """Return a label with its middle left out where it is too long; the side at its end stays."""
+    if len(label) <= longest:
+        return label
+    end = longest * 2 // 3
+    return f"{label[: longest - end - 1]}…{label[-end:]}"

@@ -1,0 +1,98 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+import itransf
+from cli.conftest import TEST, TRAIN, VALID, call
+from golden.comparing import check_golden, make_paper
+from itransf.cli.description import show_description
+
+
+@pytest.fixture(autouse=True)
+def _no_network(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("ITRANSF_OFFLINE", "1")
+    monkeypatch.setenv("ITRANSF_CACHE", str(tmp_path / "cache"))
+    monkeypatch.delenv("ITRANSF_DATA", raising=False)
+
+
+def test_a_graph_described() -> None:
+    console, paper = make_paper()
+    graph = itransf.Graph.from_names("places", TRAIN, VALID, TEST).labelled({"P36": "has capital"})
+    show_description(itransf.data.describe(graph), console)
+    check_golden("description.txt", paper.getvalue())
+
+
+def test_world_fits_eighty_columns() -> None:
+    console, paper = make_paper()
+    show_description(itransf.data.describe(itransf.load("world")), console)
+    tables = [line for line in paper.getvalue().splitlines() if not line.startswith("Inverse:")]
+    assert max(len(line.rstrip()) for line in tables) <= 80
+
+
+def test_many_relations_are_cut_unless_all_are_asked_for() -> None:
+    facts = [(f"h{place}", f"r{place}", "t") for place in range(50)]
+    description = itransf.data.describe(itransf.Graph.from_names("many", facts))
+    console, paper = make_paper()
+    show_description(description, console)
+    assert "10 rarer relations are not listed" in paper.getvalue()
+    console, paper = make_paper()
+    show_description(description, console, everything=True)
+    assert "r49" in paper.getvalue()
+
+
+def test_list_names_every_dataset() -> None:
+    done = call("data", "list")
+    assert done.code == 0
+    for name in ("wn18", "fb15k", "wn18rr", "fb15k-237", "nations", "codex-s", "world", "planted"):
+        assert name in done.out
+    found = {entry["name"]: entry for entry in json.loads(call("data", "list", "--json").out)}
+    assert found["world"]["where"] == "bundled"
+    assert found["wn18"]["where"] == "index"
+    assert found["codex-s"]["where"] == "by hand"
+    assert found["wn18"]["facts"] == 151442
+    assert found["world"]["facts"] == 10364
+
+
+def test_list_sees_what_is_on_this_machine(data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import shutil
+
+    shutil.copytree(data, tmp_path / "here" / "Nations")
+    monkeypatch.setenv("ITRANSF_DATA", str(tmp_path / "here"))
+    found = {entry["name"]: entry for entry in json.loads(call("data", "list", "--json").out)}
+    assert found["nations"]["where"] == "here"
+    done = call("data", "get", "nations")
+    assert str(tmp_path / "here" / "Nations") in done.out
+
+
+def test_info_of_a_folder(data: Path) -> None:
+    done = call("data", "info", data, "--labels", data.parent / "labels.tsv")
+    assert done.code == 0
+    assert "places: 16 entities, 4 relations" in done.out
+    assert "has capital" in done.out
+    content = json.loads(call("data", "info", data, "--json").out)
+    assert content["facts"] == {"train": len(TRAIN), "valid": 1, "test": 2}
+
+
+def test_get_of_what_is_bundled() -> None:
+    assert "comes with this package" in call("data", "get", "world").out
+    assert json.loads(call("data", "get", "world", "--json").out) == {"name": "world", "path": None}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("info", "wn81"), "Did you mean 'wn18'"),
+        (("get", "wn81"), "Did you mean 'wn18'"),
+        (("get", "xyz"), "There are: wn18"),
+        (("get", "wn18"), "ITRANSF_OFFLINE"),
+        (("get", "codex-s"), "put train.txt"),
+    ],
+)
+def test_mistakes_are_misuse(arguments: tuple[str, ...], message: str) -> None:
+    done = call("data", *arguments)
+    assert done.code == 2
+    assert message in done.err
+    assert done.out == ""

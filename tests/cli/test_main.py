@@ -1,0 +1,147 @@
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+
+import itransf
+from cli.conftest import call
+from itransf.errors import CheckpointError, ConfigError, DataError, ITransFError, MissingExtraError
+
+COMMANDS = ("demo", "data", "train", "evaluate", "predict", "score", "concepts", "info", "export", "presets")
+
+
+def fail_with(error: BaseException, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Make opening a run raise this, and call a command that opens one."""
+
+    def fail(*_: object, **__: object) -> None:
+        raise error
+
+    monkeypatch.setitem(vars(itransf), "open", fail)
+    return call("info", "some-run")
+
+
+def test_help_names_every_command() -> None:
+    done = call("--help")
+    assert done.code == 0
+    assert all(f"  {command} " in done.out for command in COMMANDS)
+
+
+@pytest.mark.parametrize("command", [*COMMANDS, "data list", "data info", "data get"])
+def test_every_command_has_help(command: str) -> None:
+    done = call(*command.split(), "--help")
+    assert done.code == 0
+    assert done.out.startswith(f"Usage: itransf {command}")
+
+
+def test_version() -> None:
+    assert call("--version").out == f"itransf {itransf.__version__}\n"
+
+
+def test_nothing_asked_shows_the_help_and_is_misuse() -> None:
+    done = call()
+    assert done.code == 2
+    assert "Usage: itransf" in done.out + done.err
+    assert (done.out + done.err).count("Usage: itransf") == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("trian",), "No such command 'trian'"),
+        (("train",), "Missing argument 'DATA'"),
+        (("train", "world", "--epochs", "3"), "No such option: --epochs"),
+        (("evaluate", "run", "--split", "tset"), "'tset'"),
+        (("predict", "run", "--top", "0"), "--top"),
+    ],
+)
+def test_misuse_is_told_in_one_line_with_a_hint(arguments: tuple[str, ...], message: str) -> None:
+    done = call(*arguments)
+    assert done.code == 2
+    assert done.out == ""
+    assert done.err.startswith("Error: ")
+    assert message in done.err
+    assert "--help'" in done.err
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (ConfigError("no such thing"), 2),
+        (DataError("no such thing"), 2),
+        (CheckpointError("no such thing"), 1),
+        (MissingExtraError("this", "plots"), 1),
+        (ITransFError("no such thing"), 1),
+        (PermissionError(13, "Permission denied", "/there"), 1),
+    ],
+)
+def test_errors_become_a_line_and_a_code(error: Exception, code: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    done = fail_with(error, monkeypatch)
+    assert done.code == code
+    assert done.out == ""
+    assert done.err.startswith("Error: ")
+    assert done.err.count("\n") == 1
+    assert "Traceback" not in done.err
+
+
+def test_brackets_in_a_message_are_not_markup(monkeypatch: pytest.MonkeyPatch) -> None:
+    done = fail_with(MissingExtraError("drawing", "plots"), monkeypatch)
+    assert "pip install 'itransf[plots]'" in done.err
+
+
+def test_an_interrupt_is_code_130(monkeypatch: pytest.MonkeyPatch) -> None:
+    done = fail_with(KeyboardInterrupt(), monkeypatch)
+    assert (done.code, done.err) == (130, "Stopped.\n")
+
+
+def test_a_mistake_of_ours_is_not_hidden(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise ZeroDivisionError
+
+    monkeypatch.setitem(vars(itransf), "open", fail)
+    with pytest.raises(ZeroDivisionError):
+        itransf.cli.main(["info", "some-run"])
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "import itransf",
+        "import itransf.cli\ntry: itransf.cli.main(['--help'])\nexcept SystemExit: pass",
+        "import itransf.cli\ntry: itransf.cli.main(['presets'])\nexcept SystemExit: pass",
+    ],
+    ids=["import", "help", "presets"],
+)
+def test_nothing_heavy_is_loaded_before_it_is_needed(code: str) -> None:
+    check = "\nimport sys\nprint(sorted({'torch', 'numpy', 'pyarrow', 'matplotlib'} & set(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", code + check], check=True, capture_output=True, text=True)
+    assert done.stdout.splitlines()[-1] == "[]"
+
+
+def test_the_module_is_the_command() -> None:
+    command = [sys.executable, "-m", "itransf", "--version"]
+    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    assert done.stdout == f"itransf {itransf.__version__}\n"
+
+
+def test_letters_a_terminal_lacks_do_not_crash() -> None:
+    code = "import itransf.cli\nitransf.cli.main(['info', 'Łódź'])"
+    command = [sys.executable, "-X", "utf8=0", "-c", code]
+    environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
+    assert done.returncode == 1
+    assert "there is no such run" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("options", [("presets",), ("presets", "--json"), ("--version",), ("--help",)])
+def test_a_reader_that_goes_away_is_no_error(options: tuple[str, ...]) -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    command = [sys.executable, "-m", "itransf", *options]
+    done = subprocess.run(command, stdout=writing, stderr=subprocess.PIPE, text=True, check=False)
+    os.close(writing)
+    assert done.stderr == ""

@@ -1,0 +1,129 @@
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cli.conftest import call
+from golden.attentions import make_attention
+from golden.comparing import check_golden, make_paper
+from itransf.cli.predict import show_predictions
+from itransf.cli.reasons import describe_users
+from itransf.interpret import concepts_behind
+from itransf.prediction import Prediction
+
+
+def make_predictions() -> list[dict[str, Any]]:
+    names = [("Q90", "Paris"), ("Q1490", "Tokyo")]
+    return [
+        Prediction(
+            name, "capital_of", "Q142", label, "capital of", "France [state]", -1.25 * rank, rank, rank == 1
+        ).to_dict()
+        for rank, (name, label) in enumerate(names, start=1)
+    ]
+
+
+def test_predictions_with_the_concepts_behind_them() -> None:
+    console, paper = make_paper()
+    behind = concepts_behind(make_attention(), "capital_of")
+    reasons = {side: [shared.to_dict() for shared in found] for side, found in behind.items()}
+    show_predictions(make_predictions(), reasons, known=True, console=console)
+    check_golden("predictions.txt", paper.getvalue())
+
+
+def test_no_answer_is_said() -> None:
+    console, paper = make_paper()
+    show_predictions([], None, known=False, console=console)
+    assert "There is no answer" in paper.getvalue()
+
+
+def test_users_beyond_a_few_are_counted() -> None:
+    users = [{"label": f"r{place}", "side": "head"} for place in range(4)]
+    assert describe_users(users, 4) == "shared with r0 (H), r1 (H), r2 (H), r3 (H)"
+    assert describe_users(users, 3) == "shared with r0 (H), r1 (H), r2 (H) and 1 more"
+    assert describe_users([]) == "used by nothing else"
+
+
+def test_tails_by_name_and_label(run: Path, opened: Any) -> None:
+    done = call("predict", run, "--head", "Italy", "--relation", "has capital", "--top", 3, "--json")
+    content = json.loads(done.out)
+    expected = opened.predict(head="Italy", relation="P36", top=3)
+    assert content["predictions"] == [prediction.to_dict() for prediction in expected]
+    assert content["query"] == {"head": "Italy", "relation": "has capital", "tail": None}
+    assert content["concepts"]["head"][0]["others"]
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        ("--relation", "near", "--tail", "Rome"),
+        ("--relation", "near"),
+        ("--relation", "near", "--in-domain"),
+        ("--head", "Paris", "--tail", "Lyon"),
+    ],
+)
+def test_other_questions(run: Path, asked: tuple[str, ...]) -> None:
+    done = call("predict", run, *asked, "--known", "--top", 2)
+    assert done.code == 0, done.err
+    assert "Score" in done.out
+    assert "Known" in done.out
+
+
+def test_a_model_without_concepts_predicts_without_reasons(transe_run: Path) -> None:
+    done = call("predict", transe_run, "--head", "Italy", "--relation", "P36", "--json")
+    assert json.loads(done.out)["concepts"] is None
+    assert "Concepts" not in call("predict", transe_run, "--head", "Italy", "--relation", "P36").out
+
+
+def test_candidates_restrict_the_answers(run: Path, tmp_path: Path) -> None:
+    names = tmp_path / "names.txt"
+    names.write_text("Rome\nMilano\n")
+    asked = ("predict", run, "--head", "Spain", "--relation", "P36", "--candidates", names)
+    done = call(*asked, "--json")
+    assert {found["tail"] for found in json.loads(done.out)["predictions"]} == {"Roma", "Milano"}
+    names.write_text("Rome\nMilan\n")
+    done = call(*asked)
+    assert done.code == 2
+    assert "line 2" in done.err
+    assert "Milano" in done.err
+
+
+def test_queries_go_to_a_file(run: Path, tmp_path: Path) -> None:
+    queries = tmp_path / "queries.csv"
+    queries.write_text("head,relation,tail\nItaly,P36,?\n?,near,Rome\n")
+    out = tmp_path / "answers.csv"
+    done = call("predict", run, "--queries", queries, "--top", 2, "--out", out)
+    assert done.code == 0, done.err
+    assert "4 answers to 2 questions" in done.err
+    with out.open() as file:
+        rows = list(csv.DictReader(file))
+    assert [row["query"] for row in rows] == ["1", "1", "2", "2"]
+    shown = call("predict", run, "--queries", queries, "--top", 2, "--json")
+    assert [row["head"] for row in json.loads(shown.out)["predictions"]] == [row["head"] for row in rows]
+    assert rows[0]["tail"] in call("predict", run, "--queries", queries, "--top", 2).out
+    told = call("predict", run, "--queries", queries, "--top", 2, "--out", out, "--json")
+    assert json.loads(told.out) == {"queries": 2, "answers": 4, "out": str(out)}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--head", "Itly", "--relation", "P36"), "Did you mean 'Italy'"),
+        (("--head", "Italy", "--relation", "neer"), "Did you mean 'near'"),
+        (("--head", "Italy"), "too little to predict from"),
+        (("--head", "Italy", "--relation", "P36", "--tail", "Roma"), "nothing to predict"),
+        (("--queries", "q.tsv", "--head", "Italy"), "--queries brings its own questions"),
+        (("--head", "Italy", "--relation", "P36", "--out", "x.csv"), "--out is for"),
+        (("--queries", "q.tsv", "--out", "x.xls"), "does not tell a table's format"),
+        (("--queries", "nowhere.tsv"), "nowhere.tsv"),
+        (("--head", "Italy", "--relation", "P36", "--candidates", "nowhere.txt"), "nowhere.txt"),
+    ],
+)
+def test_mistakes_are_misuse(arguments: tuple[str, ...], message: str, run: Path) -> None:
+    done = call("predict", run, *arguments)
+    assert done.code == 2
+    assert message in done.err
+    assert done.out == ""

@@ -1,0 +1,36 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from cli.conftest import call, write_facts
+from golden.comparing import check_golden, make_paper
+from itransf.cli.score import tabulate_scores
+from itransf.prediction import ScoredFact
+
+
+def test_scores_as_a_table() -> None:
+    facts = [
+        ScoredFact("Q90", "P36", "Q142", "Paris", "capital of", "France", -0.5, "train", 1.0, 2.5, 99.96),
+        ScoredFact("Q90", "P36", "Q183", "Paris", "capital of", "Germany", -12.25, None, 1033.0, 339.5, 8.0),
+    ]
+    console, paper = make_paper()
+    console.print(tabulate_scores(fact.to_dict() for fact in facts))
+    check_golden("scores.txt", paper.getvalue())
+
+
+def test_facts_of_a_file_are_scored_in_order(run: Path, opened: Any, tmp_path: Path) -> None:
+    facts = [("Paris", "capital_of", "France"), ("Lyon", "near", "Rome")]
+    done = call("score", run, write_facts(tmp_path / "facts.tsv", facts), "--json")
+    assert json.loads(done.out)["facts"] == [fact.to_dict() for fact in opened.score(facts)]
+    shown = call("score", run, tmp_path / "facts.tsv").out
+    assert shown.index("Paris") < shown.index("Rome")
+
+
+def test_a_name_that_is_not_known_is_told_with_its_line(run: Path, tmp_path: Path) -> None:
+    facts = [("Paris", "capital_of", "France"), ("Lyonn", "near", "Rome")]
+    done = call("score", run, write_facts(tmp_path / "facts.tsv", facts))
+    assert done.code == 2
+    assert "facts.tsv, line 2" in done.err
+    assert "Lyon" in done.err

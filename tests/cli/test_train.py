@@ -1,0 +1,159 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+import itransf
+from cli.conftest import CONCEPTS, QUICK, TRAIN, Outcome, call, write_facts
+from itransf.cli.train import write_resuming
+
+
+def test_training_prints_ranks_and_what_to_do_next(trained: tuple[Path, Outcome]) -> None:
+    folder, done = trained
+    assert "Trained itransf on places: 2 epochs" in done.out
+    assert "filtered  both" in done.out
+    assert f"itransf predict {folder} --head" in done.out
+    assert f"itransf concepts {folder}" in done.out
+    assert "Training on places: 16 entities, 4 relations, 27 train facts" in done.err
+
+
+def test_the_commands_it_recommends_work(trained: tuple[Path, Outcome], tmp_path: Path) -> None:
+    import shlex
+
+    lines = [line.strip() for line in trained[1].out.splitlines() if line.startswith("  itransf ")]
+    assert len(lines) == 3
+    for line in lines:
+        arguments = [str(tmp_path / "c.svg") if word == "concepts.png" else word for word in shlex.split(line)]
+        assert call(*arguments[1:]).code == 0
+
+
+def test_labels_are_kept_in_the_run(run: Path) -> None:
+    assert itransf.open(run).graph.relations.label(2) == "has capital"
+
+
+def test_json_holds_the_run_its_settings_and_its_ranks(data: Path, tmp_path: Path) -> None:
+    done = call("train", data, "--out", tmp_path / "run", *QUICK, *CONCEPTS, "--json", "--seed", 7)
+    assert done.code == 0
+    content = json.loads(done.out)
+    assert content["run"] == str(tmp_path / "run")
+    assert content["config"]["seed"] == 7
+    assert content["config"]["model"]["concepts"] == 4
+    assert content["evaluation"]["filtered"]["both"]["queries"] == 4
+
+
+def test_the_default_folder_is_named_after_data_and_model(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    done = call("train", data, "--set", "model.name=transe", *QUICK, "-q")
+    assert done.code == 0, done.err
+    assert (tmp_path / "runs" / "places-transe" / "run.json").is_file()
+    assert done.err == ""
+    assert "What next" not in done.out
+
+
+def test_a_config_file_is_overridden_by_single_settings(data: Path, tmp_path: Path) -> None:
+    config = tmp_path / "mine.toml"
+    config.write_text('[model]\nname = "stranse"\ndim = 3\n[training]\nepochs = 9\n')
+    done = call("train", data, "--config", config, *QUICK[:-2], "--out", tmp_path / "run", "--json", "-q")
+    assert done.code == 0, done.err
+    content = json.loads(done.out)["config"]
+    assert (content["model"]["name"], content["model"]["dim"]) == ("stranse", 3)
+    assert content["training"]["epochs"] == 2
+
+
+def test_an_occupied_folder_is_refused_replaced_or_continued(data: Path, tmp_path: Path) -> None:
+    arguments = ("train", data, "--out", tmp_path / "run", *QUICK, *CONCEPTS, "-q", "--json")
+    assert call(*arguments).code == 0
+    refused = call(*arguments)
+    assert refused.code == 1
+    assert "--resume" in refused.err
+    assert "--overwrite" in refused.err
+    assert call(*arguments, "--overwrite").code == 0
+    longer = call(*arguments, "--set", "training.epochs=3", "--resume")
+    assert longer.code == 0, longer.err
+    assert json.loads(longer.out)["epochs"] == 3
+
+
+def test_resume_and_overwrite_exclude_each_other(data: Path) -> None:
+    done = call("train", data, "--resume", "--overwrite")
+    assert done.code == 2
+    assert "one of the two" in done.err
+
+
+def test_a_single_file_is_split_and_the_note_is_a_warning(tmp_path: Path) -> None:
+    path = write_facts(tmp_path / "facts.csv", [(f"{h},{r},{t}", "", "") for h, r, t in TRAIN])
+    path.write_text("".join(",".join(fact) + "\n" for fact in TRAIN))
+    done = call("train", path, "--out", tmp_path / "run", *QUICK, *CONCEPTS, "--no-header", "--json")
+    assert done.code == 0, done.err
+    assert "Note: " in done.err
+    assert "was split with seed 0" in done.err
+    assert json.loads(done.out)["facts"]["train"] > 0
+
+
+def test_without_test_facts_nothing_is_ranked(tmp_path: Path) -> None:
+    write_facts(tmp_path / "only" / "train.tsv", TRAIN)
+    done = call("train", tmp_path / "only", "--out", tmp_path / "run", *QUICK, *CONCEPTS, "-q")
+    assert done.code == 0, done.err
+    assert "no test facts" in done.out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("wrold",), "Did you mean 'world'"),
+        (("world", "--set", "model.dmi=3"), "Did you mean 'dim'"),
+        (("world", "--set", "training.epochs"), "section.key=value"),
+        (("world", "--set", "training.epochs=many"), "must be a whole number"),
+        (("world", "--set", "model.name=itrans"), "Did you mean 'itransf'"),
+        (("world", "--preset", "wn18/itrans"), "Did you mean 'wn18/itransf"),
+        (("world", "--config", "nowhere.toml"), "there is no such config file"),
+        (("world", "--labels", "nowhere.tsv"), "nowhere.tsv"),
+    ],
+)
+def test_mistakes_are_misuse_and_leave_nothing_behind(
+    arguments: tuple[str, ...], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    done = call("train", *arguments)
+    assert done.code == 2
+    assert message in done.err
+    assert "Traceback" not in done.err
+    assert done.out == ""
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_bad_line_is_named(data: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "bad"
+    write_facts(folder / "train.tsv", TRAIN)
+    with (folder / "train.tsv").open("a") as file:
+        file.write("only\ttwo\n")
+    done = call("train", folder)
+    assert done.code == 2
+    assert f"train.tsv, line {len(TRAIN) + 1}" in done.err
+
+
+def test_strict_refuses_names_train_does_not_have(data: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "strange"
+    write_facts(folder / "train.tsv", TRAIN)
+    write_facts(folder / "test.tsv", [("Atlantis", "near", "Paris")])
+    done = call("train", folder, "--strict", "--out", tmp_path / "run")
+    assert done.code == 2
+    assert "Atlantis" in done.err
+
+
+def test_an_interrupt_tells_how_to_go_on(data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupt(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setitem(vars(itransf), "train", interrupt)
+    done = call("train", data, "--out", tmp_path / "my run", "--overwrite", "-q")
+    assert done.code == 130
+    assert done.err.endswith(f"Go on with: itransf train {data} --out '{tmp_path / 'my run'}' -q --resume\n")
+
+
+def test_the_resuming_command_keeps_everything_but_overwrite() -> None:
+    arguments = ["train", "x", "--set", "training.epochs=5", "--overwrite"]
+    assert write_resuming(arguments) == "itransf train x --set training.epochs=5 --resume"

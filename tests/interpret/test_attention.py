@@ -1,0 +1,107 @@
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+import torch
+
+from golden.attentions import make_attention, make_signed_attention
+from itransf.data import Graph
+from itransf.errors import DataError
+from itransf.interpret import ConceptWeight, read_attention
+from itransf.models import ITransF, Sizes
+from itransf.models.itransf import ITransFConfig
+
+FACTS = [("a", "likes", "b"), ("b", "likes", "c"), ("a", "knows", "c"), ("c", "likes", "a")]
+
+
+def make_model(kind: str = "sparse") -> tuple[ITransF, Graph]:
+    graph = Graph.from_names("small", FACTS)
+    torch.manual_seed(0)
+    config = ITransFConfig(dim=3, concepts=5, support_size=2, temperature=0.5, attention=kind)  # type: ignore[arg-type]
+    model = ITransF(Sizes(3, 2), config)
+    with torch.no_grad():
+        for projection in (model.project_head, model.project_tail):
+            projection.scores.copy_(torch.randn(2, 5))
+    return model, graph
+
+
+def naive_softmax(scores: list[float], support: list[int], temperature: float) -> list[float]:
+    raised = {concept: float(np.exp(scores[concept] / temperature)) for concept in support}
+    return [raised.get(concept, 0.0) / sum(raised.values()) for concept in range(len(scores))]
+
+
+def test_attention_is_the_softmax_over_each_support_and_zero_elsewhere() -> None:
+    model, graph = make_model()
+    attention = read_attention(model, graph)
+    assert attention.weights.shape == (2, 2, 5)
+    for side, projection in enumerate((model.project_head, model.project_tail)):
+        for relation in range(2):
+            scores, support = projection.scores[relation].tolist(), projection.support[relation].tolist()
+            expected = naive_softmax(scores, support, 0.5)
+            np.testing.assert_allclose(attention.weights[side, relation], expected, rtol=1e-5)
+            assert sorted(attention.supports[side, relation].tolist()) == sorted(support)
+    assert attention.counts.tolist() == [3, 1]
+    assert attention.kind == "sparse"
+
+
+def test_attention_of_free_weights_keeps_their_signs() -> None:
+    model, graph = make_model("l1")
+    attention = read_attention(model, graph)
+    np.testing.assert_array_equal(attention.weights[0], model.project_head.scores.detach().numpy())
+    assert (attention.weights < 0).any()
+
+
+def test_rows_come_by_frequency_and_concepts_by_weight() -> None:
+    rows = make_attention().rows()
+    assert [(row.relation, row.side) for row in rows[:4]] == [
+        ("near", "head"),
+        ("near", "tail"),
+        ("city_in", "head"),
+        ("city_in", "tail"),
+    ]
+    assert rows[2].concepts == (ConceptWeight(1, 0.625), ConceptWeight(0, 0.375))
+
+
+def test_rows_of_named_relations_keep_their_order_and_take_labels() -> None:
+    rows = make_attention().rows(["has official language", "near"])
+    assert [row.relation for row in rows] == ["P37", "P37", "near", "near"]
+    assert rows[0].label == "has official language"
+
+
+def test_an_unknown_relation_is_refused_with_a_suggestion() -> None:
+    with pytest.raises(DataError, match=r"'nera'.*Did you mean 'near'"):
+        make_attention().rows(["nera"])
+
+
+def test_the_largest_weight_in_size_comes_first_whatever_its_sign() -> None:
+    row = make_signed_attention().row(0, "head")
+    assert [use.concept for use in row.concepts] == [0, 1]
+    tail = make_signed_attention().row(0, "tail")
+    assert tail.concepts[0] == ConceptWeight(0, -0.5)
+
+
+def test_to_dict_holds_only_what_is_not_zero_and_can_be_json() -> None:
+    content = json.loads(json.dumps(make_attention().to_dict()))
+    assert content["concepts"] == 6
+    assert content["used_concepts"] == [0, 1, 3, 4]
+    by_name = {entry["relation"]: entry for entry in content["relations"]}
+    assert by_name["capital_of"]["head"] == [{"concept": 1, "weight": 1.0}]
+    assert [use["concept"] for use in by_name["capital_of"]["tail"]] == [0, 4]
+    assert by_name["P37"]["label"] == "has official language"
+    assert by_name["near"]["train_facts"] == 1012
+
+
+def test_chosen_relations_keep_their_weights_labels_and_counts() -> None:
+    attention = make_attention()
+    chosen = attention.choose(["has official language", "capital_of"])
+    assert chosen.relations.names == ("P37", "capital_of")
+    assert chosen.relations.label(0) == "has official language"
+    np.testing.assert_array_equal(chosen.weights, attention.weights[:, [4, 0]])
+    np.testing.assert_array_equal(chosen.supports, attention.supports[:, [4, 0]])
+    assert chosen.counts.tolist() == [33, 185]
+
+
+def test_repr_counts_used_concepts() -> None:
+    assert repr(make_attention()) == "Attention(sparse: 5 relations, 4 of 6 concepts used)"
