@@ -49,9 +49,7 @@ class Handler(BaseHTTPRequestHandler):
     def _answer_page(self) -> None:
         names = list(self.state.files)
         if self.state.as_json:
-            page = {
-                "files": [{"filename": name, "url": f"../../files/{name}", "hashes": {}} for name in names]
-            }
+            page = {"files": [{"filename": name, "url": f"../../files/{name}", "hashes": {}} for name in names]}
             self._answer(200, json.dumps(page).encode(), "application/vnd.pypi.simple.v1+json")
         else:
             links = "".join(f'<a href="../../files/{name}#sha256=0">{name}</a><br/>' for name in names)

@@ -20,9 +20,7 @@ from itransf.errors import DataError
 TAR_ENDINGS = {".tar": "w", ".tar.gz": "w:gz", ".tgz": "w:gz", ".tar.xz": "w:xz", ".tar.bz2": "w:bz2"}
 
 
-def write_tar(
-    path: Path, members: dict[str, bytes], edit: Callable[[tarfile.TarInfo], None] | None = None
-) -> Path:
+def write_tar(path: Path, members: dict[str, bytes], edit: Callable[[tarfile.TarInfo], None] | None = None) -> Path:
     mode = next(mode for ending, mode in TAR_ENDINGS.items() if path.name.endswith(ending))
     with tarfile.open(path, mode) as archive:  # type: ignore[call-overload]
         for name, content in members.items():
@@ -90,9 +88,7 @@ def test_expanded_size_is_bounded(tmp_path: Path, ending: str, monkeypatch: pyte
     monkeypatch.setattr(contents, "MAX_EXPANDED", 12_000)
     assert len(read_members(path, wants_train)) == 2
     monkeypatch.setattr(contents, "MAX_EXPANDED", 11_999)
-    with pytest.raises(
-        DataError, match=r"expands to more than .* GiB; unpack it yourself and give the folder"
-    ):
+    with pytest.raises(DataError, match=r"expands to more than .* GiB; unpack it yourself and give the folder"):
         read_members(path, wants_train)
 
 

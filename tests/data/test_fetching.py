@@ -23,9 +23,7 @@ def _use_server(index_server: IndexServer, monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(fetching, "find_indexes", lambda: [make_index(index_server.url)])
 
 
-def test_fetch_and_keep(
-    tmp_path: Path, index_server: IndexServer, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_fetch_and_keep(tmp_path: Path, index_server: IndexServer, capsys: pytest.CaptureFixture[str]) -> None:
     path = fetch(WANTED, tmp_path)
     assert path.read_bytes() == CONTENT
     assert f"fetching {NAME}: 1,024/1,024 kB" in capsys.readouterr().err
@@ -78,17 +76,13 @@ def test_a_wrong_file_never_gets_its_name(tmp_path: Path, index_server: IndexSer
     assert len(index_server.asked_for_files) == 1
 
 
-def test_a_later_index_may_have_it(
-    tmp_path: Path, index_server: IndexServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_later_index_may_have_it(tmp_path: Path, index_server: IndexServer, monkeypatch: pytest.MonkeyPatch) -> None:
     nowhere = make_index(f"http://127.0.0.1:{index_server.port}/empty")
     monkeypatch.setattr(fetching, "find_indexes", lambda: [nowhere, make_index(index_server.url)])
     assert fetch(WANTED, tmp_path, progress=False).read_bytes() == CONTENT
 
 
-def test_what_was_tried_is_said(
-    tmp_path: Path, index_server: IndexServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_was_tried_is_said(tmp_path: Path, index_server: IndexServer, monkeypatch: pytest.MonkeyPatch) -> None:
     base = f"http://127.0.0.1:{index_server.port}"
     indexes = [make_index(url) for url in (f"{base}/empty", "http://127.0.0.1:9/simple", f"{base}/simple")]
     monkeypatch.setattr(fetching, "find_indexes", lambda: indexes)

@@ -55,13 +55,9 @@ def test_unknown_names_are_kept_counted_and_refused_when_strict() -> None:
         "first: 'near' in test, fact 1): kept, but nothing can be learned about it.",
     )
     assert len(graph.entities) == 5
-    with pytest.raises(
-        DataError, match=r"2 entities .* never occur in train, the first 'Italy' in valid, fact 1"
-    ):
+    with pytest.raises(DataError, match=r"2 entities .* never occur in train, the first 'Italy' in valid, fact 1"):
         Graph.from_names("g", TRAIN, valid, test, strict=True)
-    with pytest.raises(
-        DataError, match=r"1 relation .* never occurs in train, the first 'near' in test, fact 1"
-    ):
+    with pytest.raises(DataError, match=r"1 relation .* never occurs in train, the first 'near' in test, fact 1"):
         Graph.from_names("g", TRAIN, (), test, strict=True)
 
 

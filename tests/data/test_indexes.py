@@ -71,9 +71,7 @@ def test_files_are_found_on_both_kinds_of_page(index_server: IndexServer, as_jso
     index_server.files, index_server.as_json = {"some_project-1.0.tar.gz": b""}, as_json
     index = make_index(index_server.url + "/")
     base = index_server.url.removesuffix("/simple")
-    assert (
-        index.find_file("Some._Project", "some_project-1.0.tar.gz") == f"{base}/files/some_project-1.0.tar.gz"
-    )
+    assert index.find_file("Some._Project", "some_project-1.0.tar.gz") == f"{base}/files/some_project-1.0.tar.gz"
     assert index.find_file("some-project", "some_project-2.0.tar.gz") is None
     assert index.find_file("other", "other-1.0.tar.gz") is None
 
@@ -86,9 +84,7 @@ def test_index_in_a_folder(tmp_path: Path) -> None:
     assert index.find_file("some_project", "x-1.whl") == (page / "x-1.whl").as_uri()
 
 
-def test_the_web_may_not_link_to_local_files(
-    monkeypatch: pytest.MonkeyPatch, index_server: IndexServer
-) -> None:
+def test_the_web_may_not_link_to_local_files(monkeypatch: pytest.MonkeyPatch, index_server: IndexServer) -> None:
     index_server.files = {"x.whl": b""}
     monkeypatch.setattr(indexes, "_read_html_links", lambda _: {"x.whl": "file:///etc/passwd"})
     with pytest.raises(DataError, match="which is no web address"):

@@ -44,9 +44,7 @@ def test_answers_equal_a_dictionary_of_sets(
 
 def test_largest_sizes_do_not_overflow() -> None:
     entities, relations = 10**7, 10**5
-    facts = to_array(
-        [(entities - 1, relations - 1, entities - 1), (entities - 1, relations - 1, 0), (0, 0, 5)]
-    )
+    facts = to_array([(entities - 1, relations - 1, entities - 1), (entities - 1, relations - 1, 0), (0, 0, 5)])
     known = KnownIndex(facts, entities, relations)
     offsets, values = known.tails([entities - 1, 0, 1], [relations - 1, 0, 0])
     assert offsets.tolist() == [0, 2, 3, 3]

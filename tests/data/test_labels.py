@@ -22,9 +22,7 @@ def test_tab_separated_with_more_columns_and_quotes(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("separator", [",", ";", "|"])
 def test_other_separators_with_quotes(tmp_path: Path, separator: str) -> None:
-    file = write(
-        tmp_path, f'KR{separator}"Korea{separator} Republic of"\nFR{separator}France\n', "labels.csv"
-    )
+    file = write(tmp_path, f'KR{separator}"Korea{separator} Republic of"\nFR{separator}France\n', "labels.csv")
     assert read_labels(file) == {"KR": f"Korea{separator} Republic of", "FR": "France"}
 
 

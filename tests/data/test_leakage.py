@@ -19,9 +19,7 @@ def make_graph(train: Facts, test: Facts) -> Graph:
     return Graph("g", Vocabulary(names), Vocabulary(names[:RELATIONS], kind="relation"), *splits)
 
 
-def mine_by_hand(
-    train: Facts, threshold: float
-) -> tuple[set[tuple[int, int]], set[int], set[tuple[int, int]]]:
+def mine_by_hand(train: Facts, threshold: float) -> tuple[set[tuple[int, int]], set[int], set[tuple[int, int]]]:
     of = {r: {(h, t) for h, x, t in train if x == r} for r in range(RELATIONS)}
     back = {r: {(t, h) for h, t in pairs} for r, pairs in of.items()}
 
@@ -52,24 +50,16 @@ def test_structure_and_leakage_equal_loops_over_sets(train: Facts, test: Facts, 
         return sum(hits) / len(hits) if hits else 0.0
 
     others = range(RELATIONS)
-    is_inverse = [
-        any((t, o, h) in train and (min(r, o), max(r, o)) in inverse for o in others) for h, r, t in test
-    ]
+    is_inverse = [any((t, o, h) in train and (min(r, o), max(r, o)) in inverse for o in others) for h, r, t in test]
     is_symmetric = [(t, r, h) in train for h, r, t in test]
-    is_duplicate = [
-        any((h, o, t) in train and (min(r, o), max(r, o)) in duplicate for o in others) for h, r, t in test
-    ]
+    is_duplicate = [any((h, o, t) in train and (min(r, o), max(r, o)) in duplicate for o in others) for h, r, t in test]
     assert leakage.inverse == pytest.approx(share(is_inverse))
     assert leakage.symmetric == pytest.approx(share(is_symmetric))
     assert leakage.duplicate == pytest.approx(share(is_duplicate))
     hits = [any(hit) for hit in zip(is_inverse, is_symmetric, is_duplicate, strict=True)]
     assert leakage.any == pytest.approx(share(hits))
-    assert leakage.reversed_pair == pytest.approx(
-        share([any((t, o, h) in train for o in others) for h, _, t in test])
-    )
-    assert leakage.same_pair == pytest.approx(
-        share([any((h, o, t) in train for o in others) for h, _, t in test])
-    )
+    assert leakage.reversed_pair == pytest.approx(share([any((t, o, h) in train for o in others) for h, _, t in test]))
+    assert leakage.same_pair == pytest.approx(share([any((h, o, t) in train for o in others) for h, _, t in test]))
 
 
 def test_overlap_is_measured_on_the_larger_relation_and_strongest_comes_first() -> None:

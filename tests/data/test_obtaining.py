@@ -45,9 +45,7 @@ def dataset(index_server: IndexServer, monkeypatch: pytest.MonkeyPatch) -> Datas
     small = replace(
         DATASETS["wn18"],
         checksums={name: hashlib.sha256(content).hexdigest() for name, content in FILES.items()},
-        packaged=PackagedFiles(
-            "some-project", "some_project-1.0.tar.gz", hashlib.sha256(archive).hexdigest(), FOLDER
-        ),
+        packaged=PackagedFiles("some-project", "some_project-1.0.tar.gz", hashlib.sha256(archive).hexdigest(), FOLDER),
     )
     monkeypatch.setitem(DATASETS, "wn18", small)
     return small
@@ -59,9 +57,7 @@ def write_dataset(folder: Path) -> None:
         (folder / name).write_bytes(content)
 
 
-def test_fetched_once_checked_and_read_from_the_cache(
-    cache: Path, dataset: Dataset, index_server: IndexServer
-) -> None:
+def test_fetched_once_checked_and_read_from_the_cache(cache: Path, dataset: Dataset, index_server: IndexServer) -> None:
     assert locate(dataset) is None
     graph = load("WN18", progress=False)
     assert repr(graph) == "Graph('wn18': 3 entities, 1 relations, 2 train, 1 valid, 1 test)"
@@ -125,9 +121,7 @@ def test_offline_is_respected(
 
 
 def test_codex_says_where_to_put_it(cache: Path) -> None:
-    with pytest.raises(
-        DataError, match=r"no package index has it.*put train\.txt.* into .*CoDEx-S.*tsafavi/codex"
-    ):
+    with pytest.raises(DataError, match=r"no package index has it.*put train\.txt.* into .*CoDEx-S.*tsafavi/codex"):
         load("codex-s")
     assert not cache.exists()
 
@@ -143,9 +137,7 @@ def test_data_folder_comes_first_whatever_the_case(
     assert locate(DATASETS["wn18"]) == tmp_path / "data" / spelling
 
 
-def test_archives_are_found_and_folders_preferred(
-    tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_archives_are_found_and_folders_preferred(tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ITRANSF_DATA", str(tmp_path))
     path = tmp_path / "fb15k-237.tar.gz"
     path.write_bytes(pack({f"FB15k-237/{name}": content for name, content in FILES.items()}))
@@ -163,15 +155,11 @@ def test_data_folder_that_is_not_there(cache: Path, monkeypatch: pytest.MonkeyPa
         load("wn18")
 
 
-def test_cache_that_cannot_be_written(
-    tmp_path: Path, dataset: Dataset, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_cache_that_cannot_be_written(tmp_path: Path, dataset: Dataset, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "file").write_text("")
     monkeypatch.delenv("ITRANSF_DATA", raising=False)
     monkeypatch.setenv("ITRANSF_CACHE", str(tmp_path / "file" / "cache"))
-    with pytest.raises(
-        DataError, match=r"the cache .* cannot be written .* set ITRANSF_CACHE to another folder"
-    ):
+    with pytest.raises(DataError, match=r"the cache .* cannot be written .* set ITRANSF_CACHE to another folder"):
         obtain(dataset)
 
 

@@ -73,8 +73,7 @@ def test_inverse_and_symmetric_relations_mirror(planted: Planted) -> None:
         assert np.array_equal(geometry.matrix(original, 0), geometry.matrix(inverse, 1))
         assert np.array_equal(geometry.translations[original], -geometry.translations[inverse])
     facts = {
-        tuple(fact)
-        for fact in np.concatenate((planted.graph.train, planted.graph.valid, planted.graph.test)).tolist()
+        tuple(fact) for fact in np.concatenate((planted.graph.train, planted.graph.valid, planted.graph.test)).tolist()
     }
     for relation in planted.symmetric:
         assert np.array_equal(geometry.matrix(relation, 0), geometry.matrix(relation, 1))

@@ -164,9 +164,7 @@ def test_parquet_by_place_by_name_and_from_numbers() -> None:
     assert rows_of(read(write_parquet(x=["a"], y=["r"], z=["b"]), "f.parquet")) == [("a", "r", "b")]
     table = read(write_parquet(tail=["b", "d"], head=["a", "c"], relation=["r", "s"]), "f.parquet")
     assert rows_of(table) == FACTS
-    assert table.notes == (
-        "f.parquet: the columns stand in the order tail, head, relation, as the header says.",
-    )
+    assert table.notes == ("f.parquet: the columns stand in the order tail, head, relation, as the header says.",)
     assert table.locate(1) == "f.parquet, row 2"
     encoded = pa.array(["r", "r"]).dictionary_encode()
     assert rows_of(

@@ -15,9 +15,7 @@ FACT = st.tuples(st.integers(0, ENTITIES - 1), st.integers(0, RELATIONS - 1), st
 @settings(deadline=None)
 @given(st.sets(FACT, max_size=50))
 def test_statistics_equal_a_count_by_hand(facts: set[tuple[int, int, int]]) -> None:
-    statistics = RelationStatistics(
-        np.array(sorted(facts), dtype=np.int64).reshape(-1, 3), ENTITIES, RELATIONS
-    )
+    statistics = RelationStatistics(np.array(sorted(facts), dtype=np.int64).reshape(-1, 3), ENTITIES, RELATIONS)
     for relation in range(RELATIONS):
         pairs = [(head, tail) for head, r, tail in facts if r == relation]
         heads, tails = {head for head, _ in pairs}, {tail for _, tail in pairs}

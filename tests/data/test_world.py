@@ -98,9 +98,7 @@ def test_relations(pairs: dict[str, set[tuple[str, str]]]) -> None:
     assert len(rare) >= 4
 
 
-def test_every_relation_can_be_tested(
-    parts: dict[str, list[Fact]], pairs: dict[str, set[tuple[str, str]]]
-) -> None:
+def test_every_relation_can_be_tested(parts: dict[str, list[Fact]], pairs: dict[str, set[tuple[str, str]]]) -> None:
     tested = Counter(relation for _, relation, _ in parts["test"])
     for relation, found in pairs.items():
         assert tested[relation] >= (4 if len(found) >= 20 else 2), relation

@@ -60,9 +60,7 @@ def test_each_relation_and_side_is_opened_once(
 ) -> None:
     opened = []
     original = itransf_case.model.scorer
-    monkeypatch.setattr(
-        itransf_case.model, "scorer", lambda *given: opened.append(given[:2]) or original(*given)
-    )
+    monkeypatch.setattr(itransf_case.model, "scorer", lambda *given: opened.append(given[:2]) or original(*given))
     queries = draw_queries()
     answer_queries(itransf_case.model, itransf_case.graph, queries, memory=1, progress=True)
     assert sorted(opened) == sorted({(int(query.relation[1]), query.side) for query in queries})

@@ -22,9 +22,7 @@ OPTIONS: list[dict[str, Any]] = [
 MEMORY = [1, 24 * 17 * 5, 2**20]  # one row at a time, five, all
 
 
-def brute_force(
-    case: Any, facts: list[tuple[int, int, int]], top: int, **options: Any
-) -> list[dict[str, Any]]:
+def brute_force(case: Any, facts: list[tuple[int, int, int]], top: int, **options: Any) -> list[dict[str, Any]]:
     """Sort all facts that the options allow; `facts` come in the order that decides ties."""
     names = options.get("candidates")
     allowed = None if names is None else {case.graph.entities.index(name) for name in names}
@@ -78,9 +76,7 @@ def test_heads_equal_brute_force(case: Any, options: dict[str, Any], looping: in
 
 @pytest.mark.parametrize("memory", MEMORY)
 @pytest.mark.parametrize("options", OPTIONS)
-def test_facts_of_a_relation_equal_brute_force(
-    case: Any, options: dict[str, Any], memory: int, looping: int
-) -> None:
+def test_facts_of_a_relation_equal_brute_force(case: Any, options: dict[str, Any], memory: int, looping: int) -> None:
     for relation in (0, looping, 3):
         facts = [(h, relation, t) for h in range(17) for t in range(17) if h != t or relation == looping]
         expected = brute_force(case, facts, 12, asked=["head", "tail"], **options)
@@ -95,17 +91,13 @@ def test_relations_equal_brute_force(case: Any, include_known: bool, memory: int
         facts = [(int(head), relation, int(tail)) for relation in range(4)]
         expected = brute_force(case, facts, 3, asked=[], include_known=include_known)
         options = {"include_known": include_known, "memory": memory, "top": 3}
-        assert (
-            plain(complete(case.model, case.graph, head=f"e{head}", tail=f"e{tail}", **options)) == expected
-        )
+        assert plain(complete(case.model, case.graph, head=f"e{head}", tail=f"e{tail}", **options)) == expected
 
 
 def test_relations_in_domain_have_both_entities_there(table_case: Any) -> None:
     graph = table_case.graph
     for head, tail in [(0, 12), (8, 9), (2, 14)]:
-        found = complete(
-            table_case.model, graph, head=f"e{head}", tail=f"e{tail}", in_domain=True, include_known=True
-        )
+        found = complete(table_case.model, graph, head=f"e{head}", tail=f"e{tail}", in_domain=True, include_known=True)
         fitting = {
             f"r{relation}"
             for relation in range(4)
@@ -139,9 +131,7 @@ def test_no_answer_is_an_empty_list(table_case: Any) -> None:
     head, _, tail = graph.train[graph.train[:, 1] == 0][0]
     options = {"head": f"e{head}", "relation": "r0", "candidates": [f"e{tail}"]}
     assert complete(model, graph, **options) == []
-    assert [prediction.known for prediction in complete(model, graph, include_known=True, **options)] == [
-        True
-    ]
+    assert [prediction.known for prediction in complete(model, graph, include_known=True, **options)] == [True]
 
 
 def test_labels_are_accepted_and_given(itransf_case: Any) -> None:
@@ -181,9 +171,7 @@ def test_questions_that_cannot_be_answered(table_case: Any, question: dict[str, 
         ({"relation": "r0", "candidates": ["e1", "Entitty One"]}, "candidate 2: unknown entity.*Entity One"),
     ],
 )
-def test_unknown_names_are_told_with_near_misses(
-    table_case: Any, question: dict[str, Any], told: str
-) -> None:
+def test_unknown_names_are_told_with_near_misses(table_case: Any, question: dict[str, Any], told: str) -> None:
     with pytest.raises(DataError, match=told):
         complete(table_case.model, table_case.graph, **question)
 

@@ -103,9 +103,7 @@ def test_each_relation_and_side_is_opened_once(
 ) -> None:
     opened = []
     original = itransf_case.model.scorer
-    monkeypatch.setattr(
-        itransf_case.model, "scorer", lambda *given: opened.append(given[:2]) or original(*given)
-    )
+    monkeypatch.setattr(itransf_case.model, "scorer", lambda *given: opened.append(given[:2]) or original(*given))
     facts = [(f"e{n}", f"r{n % 2}", "e0") for n in range(1, 9)]
     score_facts(itransf_case.model, itransf_case.graph, facts, memory=1, progress=True)
     assert opened == [(0, "head"), (0, "tail"), (1, "head"), (1, "tail")]

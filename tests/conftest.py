@@ -1,0 +1,116 @@
+"""What many tests need: small graphs, and settings that depend on no default."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+
+from itransf.config import Config, Layer, assignments_layer, build_config
+from itransf.data.graph import Graph
+from itransf.data.vocabulary import Vocabulary
+from itransf.models import MODELS
+from itransf.run import Run, train
+
+Fact = tuple[int, int, int]
+GraphMaker = Callable[..., Graph]
+Configure = Callable[..., Config]
+
+FAMILY: dict[str, Any] = {"dim": 4, "norm": 1, "entities": "unit", "projected": "unit"}
+CONCEPTS: dict[str, Any] = {
+    "concepts": 5,
+    "support_size": 2,
+    "temperature": 0.25,
+    "attention": "sparse",
+    "l1_weight": 0.001,
+    "concept_start": "identity",
+}
+SETTINGS: dict[str, Any] = {
+    "seed": 0,
+    "training": {
+        "epochs": 3,
+        "batch_size": 8,
+        "optimizer": "sgd",
+        "learning_rate": 0.1,
+        "decay": "none",
+        "max_minutes": 0.0,
+        "deterministic": False,
+    },
+    "loss": {"kind": "hinge", "margin": 1.0, "temperature": 1.0, "scale": 1.0, "candidates": 0},
+    "negatives": {"per_fact": 1, "corrupt": "bernoulli", "domain": 0.0, "avoid_known": True, "tries": 5},
+    "assignment": {
+        "every": 0,
+        "start": 1,
+        "stop": 1.0,
+        "sides": "together",
+        "accept": "if_better",
+        "facts": 0,
+        "negatives": 1,
+    },
+    "warm_start": {"epochs": 0, "learning_rate": 0.0, "run": ""},
+    "validation": {"every": 0, "metric": "mrr", "patience": 0, "facts": 0},
+    "checkpoint": {"minutes": 0.0, "epochs": 0},
+}
+
+
+@pytest.fixture(scope="session")
+def configure() -> Configure:
+    """Return a function from a model's name and `a.b=value` strings to settings that are all written out."""
+
+    def build(name: str = "itransf", *assignments: str) -> Config:
+        model = {"name": name, **FAMILY, **(CONCEPTS if name == "itransf" else {})}
+        layers = [Layer("test", {"model": model, **SETTINGS}), assignments_layer(assignments)]
+        return build_config(layers, {key: kind.Config for key, kind in MODELS.items()})
+
+    return build
+
+
+@pytest.fixture(scope="session")
+def number_graph() -> GraphMaker:
+    """Return a function that makes a graph from facts given as numbers."""
+
+    def make(
+        train: Sequence[Fact],
+        valid: Sequence[Fact] = (),
+        test: Sequence[Fact] = (),
+        entities: int = 0,
+        relations: int = 0,
+    ) -> Graph:
+        splits = [np.array(list(facts), dtype=np.int64).reshape(-1, 3) for facts in (train, valid, test)]
+        everything = np.concatenate(splits)
+        entities = max(entities, int(everything[:, [0, 2]].max()) + 1)
+        relations = max(relations, int(everything[:, 1].max()) + 1)
+        return Graph(
+            "numbers",
+            Vocabulary([f"e{number}" for number in range(entities)], kind="entity"),
+            Vocabulary([f"r{number}" for number in range(relations)], kind="relation"),
+            *splits,
+        )
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def random_graph(number_graph: GraphMaker) -> GraphMaker:
+    """Return a function that makes a graph of random facts, the same for the same sizes."""
+
+    def make(entities: int = 15, relations: int = 3, *, train: int = 50, valid: int = 10, test: int = 10) -> Graph:
+        cells = np.random.default_rng(0).permutation(entities * relations * entities)[: train + valid + test]
+        facts = np.stack(np.unravel_index(cells, (entities, relations, entities)), axis=1)
+        splits = np.split(facts, [train, train + valid])
+        return number_graph(*(part.tolist() for part in splits), entities=entities, relations=relations)
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def short(configure: Configure) -> Callable[..., Run]:
+    """Return a function from a graph, a model's name and settings to a training of less than a second."""
+
+    def run(graph: Graph, name: str = "itransf", *settings: str, **options: Any) -> Run:
+        config = configure(name, "validation.every=1", *settings).to_dict()
+        return train(graph, config=config, device="cpu", progress=False, **options)
+
+    return run

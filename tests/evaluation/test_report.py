@@ -1,0 +1,171 @@
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+from evaluation.tables import TableModel
+from itransf.data.graph import Graph
+from itransf.data.statistics import CATEGORIES
+from itransf.errors import DataError
+from itransf.evaluation import Evaluation, evaluate
+from itransf.evaluation.metrics import summarise
+from itransf.models import SIDES
+
+if TYPE_CHECKING:
+    from conftest import GraphMaker
+
+METRICS = {"mr", "mrr", "amri", "hits@1", "hits@3", "hits@10", "queries"}
+SIDED = {"both", "head", "tail"}
+
+
+@pytest.fixture
+def graph(number_graph: GraphMaker) -> Graph:
+    """Relations 0 .. 3 with 8, 4, 2 and 1 training facts; 0 is 1-N, 1 is N-1, 2 and 3 are 1-1."""
+    train = [(0, 0, tail) for tail in range(1, 9)]
+    train += [(head, 1, 9) for head in range(4)]
+    train += [(4, 2, 5), (6, 2, 7), (1, 3, 8)]
+    test = [(0, 0, 9), (9, 0, 1), (5, 1, 9), (5, 2, 4), (6, 3, 7), (7, 3, 6), (8, 3, 1)]
+    return number_graph(train, test=test, entities=10)
+
+
+def evaluate_table(graph: Graph, **options: Any) -> Evaluation:
+    shape = (len(graph.entities), len(graph.relations), len(graph.entities))
+    table = np.random.default_rng(5).integers(0, 6, shape)
+    return evaluate(TableModel(table), graph, **options)
+
+
+def relation_ranks(found: Evaluation, relation: int) -> tuple[Any, Any]:
+    rows = found.ranks.triples[:, 1] == relation
+    ranks = np.concatenate([found.ranks.ranks(side)[rows] for side in SIDES])
+    return ranks, found.ranks.rivals[0][:, rows].reshape(-1)
+
+
+def test_the_json_has_the_promised_shape(graph: Graph) -> None:
+    content = evaluate_table(graph).to_dict()
+    assert {"split", "ties", "filtered", "raw", "relations", "buckets", "categories"} <= set(content)
+    assert (content["split"], content["ties"]) == ("test", "realistic")
+    for protocol in ("filtered", "raw"):
+        assert set(content[protocol]) == SIDED
+        for side in SIDED:
+            assert set(content[protocol][side]) == METRICS
+            assert 0 <= content[protocol][side]["hits@10"] <= 1
+    assert content["filtered"]["both"]["queries"] == 14
+    assert content["filtered"]["head"]["queries"] == content["raw"]["tail"]["queries"] == 7
+
+
+def test_the_json_is_json_even_where_nothing_was_ranked(graph: Graph) -> None:
+    """NaN is no JSON: categories and buckets without queries, and empty splits, must not bring it in."""
+    content = evaluate_table(graph).to_dict()
+    assert json.loads(json.dumps(content, allow_nan=False)) == content
+    empty = evaluate_table(graph, split="valid").to_dict()
+    assert json.loads(json.dumps(empty, allow_nan=False)) == empty
+
+
+def test_overall_numbers_are_those_of_the_ranks(graph: Graph) -> None:
+    for ties in ("realistic", "optimistic", "pessimistic"):
+        found = evaluate_table(graph, ties=ties)
+        for protocol, filtered in enumerate((True, False)):
+            name = "filtered" if filtered else "raw"
+            for number, side in enumerate(SIDES):
+                wanted = summarise(
+                    found.ranks.ranks(side, filtered, ties),  # type: ignore[arg-type]
+                    found.ranks.rivals[protocol, number],
+                )
+                assert found.overall[name][side] == pytest.approx(wanted)
+        assert found["mrr"] == found.overall["filtered"]["both"]["mrr"]
+        sides = [found.overall["filtered"][side]["mr"] for side in SIDES]
+        assert found["mr"] == pytest.approx(sum(sides) / 2)
+
+
+def test_other_tie_policies_stand_beside_the_chosen_one(graph: Graph) -> None:
+    content = evaluate_table(graph).to_dict()
+    best, worst = content["optimistic"]["both"], content["pessimistic"]["both"]
+    assert best["mr"] < content["filtered"]["both"]["mr"] < worst["mr"]
+    assert best == pytest.approx(evaluate_table(graph, ties="optimistic").overall["filtered"]["both"])
+
+
+def test_relations_are_listed_from_the_most_frequent(graph: Graph) -> None:
+    found = evaluate_table(graph)
+    assert [line["relation"] for line in found.relations] == ["r0", "r1", "r2", "r3"]
+    assert [line["train_facts"] for line in found.relations] == [8, 4, 2, 1]
+    assert [line["category"] for line in found.relations] == ["1-N", "N-1", "1-1", "1-1"]
+    assert [line["both"]["queries"] for line in found.relations] == [4, 2, 2, 6]
+    for number, line in enumerate(found.relations):
+        assert line["both"] == pytest.approx(summarise(*relation_ranks(found, number)))
+        assert set(line) == {"relation", "label", "train_facts", "category", *SIDED}
+
+
+def test_relations_that_are_not_in_the_split_are_not_listed(graph: Graph, number_graph: GraphMaker) -> None:
+    other = number_graph(graph.train.tolist(), test=[(0, 2, 1)], entities=10)
+    found = evaluate_table(other)
+    assert [line["relation"] for line in found.relations] == ["r2"]
+
+
+def test_buckets_of_equal_count_weigh_relations_equally(graph: Graph) -> None:
+    found = evaluate_table(graph, buckets=2)
+    assert [line["bucket"] for line in found.buckets] == [0, 1]
+    assert [line["relations"] for line in found.buckets] == [2, 2]
+    assert [line["ranked_relations"] for line in found.buckets] == [2, 2]
+    assert [line["train_facts"] for line in found.buckets] == [[4, 8], [1, 2]]
+    assert {line["weighting"] for line in found.buckets} == {"relation"}
+    for line, relations in zip(found.buckets, ((0, 1), (2, 3)), strict=True):
+        each = [summarise(*relation_ranks(found, relation)) for relation in relations]
+        for metric in ("mr", "mrr", "hits@1", "hits@3", "hits@10"):
+            assert line[metric] == pytest.approx(sum(one[metric] for one in each) / 2), metric
+    assert [line["queries"] for line in found.buckets] == [6, 8]
+
+
+def test_buckets_can_weigh_queries_equally(graph: Graph) -> None:
+    found = evaluate_table(graph, buckets=2, bucket_weighting="query")
+    for line, relations in zip(found.buckets, ((0, 1), (2, 3)), strict=True):
+        ranks, rivals = (
+            np.concatenate(parts) for parts in zip(*(relation_ranks(found, r) for r in relations), strict=True)
+        )
+        wanted = summarise(ranks, rivals)
+        assert {metric: line[metric] for metric in wanted} == pytest.approx(wanted)
+
+
+def test_buckets_can_be_cut_by_the_logarithm_of_frequency(number_graph: GraphMaker) -> None:
+    train = [(0, relation, tail) for relation, facts in enumerate((8, 7, 6, 1)) for tail in range(1, facts + 1)]
+    graph = number_graph(train, test=[(1, relation, 0) for relation in range(4)])
+    by_count, by_log = (evaluate_table(graph, buckets=2, bucket_edges=edges) for edges in ("count", "log"))
+    assert [line["train_facts"] for line in by_count.buckets] == [[7, 8], [1, 6]]
+    assert [line["train_facts"] for line in by_log.buckets] == [[6, 8], [1, 1]]
+    assert [line["relations"] for line in by_log.buckets] == [3, 1]
+
+
+def test_a_bucket_without_relations_is_said_to_be_empty(number_graph: GraphMaker) -> None:
+    train = [(0, 0, tail) for tail in range(1, 9)] + [(1, 1, 2)]
+    found = evaluate_table(number_graph(train, test=[(1, 1, 3)], entities=9), bucket_edges="log", buckets=3)
+    assert [line["relations"] for line in found.buckets] == [1, 0, 1]
+    assert found.buckets[1]["train_facts"] == [0, 0]
+    assert [line["queries"] for line in found.buckets] == [0, 0, 2]
+
+
+def test_categories_gather_their_relations(graph: Graph) -> None:
+    found = evaluate_table(graph)
+    assert [line["category"] for line in found.categories] == list(CATEGORIES)
+    assert [line["both"]["queries"] for line in found.categories] == [8, 4, 2, 0]
+    ranks, rivals = (
+        np.concatenate(parts) for parts in zip(relation_ranks(found, 2), relation_ranks(found, 3), strict=True)
+    )
+    assert found.categories[0]["both"] == pytest.approx(summarise(ranks, rivals))
+
+
+def test_an_empty_split_is_evaluated_to_nothing(graph: Graph) -> None:
+    found = evaluate_table(graph, split="valid")
+    assert found["queries"] == 0
+    assert found.relations == []
+    assert [line["queries"] for line in found.buckets] == [0, 0, 0]
+
+
+def test_an_unknown_split_is_refused(graph: Graph) -> None:
+    with pytest.raises(DataError, match="there is no split 'tests'"):
+        evaluate_table(graph, split="tests")
+
+
+def test_memory_does_not_change_the_result(graph: Graph) -> None:
+    assert evaluate_table(graph, memory=1).overall == evaluate_table(graph, memory=1 << 30).overall

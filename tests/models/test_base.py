@@ -1,0 +1,77 @@
+from __future__ import annotations
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from itransf.models import SIDES, Model, Sizes
+from itransf.models.base import Compare, compare_all, compare_grouped
+from itransf.ops.grouping import group_rows
+
+
+class TableModel(Model):
+    """A model that is a table: it gives only the three ways to score, and inherits everything else."""
+
+    def __init__(self) -> None:
+        super().__init__(Sizes(5, 2), None)
+        self.table = nn.Parameter(torch.randn(5, 2, 5))
+
+    def score(self, heads: Tensor, relations: Tensor, tails: Tensor) -> Tensor:
+        return self.table[heads, relations, tails]
+
+    def score_tails(self, heads: Tensor, relations: Tensor) -> Tensor:
+        return self.table[heads, relations]
+
+    def score_heads(self, relations: Tensor, tails: Tensor) -> Tensor:
+        return self.table[:, relations, tails].T
+
+
+def test_a_model_needs_only_three_ways_to_score() -> None:
+    model = TableModel()
+    anchors, chosen = torch.tensor([3, 0]), torch.tensor([4, 4, 1])
+    assert torch.equal(model.scorer(1, "tail")(anchors), model.table[anchors, 1])
+    assert torch.equal(model.scorer(1, "head")(anchors), model.table[:, 1, anchors].T)
+    assert torch.equal(model.scorer(0, "tail", model.pool())(anchors), model.table[anchors, 0])
+    assert torch.equal(model.scorer(0, "head", model.pool(chosen))(anchors), model.table[:, 0, anchors].T[:, chosen])
+
+
+def test_the_generic_contrast_replaces_the_side_it_is_told_to() -> None:
+    model = TableModel()
+    heads, relations, tails = torch.tensor([0, 1]), torch.tensor([1, 0]), torch.tensor([2, 3])
+    positive, negative = model.score_contrast(
+        heads, relations, tails, torch.tensor([True, False]), torch.tensor([[4, 3], [2, 0]])
+    )
+    t = model.table
+    assert torch.equal(positive, torch.stack([t[0, 1, 2], t[1, 0, 3]]))
+    wanted = torch.stack([torch.stack([t[4, 1, 2], t[3, 1, 2]]), torch.stack([t[1, 0, 2], t[1, 0, 0]])])
+    assert torch.equal(negative, wanted)
+
+
+def test_hooks_do_nothing_unless_a_model_needs_them() -> None:
+    model = TableModel()
+    before = model.table.detach().clone()
+    model.constrain(None)
+    assert torch.equal(model.table, before)
+    fact = torch.tensor([0])
+    assert model.penalty(fact, fact, fact) is None
+    assert model.rate("table") == 1.0
+    for side in SIDES:
+        assert model.supports(side) is None
+        with pytest.raises(NotImplementedError, match="TableModel has no concepts"):
+            model.single_concept_scores(fact, fact, fact, side)
+
+
+def test_every_comparison_scores_nearer_or_more_alike_candidates_higher() -> None:
+    query, table = torch.tensor([[1.0, 2.0]]), torch.tensor([[1.0, 2.0], [0.0, 2.0], [-2.0, -2.0]])
+    assert compare_all(query, table, "dot").tolist() == [[5.0, 4.0, -6.0]]
+    assert compare_all(query, table, "l1").tolist() == [[0.0, -1.0, -7.0]]
+    assert compare_all(query, table, "l2").tolist()[0] == pytest.approx([0.0, -1.0, -5.0], abs=1e-5)
+
+
+@pytest.mark.parametrize("compare", ["dot", "l1", "l2"])
+def test_comparing_by_groups_equals_comparing_one_by_one(compare: Compare) -> None:
+    torch.manual_seed(0)
+    queries, tables = torch.randn(5, 3), torch.randn(2, 4, 3)
+    found = compare_grouped(queries, tables, group_rows(torch.tensor([1, 1, 1, 6, 6])), compare)
+    wanted = [compare_all(queries[:3], tables[0], compare), compare_all(queries[3:], tables[1], compare)]
+    torch.testing.assert_close(found, torch.cat(wanted))

@@ -1,0 +1,236 @@
+from __future__ import annotations
+
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from itransf.config import Config, Layer, assignments_layer, build_config, format_toml, read_layer
+from itransf.errors import ConfigError
+from itransf.models import MODELS
+
+KINDS = {name: model.Config for name, model in MODELS.items()}
+
+
+def build(*layers: dict[str, Any]) -> Config:
+    return build_config([Layer(f"layer {number}", layer) for number, layer in enumerate(layers)], KINDS)
+
+
+def refuse(*layers: dict[str, Any]) -> str:
+    with pytest.raises(ConfigError) as caught:
+        build(*layers)
+    return str(caught.value)
+
+
+class TestLayers:
+    def test_a_later_layer_overrides_key_by_key(self) -> None:
+        config = build(
+            {"training": {"epochs": 7, "batch_size": 3}, "seed": 1},
+            {"training": {"epochs": 9}, "model": {"name": "stranse"}},
+            {"model": {"dim": 11}},
+        )
+        assert (config.training.epochs, config.training.batch_size, config.seed) == (9, 3, 1)
+        assert (config.name, config.model.dim) == ("stranse", 11)
+        assert isinstance(config.model, KINDS["stranse"])
+
+    def test_no_layers_give_itransf_with_its_defaults(self) -> None:
+        config = build()
+        assert config.name == "itransf"
+        assert config.model == KINDS["itransf"]()
+
+    def test_layers_are_not_changed_by_merging(self) -> None:
+        first = {"training": {"epochs": 7}}
+        build(first, {"training": {"epochs": 9}})
+        assert first == {"training": {"epochs": 7}}
+
+    def test_whole_numbers_are_fine_where_any_number_is(self) -> None:
+        rate = build({"training": {"learning_rate": 1}}).training.learning_rate
+        assert rate == 1.0
+        assert isinstance(rate, float)
+
+
+class TestRefusals:
+    def test_an_unknown_key_names_its_source_and_what_was_meant(self) -> None:
+        message = refuse({"training": {"epochs": 1}}, {"training": {"epoch": 9}})
+        assert message == "layer 1: there is no setting 'training.epoch'. Did you mean 'epochs'?"
+        assert "there is no setting 'trainin'. Did you mean 'training'" in refuse({"trainin": {"epochs": 1}})
+
+    def test_a_key_unlike_any_other_is_answered_with_what_there_is(self) -> None:
+        message = refuse({"checkpoint": {"zzz": 1}})
+        assert message == "layer 0: there is no setting 'checkpoint.zzz'. Known here: minutes, epochs."
+
+    def test_a_key_of_another_model(self) -> None:
+        message = refuse({"model": {"name": "transe", "concepts": 3}})
+        assert "layer 0: there is no setting 'model.concepts'" in message
+
+    def test_an_unknown_model(self) -> None:
+        assert refuse({"model": {"name": "transf"}}).startswith("layer 0: there is no model 'transf'. Did you mean")
+        assert "Choose one of transe, " in refuse({"model": {"name": "qqq"}})
+        assert "there is no model 3" in refuse({"model": {"name": 3}})
+        assert "['transe']" in refuse({"model": {"name": ["transe"]}})
+
+    @pytest.mark.parametrize(
+        ("section", "key", "value", "kind"),
+        [
+            ("training", "epochs", "many", "whole number"),
+            ("training", "epochs", 1.5, "whole number"),
+            ("training", "epochs", True, "whole number"),
+            ("training", "learning_rate", "fast", "number"),
+            ("training", "learning_rate", False, "number"),
+            ("training", "deterministic", 1, "true or false"),
+            ("warm_start", "run", 3, "text"),
+            ("model", "dim", [3], "whole number"),
+        ],
+    )
+    def test_a_value_of_the_wrong_kind(self, section: str, key: str, value: Any, kind: str) -> None:
+        message = refuse({section: {key: value}})
+        assert message.startswith(f"layer 0: {section}.{key} must be ")
+        assert message.endswith(f"{kind}, not {value!r}")
+
+    @pytest.mark.parametrize(
+        ("section", "key", "value"),
+        [("training", "epochs", -1), ("training", "learning_rate", -0.1), ("model", "dim", -5)],
+    )
+    def test_a_negative_number(self, section: str, key: str, value: float) -> None:
+        assert refuse({section: {key: value}}) == f"layer 0: {section}.{key} must not be negative, not {value!r}"
+
+    @pytest.mark.parametrize(
+        ("section", "key"),
+        [
+            ("training", "batch_size"),
+            ("negatives", "per_fact"),
+            ("assignment", "negatives"),
+            ("model", "dim"),
+            ("model", "concepts"),
+            ("model", "support_size"),
+            ("model", "temperature"),
+        ],
+    )
+    def test_a_zero_that_means_nothing(self, section: str, key: str) -> None:
+        assert f"{section}.{key}" in refuse({section: {key: 0}})
+
+    @pytest.mark.parametrize("value", [float("nan"), float("inf")])
+    def test_a_number_that_is_none(self, value: float) -> None:
+        assert "training.learning_rate" in refuse({"training": {"learning_rate": value}})
+
+    @pytest.mark.parametrize(
+        ("section", "key", "value"),
+        [
+            ("training", "optimizer", "sdg"),
+            ("loss", "kind", "Hinge"),
+            ("validation", "metric", "hits@5"),
+            ("model", "norm", 3),
+            ("model", "norm", True),
+            ("model", "projected", ["unit"]),
+            ("model", "attention", "spars"),
+        ],
+    )
+    def test_a_choice_that_is_not_offered(self, section: str, key: str, value: Any) -> None:
+        message = refuse({section: {key: value}})
+        assert message.startswith(f"layer 0: {section}.{key} must be one of ")
+        assert message.endswith(f"not {value!r}")
+
+    @pytest.mark.parametrize("section", ["training", "model"])
+    def test_a_section_cannot_be_a_value(self, section: str) -> None:
+        message = refuse({section: {"dim": 3} if section == "model" else {}}, {section: 3})
+        assert message == f"layer 1: {section} is a section and cannot be set to 3"
+
+    def test_a_value_cannot_be_a_section(self) -> None:
+        assert "seed must be a whole number" in refuse({"seed": {"a": 1}})
+
+    def test_the_source_is_the_layer_that_last_set_it(self) -> None:
+        assert refuse({"training": {"epochs": 3}}, {"training": {"epochs": "x"}}, {"seed": 2}).startswith("layer 1: ")
+
+
+class TestAssignments:
+    def test_values_are_toml_and_bare_words_are_text(self) -> None:
+        layer = assignments_layer(
+            ["training.epochs=50", "a.b.c = 1e-3", "d=true", "e=itransf", 'f="5"', "g=", "h=a=b", "i=[1, 2]"]
+        )
+        assert layer.source == "--set"
+        assert layer.content == {
+            "training": {"epochs": 50},
+            "a": {"b": {"c": 0.001}},
+            "d": True,
+            "e": "itransf",
+            "f": "5",
+            "g": "",
+            "h": "a=b",
+            "i": [1, 2],
+        }
+
+    def test_several_keys_of_a_section_and_a_later_value(self) -> None:
+        layer = assignments_layer(["training.epochs=1", "training.decay=linear", "training.epochs=2"])
+        assert layer.content == {"training": {"epochs": 2, "decay": "linear"}}
+
+    @pytest.mark.parametrize("text", ["training.epochs", "=5", "  = 5"])
+    def test_what_is_no_assignment_is_refused_with_an_example(self, text: str) -> None:
+        with pytest.raises(ConfigError, match=r"write it as section\.key=value, for example training\.epochs=50"):
+            assignments_layer([text])
+
+    def test_a_value_cannot_hold_keys(self) -> None:
+        with pytest.raises(ConfigError, match="'training' is set to a value above"):
+            assignments_layer(["training=5", "training.epochs=3"])
+
+    def test_a_mistake_is_said_to_come_from_set(self) -> None:
+        with pytest.raises(ConfigError, match=r"^--set: there is no setting 'training.epoch'"):
+            build_config([assignments_layer(["training.epoch=3"])], KINDS)
+
+
+class TestFiles:
+    def test_a_file_is_a_layer_named_after_it(self, tmp_path: Path) -> None:
+        path = tmp_path / "mine.toml"
+        path.write_text('seed = 4\n[model]\nname = "transr"\n')
+        layer = read_layer(path)
+        assert layer.source == str(path)
+        assert build_config([layer], KINDS).name == "transr"
+
+    def test_a_missing_file(self, tmp_path: Path) -> None:
+        with pytest.raises(ConfigError, match="there is no such config file"):
+            read_layer(tmp_path / "none.toml")
+
+    @pytest.mark.parametrize(
+        ("content", "message"), [(b"seed = = 3", "is not valid TOML"), (b"\xff\xfe", "cannot be read")]
+    )
+    def test_a_file_that_is_no_toml(self, tmp_path: Path, content: bytes, message: str) -> None:
+        path = tmp_path / "bad.toml"
+        path.write_bytes(content)
+        with pytest.raises(ConfigError, match=message):
+            read_layer(path)
+
+    def test_a_folder_is_no_file(self, tmp_path: Path) -> None:
+        with pytest.raises(ConfigError, match="cannot be read"):
+            read_layer(tmp_path)
+
+
+class TestToml:
+    @pytest.mark.parametrize("name", list(MODELS))
+    def test_settings_come_back_as_they_were(self, name: str) -> None:
+        config = build({"model": {"name": name, "dim": 7}, "training": {"learning_rate": 1e-7, "deterministic": True}})
+        text = format_toml(config.to_dict())
+        assert build_config([Layer("text", tomllib.loads(text))], KINDS) == config
+
+    @settings(deadline=None, max_examples=60)
+    @given(
+        st.text(st.characters(codec="utf-8"), max_size=12),
+        st.floats(min_value=0, allow_infinity=False, allow_nan=False),
+        st.integers(0, 2**63 - 1),
+    )
+    def test_any_text_and_number_comes_back(self, run: str, rate: float, seed: int) -> None:
+        config = build({"warm_start": {"run": run, "learning_rate": rate}, "seed": seed})
+        assert build(tomllib.loads(format_toml(config.to_dict()))) == config
+
+
+def test_optional_settings_may_be_left_out() -> None:
+    @dataclass(frozen=True)
+    class Optional:
+        size: int | None = None
+
+    assert build_config([Layer("x", {"model": {"name": "new", "size": 3}})], {"new": Optional}).model.size == 3
+    assert build_config([Layer("x", {"model": {"name": "new"}})], {"new": Optional}).model.size is None
+    with pytest.raises(ConfigError, match=r"x: model\.size must be a whole number, not 'a'"):
+        build_config([Layer("x", {"model": {"name": "new", "size": "a"}})], {"new": Optional})

@@ -1,0 +1,234 @@
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+
+from itransf.config import Config
+from itransf.data.graph import Graph
+from itransf.data.planted import plant
+from itransf.errors import CheckpointError, ConfigError
+from itransf.evaluation import evaluate
+from itransf.fitting import Fit, build_model, deterministic, warm_config
+from itransf.models import MODELS, Model
+from itransf.storage import RunFolder
+from itransf.training import Trainer
+from itransf.training.trainer import weights
+from training.interruption import FragileFolder
+
+if TYPE_CHECKING:
+    from conftest import Configure, GraphMaker
+
+CPU = torch.device("cpu")
+
+
+def start(graph: Graph, config: Config, folder: RunFolder | None = None) -> Fit:
+    if folder is not None and not folder.has_checkpoint:
+        folder.create(graph, config, "test")
+    return Fit(graph, config, CPU, folder, progress=False)
+
+
+def same_bits(left: Model, right: Model) -> bool:
+    return all(torch.equal(tensor, weights(right)[name]) for name, tensor in weights(left).items())
+
+
+def without_time(history: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [{**line, "seconds": 0.0} for line in history]
+
+
+@pytest.fixture
+def graph(random_graph: GraphMaker) -> Graph:
+    return random_graph(entities=12, relations=3, train=24, valid=8, test=8)
+
+
+class TestBuilding:
+    def test_one_seed_gives_one_model_and_leaves_the_global_state_alone(
+        self, configure: Configure, graph: Graph
+    ) -> None:
+        before = torch.get_rng_state()
+        first, again = (build_model(graph, configure("itransf"), CPU) for _ in range(2))
+        other = build_model(graph, configure("itransf", "seed=1"), CPU)
+        assert torch.equal(torch.get_rng_state(), before)
+        assert same_bits(first, again)
+        assert not torch.equal(weights(first)["concepts"], weights(other)["concepts"])
+
+    @pytest.mark.parametrize("name", list(MODELS))
+    def test_every_model_can_be_fitted(self, configure: Configure, graph: Graph, name: str) -> None:
+        fit = start(graph, configure(name))
+        model = fit.run()
+        assert isinstance(model, MODELS[name])
+        assert [line["epoch"] for line in fit.history] == [1, 2, 3]
+        assert {line["phase"] for line in fit.history} == {"training"}
+
+
+def test_a_planted_graph_is_learned(configure: Configure) -> None:
+    graph = plant(0, entities=80, relations=6, concepts=3, dim=6).graph
+    settings = (
+        "model.dim=12",
+        "training.optimizer=adam",
+        "training.learning_rate=0.03",
+        "training.batch_size=50",
+    )
+    config = configure("itransf", *settings, "training.epochs=15", "loss.margin=2", "assignment.every=5")
+    fit = start(graph, config)
+    untrained, trained = (evaluate(model, graph)["mrr"] for model in (build_model(graph, config, CPU), fit.run()))
+    assert fit.history[-1]["loss"] < 0.6 * fit.history[0]["loss"]
+    assert trained > 1.5 * untrained
+
+
+class TestWarmStart:
+    def test_the_settings_are_transes_with_their_own_length(self, configure: Configure) -> None:
+        config = configure("itransf", "warm_start.epochs=7", "warm_start.learning_rate=0.3", "model.norm=2")
+        warm = warm_config(config)
+        assert (warm.name, warm.training.epochs, warm.training.learning_rate) == ("transe", 7, 0.3)
+        assert (warm.model.dim, warm.model.norm) == (config.model.dim, 2)
+        assert warm.loss == config.loss
+        assert warm_config(configure("itransf", "warm_start.epochs=7")).training.learning_rate == 0.1
+
+    def test_vectors_come_from_transe(self, configure: Configure, graph: Graph) -> None:
+        config = configure("itransf", "warm_start.epochs=4", "training.epochs=0")
+        fit = start(graph, config)
+        model = fit.run()
+        warm = warm_config(config)
+        transe = build_model(graph, warm, CPU)
+        list(Trainer(transe, graph, warm).epochs())
+        for name in ("entities", "relations"):
+            assert torch.equal(weights(model)[name], weights(transe)[name])
+        assert torch.equal(weights(model)["concepts"], weights(build_model(graph, config, CPU))["concepts"])
+        assert [line["phase"] for line in fit.history] == ["warm start"] * 4
+
+    def make_run(self, graph: Graph, config: Config, path: Path) -> dict[str, Tensor]:
+        folder = RunFolder(path)
+        model = start(graph, config, folder).run()
+        folder.write_tensors("model.safetensors", weights(model), {})
+        return weights(model)
+
+    def test_vectors_come_from_another_run(self, configure: Configure, graph: Graph, tmp_path: Path) -> None:
+        stored = self.make_run(graph, configure("transe", "seed=5"), tmp_path / "other")
+        config = configure("stranse", "training.epochs=0", f"warm_start.run={tmp_path / 'other'}")
+        model = start(graph, config).run()
+        assert torch.equal(weights(model)["entities"], stored["entities"])
+        assert torch.equal(weights(model)["relations"], stored["relations"])
+
+    def test_a_run_that_does_not_fit_is_refused(
+        self, configure: Configure, graph: Graph, number_graph: GraphMaker, tmp_path: Path
+    ) -> None:
+        self.make_run(graph, configure("transe"), tmp_path / "other")
+        setting = f"warm_start.run={tmp_path / 'other'}"
+        with pytest.raises(ConfigError, match=r"has vectors of length 4, but model\.dim is 6"):
+            start(graph, configure("stranse", "model.dim=6", setting)).run()
+        with pytest.raises(ConfigError, match=r"warm_start\.run: .*other was trained on another graph"):
+            start(number_graph([(0, 0, 1)]), configure("stranse", setting)).run()
+        with pytest.raises(CheckpointError, match="none"):
+            start(graph, configure("stranse", f"warm_start.run={tmp_path / 'none'}")).run()
+
+
+class TestValidating:
+    def test_the_history_tells_epochs_looks_and_choices(self, configure: Configure, graph: Graph) -> None:
+        config = configure("itransf", "training.epochs=4", "validation.every=2", "assignment.every=3")
+        fit = start(graph, config)
+        fit.run()
+        assert [sorted(line) for line in fit.history] == [
+            sorted({"phase", "epoch", "loss", "seconds"} | more)
+            for more in (
+                {"changed", "rejected"},
+                {"metric", "best"},
+                set(),
+                {"metric", "best", "changed", "rejected"},
+            )
+        ]
+
+    @pytest.mark.parametrize("metric", ["mrr", "mr", "hits@10"])
+    def test_the_model_returned_is_the_best_seen(self, configure: Configure, graph: Graph, metric: str) -> None:
+        settings = ("training.epochs=8", "training.learning_rate=0.5", "validation.every=1")
+        fit = start(graph, configure("transe", *settings, f"validation.metric={metric}"))
+        model = fit.run()
+        seen = [line["metric"] for line in fit.history]
+        best = min(seen) if metric == "mr" else max(seen)
+        assert evaluate(model, graph, "valid")[metric] == pytest.approx(best)
+        assert [line["epoch"] for line in fit.history if line["best"]][-1] == seen.index(best) + 1
+
+    def test_a_sample_of_the_facts_is_always_the_same(self, configure: Configure, graph: Graph) -> None:
+        config = configure("transe", "validation.facts=3", "validation.every=1", "training.learning_rate=0.0")
+        fits = [start(graph, config) for _ in range(2)]
+        for fit in fits:
+            fit.run()
+        looks = {line["metric"] for fit in fits for line in fit.history}
+        assert len(looks) == 1
+        everything = start(graph, configure("transe", "validation.every=1", "training.learning_rate=0.0"))
+        everything.run()
+        assert everything.history[0]["metric"] not in looks
+
+    def test_without_validation_facts_nothing_is_looked_at(
+        self, configure: Configure, number_graph: GraphMaker
+    ) -> None:
+        fit = start(number_graph([(0, 0, 1), (1, 0, 2)]), configure("transe", "validation.every=1"))
+        fit.run()
+        assert not any("metric" in line for line in fit.history)
+
+
+class TestCheckpoints:
+    def test_are_due_after_epochs(self, configure: Configure, graph: Graph, tmp_path: Path) -> None:
+        folder = FragileFolder(tmp_path / "run")
+        start(graph, configure("transe", "training.epochs=5", "checkpoint.epochs=2"), folder).run()
+        assert len(folder.phases) == 3  # after epochs 2 and 4, and at the end
+        assert len(folder.read_history()) == 5
+
+    def test_are_due_after_minutes_even_within_an_epoch(
+        self, configure: Configure, graph: Graph, tmp_path: Path
+    ) -> None:
+        folder = FragileFolder(tmp_path / "run")
+        start(graph, configure("transe", "training.epochs=2", "checkpoint.minutes=1e-9"), folder).run()
+        assert len(folder.phases) == 2 * (3 + 1) + 1  # three batches and the epoch, twice, and the end
+
+    def test_without_a_folder_nothing_is_written(
+        self, configure: Configure, graph: Graph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.chdir(tmp_path)
+        start(graph, configure("transe", "checkpoint.epochs=1")).run()
+        assert list(tmp_path.iterdir()) == []
+
+
+def test_progress_names_the_model_the_phase_and_the_metric(
+    configure: Configure, graph: Graph, capsys: pytest.CaptureFixture[str]
+) -> None:
+    config = configure("stranse", "warm_start.epochs=2", "validation.every=1")
+    Fit(graph, config, CPU, progress=True).run()
+    lines = capsys.readouterr().err.splitlines()
+    assert [line.split(",")[0] for line in lines] == [
+        "transe (warm start): 2/2 epochs",
+        "stranse: 3/3 epochs",
+    ]
+    assert "valid" not in lines[0]
+    assert "valid mrr" in lines[1]
+
+
+def test_deterministic_algorithms_are_asked_for_only_within_the_block() -> None:
+    before = torch.are_deterministic_algorithms_enabled()
+    with deterministic(True):
+        assert torch.are_deterministic_algorithms_enabled()
+    assert torch.are_deterministic_algorithms_enabled() == before
+    with pytest.raises(ValueError, match="no"), deterministic(True):
+        raise ValueError("no")
+    assert torch.are_deterministic_algorithms_enabled() == before
+
+
+def test_deterministic_algorithms_are_left_alone_where_nobody_asks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first call of that switch imports torch's compiler: more than a second that a CPU run can spare."""
+    calls: list[bool] = []
+    monkeypatch.setattr(torch, "use_deterministic_algorithms", calls.append)
+    with deterministic(False):
+        pass
+    assert calls == []
+
+
+def test_one_seed_gives_one_history(configure: Configure, graph: Graph) -> None:
+    config = configure("itransf", "assignment.every=1", "validation.every=1")
+    fits = [start(graph, config) for _ in range(2)]
+    assert same_bits(*(fit.run() for fit in fits))
+    assert without_time(fits[0].history) == without_time(fits[1].history)
+    assert np.isfinite([line["loss"] for line in fits[0].history]).all()

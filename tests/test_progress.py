@@ -1,0 +1,93 @@
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from itransf import progress
+from itransf.progress import track
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """A clock that stands still until it is moved."""
+    now = [100.0]
+    monkeypatch.setattr(progress.time, "monotonic", lambda: now[0])
+    return now
+
+
+@pytest.fixture(autouse=True)
+def no_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("FORCE_COLOR", "TTY_COMPATIBLE"):
+        monkeypatch.delenv(name, raising=False)
+
+
+def test_plain_lines_come_now_and_then(clock: list[float], capsys: pytest.CaptureFixture[str]) -> None:
+    with track("training", 1000, "epochs") as tracker:
+        for _ in range(8):
+            clock[0] += 4.0
+            tracker.advance(100, note="loss 0.5")
+    lines = capsys.readouterr().err.splitlines()
+    assert lines == [
+        "training: 300/1,000 epochs, 25.0/s, 28 s left  loss 0.5",
+        "training: 600/1,000 epochs, 25.0/s, 16 s left  loss 0.5",
+        "training: 800/1,000 epochs, 25.0/s, 8 s left  loss 0.5",
+    ]
+
+
+def test_the_last_line_says_that_it_is_done(clock: list[float], capsys: pytest.CaptureFixture[str]) -> None:
+    with track("reading", 2, "files") as tracker:
+        clock[0] += 1.0
+        tracker.advance()
+        tracker.advance()
+    assert capsys.readouterr().err == "reading: 2/2 files, 2.0/s, 0 s left\n"
+
+
+def test_a_note_stays_until_another_comes(clock: list[float]) -> None:
+    with track("x", 3, shown=False) as tracker:
+        tracker.advance(note="first")
+        tracker.advance()
+        assert (tracker.done, tracker.note) == (2, "first")
+
+
+def test_nothing_done_is_no_division_by_zero(clock: list[float], capsys: pytest.CaptureFixture[str]) -> None:
+    with track("x", 5):
+        pass
+    assert capsys.readouterr().err == "x: 0/5 steps, 0.0/s, 0 s left\n"
+
+
+def test_silence_shows_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    with track("x", 5, shown=False) as tracker:
+        tracker.advance(5)
+        assert tracker.rate() > 0
+    assert capsys.readouterr() == ("", "")
+
+
+def test_a_terminal_gets_a_bar(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("COLUMNS", "140")
+    with track("ranking", 2000, "queries") as tracker:
+        tracker.advance(1500, note="nearly there")
+        tracker.advance(500)
+    out, shown = capsys.readouterr()
+    plain = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", shown)
+    assert out == ""
+    assert "ranking" in plain
+    assert "100%" in plain
+    assert "2,000/2,000 queries" in plain
+    assert "nearly there" in plain
+
+
+def test_the_bar_ends_when_the_block_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("TERM", "xterm")
+    for _ in range(2):  # a bar that was left open would refuse a second one
+        with pytest.raises(ValueError, match="no"), track("x", 5):
+            raise ValueError("no")
+
+
+def test_everything_goes_to_stderr(capsys: pytest.CaptureFixture[str]) -> None:
+    with track("x", 1) as tracker:
+        tracker.advance()
+    assert capsys.readouterr().out == ""

@@ -1,0 +1,180 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import torch
+
+import itransf
+from itransf.data.graph import Graph
+from itransf.errors import CheckpointError, ConfigError, DataError
+from itransf.models import MODELS
+from itransf.run import Run, choose_device, open_run, resolve_config, train
+from itransf.training.trainer import weights
+
+if TYPE_CHECKING:
+    from conftest import Configure, GraphMaker
+
+
+@pytest.fixture
+def graph(random_graph: GraphMaker) -> Graph:
+    return random_graph(entities=12, relations=3, train=30, valid=8, test=8).labelled({"e0": "Zero"})
+
+
+def same_weights(left: Run, right: Run) -> bool:
+    return all(torch.equal(tensor, weights(right.model)[name]) for name, tensor in weights(left.model).items())
+
+
+class TestUse:
+    def test_a_run_can_be_asked(self, short: Any, graph: Graph) -> None:
+        run = short(graph)
+        assert repr(run) == "Run(itransf on numbers: 3 epochs)"
+        assert 0 < run.evaluate()["mrr"] <= 1
+        assert run.evaluate("valid", ties="optimistic").ties == "optimistic"
+        found = run.predict(head="Zero", relation="r1", top=3)
+        assert [prediction.head for prediction in found] == ["e0"] * 3
+        assert [line.head for line in run.score([("e1", "r0", "e2")])] == ["e1"]
+        assert run.concepts().weights.shape == (2, 3, 5)
+
+    def test_the_model_is_ready_for_use(self, short: Any, graph: Graph) -> None:
+        assert not short(graph).model.training
+
+    @pytest.mark.parametrize("name", [name for name in MODELS if name != "itransf"])
+    def test_other_models_have_no_concepts(self, short: Any, graph: Graph, name: str) -> None:
+        with pytest.raises(ConfigError, match=f"a {name} model has no concepts"):
+            short(graph, name).concepts()
+
+    def test_info_tells_what_the_run_is(self, short: Any, graph: Graph) -> None:
+        info = short(graph, "transe", "training.epochs=4", "warm_start.epochs=0").info()
+        assert (info["model"], info["graph"], info["entities"], info["relations"]) == (
+            "transe",
+            "numbers",
+            12,
+            3,
+        )
+        assert info["facts"] == {"train": 30, "valid": 8, "test": 8}
+        assert info["parameters"] == (12 + 3) * 4
+        assert info["epochs"] == 4
+        assert set(info["best"]) == {"epoch", "mrr"}
+        assert info["config"]["model"]["name"] == "transe"
+
+    def test_info_counts_the_warm_start_apart_and_knows_no_best_without_looks(self, short: Any, graph: Graph) -> None:
+        info = short(graph, "stranse", "warm_start.epochs=2", "validation.every=0").info()
+        assert (info["epochs"], info["best"]) == (3, None)
+
+    def test_a_path_is_loaded(self, configure: Configure, tmp_path: Path) -> None:
+        (tmp_path / "train.txt").write_text("a\tlikes\tb\nb\tlikes\tc\nc\tlikes\ta\n")
+        (tmp_path / "valid.txt").write_text("a\tlikes\tc\n")
+        (tmp_path / "test.txt").write_text("b\tlikes\ta\n")
+        run = train(tmp_path, config=configure("transe").to_dict(), device="cpu", progress=False)
+        assert len(run.graph.entities) == 3
+
+    def test_a_path_that_is_not_there_is_said(self, tmp_path: Path) -> None:
+        with pytest.raises(DataError, match="none"):
+            train(tmp_path / "none", progress=False)
+
+
+class TestSaving:
+    @pytest.mark.parametrize("name", list(MODELS))
+    def test_a_run_comes_back_as_it_was(self, short: Any, graph: Graph, name: str, tmp_path: Path) -> None:
+        run = short(graph, name)
+        run.save(tmp_path / "run")
+        opened = open_run(tmp_path / "run", device="cpu")
+        assert same_weights(run, opened)
+        assert opened.config == run.config
+        assert opened.history == run.history
+        assert opened.graph.entities == graph.entities
+        assert opened.evaluate().to_dict()["filtered"] == run.evaluate().to_dict()["filtered"]
+
+    def test_training_into_a_folder_is_the_same_as_saving(self, short: Any, graph: Graph, tmp_path: Path) -> None:
+        run = short(graph, out=tmp_path / "run")
+        opened = open_run(tmp_path / "run", device="cpu")
+        assert same_weights(run, opened)
+        assert opened.history == run.history
+        assert same_weights(run, short(graph))
+
+    def test_a_folder_in_use_is_refused_and_left_alone(self, short: Any, graph: Graph, tmp_path: Path) -> None:
+        run = short(graph, out=tmp_path / "run")
+        for attempt in (
+            lambda: short(graph, "transe", out=tmp_path / "run"),
+            lambda: run.save(tmp_path / "run"),
+        ):
+            with pytest.raises(CheckpointError, match=r"already holds something; --resume .* --overwrite"):
+                attempt()
+        assert same_weights(open_run(tmp_path / "run", device="cpu"), run)
+
+    def test_overwriting_replaces_everything(self, short: Any, graph: Graph, tmp_path: Path) -> None:
+        short(graph, "itransf", out=tmp_path / "run")
+        (tmp_path / "run" / "old").write_text("x")
+        short(graph, "transe", out=tmp_path / "run", overwrite=True)
+        assert open_run(tmp_path / "run", device="cpu").config.name == "transe"
+        assert not (tmp_path / "run" / "old").exists()
+
+    def test_overwriting_spares_what_is_no_run(self, short: Any, graph: Graph, tmp_path: Path) -> None:
+        (tmp_path / "thesis.tex").write_text("x")
+        with pytest.raises(CheckpointError, match="does not look like a run"):
+            short(graph, out=tmp_path, overwrite=True)
+        assert (tmp_path / "thesis.tex").read_text() == "x"
+
+
+class TestResolving:
+    def test_layers_rise_from_defaults_to_single_settings(self, graph: Graph, tmp_path: Path) -> None:
+        path = tmp_path / "mine.toml"
+        path.write_text('seed = 5\n[model]\nname = "transr"\ndim = 7\n[training]\nepochs = 2\n')
+        config = resolve_config(graph, config=path, settings=["training.epochs=9"])
+        assert (config.name, config.model.dim, config.seed, config.training.epochs) == ("transr", 7, 5, 9)
+
+    def test_a_mapping_is_a_file_without_a_name(self, graph: Graph) -> None:
+        assert resolve_config(graph, config={"model": {"name": "transe"}}).name == "transe"
+        with pytest.raises(ConfigError, match=r"^config: there is no setting 'seeds'"):
+            resolve_config(graph, config={"seeds": 3})
+
+    def test_presets_are_taken_as_they_are_and_can_be_overridden(self, graph: Graph) -> None:
+        for name in itransf.list_presets():
+            plain = resolve_config(graph, preset=name)
+            other = resolve_config(graph, preset=name, settings=["training.epochs=3"])
+            assert other.training.epochs == 3
+            assert other.loss == plain.loss
+
+    @pytest.mark.parametrize("name", list(MODELS))
+    def test_any_graph_and_model_has_defaults(self, graph: Graph, name: str) -> None:
+        assert resolve_config(graph, settings=[f"model.name={name}"]).name == name
+
+    def test_without_a_word_it_is_itransf(self, graph: Graph) -> None:
+        config = resolve_config(graph)
+        assert config.name == "itransf"
+        assert config.model.support_size <= 5
+
+    @pytest.mark.parametrize("settings", [["model.name=transq"], ["model=3"], ["model.name=3"], ["model.name=[1]"]])
+    def test_mistakes_about_the_model_are_config_errors(self, graph: Graph, settings: list[str]) -> None:
+        with pytest.raises(ConfigError, match="model"):
+            resolve_config(graph, settings=settings)
+
+    def test_a_seed_beats_the_settings(self, short: Any, graph: Graph) -> None:
+        assert short(graph, "transe", "seed=1", seed=7).config.seed == 7
+
+
+class TestDevices:
+    def test_names(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        assert choose_device("cpu").type == "cpu"
+        monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+        assert choose_device("auto").type == "cpu"
+        with pytest.raises(ConfigError, match="torch sees no GPU here; use --device cpu"):
+            choose_device("cuda")
+        with pytest.raises(ConfigError, match="there is no device 'tpu'; use auto, cpu or cuda"):
+            choose_device("tpu")
+
+
+def test_importing_the_package_loads_nothing_heavy() -> None:
+    code = "import itransf, sys; print([name for name in ('torch', 'numpy', 'pyarrow') if name in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
+    assert done.stdout.strip() == "[]"
+
+
+def test_public_names_lead_to_the_same_things() -> None:
+    assert itransf.train is train
+    assert itransf.open is open_run
+    assert itransf.Run is Run

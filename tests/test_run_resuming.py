@@ -1,0 +1,130 @@
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import torch
+
+from itransf import run as run_module
+from itransf.data.graph import Graph
+from itransf.errors import CheckpointError
+from itransf.fitting import CHECKPOINT
+from itransf.run import Run, open_run
+from itransf.storage import RunFolder
+from itransf.training.trainer import weights
+from training.interruption import FragileFolder, InterruptionError
+
+if TYPE_CHECKING:
+    from conftest import Configure, GraphMaker
+
+
+@pytest.fixture
+def graph(random_graph: GraphMaker) -> Graph:
+    return random_graph(entities=12, relations=3, train=30, valid=8, test=8)
+
+
+def same_weights(left: Run, right: Run) -> bool:
+    return all(torch.equal(tensor, weights(right.model)[name]) for name, tensor in weights(left.model).items())
+
+
+def stop_after(monkeypatch: pytest.MonkeyPatch, checkpoints: int) -> None:
+    """Let training fall over after so many checkpoints."""
+    monkeypatch.setattr(run_module, "RunFolder", lambda path: FragileFolder(path, checkpoints))
+
+
+class TestResuming:
+    @pytest.mark.parametrize("checkpoints", [1, 4, 9])
+    def test_a_run_cut_short_goes_on_to_the_same_bits(
+        self, short: Any, graph: Graph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, checkpoints: int
+    ) -> None:
+        settings = ("itransf", "warm_start.epochs=2", "assignment.every=1", "checkpoint.minutes=1e-9")
+        with monkeypatch.context() as patch:
+            stop_after(patch, checkpoints)
+            with pytest.raises(InterruptionError):
+                short(graph, *settings, out=tmp_path / "run")
+        resumed = short(graph, *settings, out=tmp_path / "run", resume=True)
+        unbroken = short(graph, *settings)
+        assert same_weights(resumed, unbroken)
+        assert same_weights(open_run(tmp_path / "run", device="cpu"), unbroken)
+
+    def test_with_nothing_saved_it_starts(self, short: Any, graph: Graph, tmp_path: Path) -> None:
+        assert same_weights(short(graph, out=tmp_path / "run", resume=True), short(graph))
+
+    def test_other_settings_or_facts_are_refused(
+        self, short: Any, graph: Graph, random_graph: GraphMaker, tmp_path: Path
+    ) -> None:
+        short(graph, out=tmp_path / "run")
+        with pytest.raises(CheckpointError, match=r"model\.dim: 4 then, 6 now"):
+            short(graph, "itransf", "model.dim=6", out=tmp_path / "run", resume=True)
+        with pytest.raises(CheckpointError, match="other facts"):
+            short(random_graph(entities=13), out=tmp_path / "run", resume=True)
+
+    def test_more_epochs_are_kept_in_the_runs_config(self, short: Any, graph: Graph, tmp_path: Path) -> None:
+        short(graph, "transe", "training.epochs=2", out=tmp_path / "run")
+        short(graph, "transe", "training.epochs=5", out=tmp_path / "run", resume=True)
+        opened = open_run(tmp_path / "run", device="cpu")
+        assert opened.config.training.epochs == 5
+        assert [line["epoch"] for line in opened.history] == [1, 2, 3, 4, 5]
+
+    def test_a_saved_run_without_a_checkpoint_is_not_trained_over(
+        self, short: Any, graph: Graph, tmp_path: Path
+    ) -> None:
+        """Resuming may start only where nothing was saved."""
+        run = short(graph, "itransf", "seed=3")
+        run.save(tmp_path / "run")
+        with pytest.raises(CheckpointError):
+            short(graph, "transe", out=tmp_path / "run", resume=True)
+        assert same_weights(open_run(tmp_path / "run", device="cpu"), run)
+
+    def test_a_folder_of_something_else_is_not_taken_over(self, short: Any, graph: Graph, tmp_path: Path) -> None:
+        (tmp_path / "config.toml").write_text("mine = true\n")
+        (tmp_path / "thesis.tex").write_text("x")
+        with pytest.raises(CheckpointError):
+            short(graph, out=tmp_path, resume=True)
+        assert (tmp_path / "config.toml").read_text() == "mine = true\n"
+
+
+class TestOpening:
+    def interrupt(self, short: Any, graph: Graph, path: Path, monkeypatch: pytest.MonkeyPatch, after: int) -> None:
+        with monkeypatch.context() as patch:
+            stop_after(patch, after)
+            with pytest.raises(InterruptionError):
+                short(graph, "stranse", "warm_start.epochs=1", "checkpoint.epochs=1", out=path)
+
+    def test_an_unfinished_run_has_its_best_weights_so_far(
+        self, short: Any, graph: Graph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        self.interrupt(short, graph, tmp_path / "run", monkeypatch, after=4)
+        stored, facts = RunFolder(tmp_path / "run").read_tensors(CHECKPOINT)
+        assert (facts["phase"], facts["progress"]["epoch"]) == ("training", 2)
+        opened = open_run(tmp_path / "run", device="cpu")
+        for name, tensor in weights(opened.model).items():
+            assert torch.equal(tensor, stored[f"best.{name}"]), name
+
+    def test_a_run_in_its_warm_start_is_said_to_be_so(
+        self, short: Any, graph: Graph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        self.interrupt(short, graph, tmp_path / "run", monkeypatch, after=1)
+        with pytest.raises(CheckpointError, match=r"still in its warm start; go on with .*--resume"):
+            open_run(tmp_path / "run", device="cpu")
+
+    def test_a_run_that_saved_nothing_is_said_to_be_incomplete(
+        self, graph: Graph, configure: Configure, tmp_path: Path
+    ) -> None:
+        RunFolder(tmp_path / "run").create(graph, configure("transe"), "1")
+        with pytest.raises(CheckpointError, match=r"model\.safetensors: is missing; the run is not complete"):
+            open_run(tmp_path / "run", device="cpu")
+
+    def test_weights_that_do_not_fit_are_said_so(
+        self, short: Any, graph: Graph, configure: Configure, tmp_path: Path
+    ) -> None:
+        short(graph, "transe", out=tmp_path / "run")
+        for other in (configure("transe", "model.dim=9"), configure("stranse")):
+            RunFolder(tmp_path / "run").write_config(other)
+            with pytest.raises(CheckpointError, match="its weights do not fit its config"):
+                open_run(tmp_path / "run", device="cpu")
+
+    def test_what_is_no_run(self, tmp_path: Path) -> None:
+        with pytest.raises(CheckpointError, match="there is no such run"):
+            open_run(tmp_path / "none")

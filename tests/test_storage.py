@@ -1,0 +1,232 @@
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+import torch
+
+from itransf.config import Config
+from itransf.data.graph import Graph
+from itransf.data.vocabulary import Vocabulary
+from itransf.errors import CheckpointError
+from itransf.models import MODELS
+from itransf.storage import RunFolder, flatten
+
+if TYPE_CHECKING:
+    from conftest import Configure
+
+KINDS = {name: model.Config for name, model in MODELS.items()}
+
+
+@pytest.fixture
+def graph() -> Graph:
+    made = Graph.from_names(
+        "small", [("Zürich", "in", "CH"), ("Bern", "in", "CH")], valid=[("CH", "has", "Bern")], test=[]
+    )
+    return made.labelled({"CH": "Switzerland", "in": "lies in"})
+
+
+@pytest.fixture
+def config(configure: Configure) -> Config:
+    return configure("itransf", "training.learning_rate=0.05")
+
+
+@pytest.fixture
+def folder(tmp_path: Path, graph: Graph, config: Config) -> RunFolder:
+    made = RunFolder(tmp_path / "run")
+    made.create(graph, config, "0.0.1")
+    return made
+
+
+class TestRoundTrip:
+    def test_graph_settings_and_summary_come_back(self, folder: RunFolder, graph: Graph, config: Config) -> None:
+        read = folder.read_graph()
+        assert (read.name, read.notes) == (graph.name, graph.notes)
+        assert read.entities == graph.entities
+        assert read.relations == graph.relations
+        for split in ("train", "valid", "test"):
+            assert np.array_equal(read.split(split), graph.split(split))
+            assert read.split(split).shape == graph.split(split).shape
+            assert read.split(split).dtype == np.int64
+        assert folder.read_config(KINDS) == config
+        assert folder.read_summary()["itransf"] == "0.0.1"
+
+    def test_tensors_and_facts_come_back(self, folder: RunFolder) -> None:
+        tensors = {"a": torch.randn(2, 3), "b.c": torch.arange(4), "none": torch.zeros(0, 3)}
+        facts = {"epoch": 3, "best": None, "loss": 0.1, "list": [{"x": 1}]}
+        folder.write_tensors("t.safetensors", {**tensors, "turned": tensors["a"].t()}, facts)
+        read, told = folder.read_tensors("t.safetensors")
+        assert told == facts
+        assert all(torch.equal(read[name], tensor) for name, tensor in tensors.items())
+        assert torch.equal(read["turned"], tensors["a"].t())
+
+    def test_history_comes_back_in_order(self, folder: RunFolder) -> None:
+        assert folder.read_history() == []
+        entries = [{"epoch": 1, "loss": 0.5}, {"epoch": 2, "loss": 0.25, "metric": 0.1, "best": True}]
+        folder.write_history(entries)
+        assert folder.read_history() == entries
+
+    def test_nothing_temporary_is_left(self, folder: RunFolder) -> None:
+        names = sorted(path.name for path in folder.path.iterdir())
+        assert names == ["config.toml", "graph.safetensors", "run.json", "vocabulary.json"]
+
+
+class TestOccupation:
+    def test_a_folder_is_free_when_it_is_missing_or_empty(self, tmp_path: Path, folder: RunFolder) -> None:
+        assert not RunFolder(tmp_path / "none").is_occupied
+        (tmp_path / "empty").mkdir()
+        assert not RunFolder(tmp_path / "empty").is_occupied
+        assert folder.is_occupied
+        (tmp_path / "file").write_text("x")
+        assert RunFolder(tmp_path / "file").is_occupied
+
+    def test_only_runs_are_cleared(self, tmp_path: Path, folder: RunFolder) -> None:
+        other = tmp_path / "photos"
+        other.mkdir()
+        (other / "me.jpg").write_text("x")
+        with pytest.raises(CheckpointError, match="does not look like a run, so it is not overwritten"):
+            RunFolder(other).clear()
+        assert (other / "me.jpg").exists()
+        folder.clear()
+        assert not folder.path.exists()
+        RunFolder(tmp_path / "none").clear()
+
+    def test_a_checkpoint_needs_the_run_around_it(self, tmp_path: Path, folder: RunFolder) -> None:
+        assert not folder.has_checkpoint
+        folder.write_tensors("checkpoint.safetensors", {}, {})
+        assert folder.has_checkpoint
+        (folder.path / "run.json").unlink()
+        assert not folder.has_checkpoint
+
+    def test_a_file_in_the_way_is_said(self, tmp_path: Path, graph: Graph, config: Config) -> None:
+        (tmp_path / "file").write_text("x")
+        with pytest.raises(CheckpointError, match="cannot be made a run folder"):
+            RunFolder(tmp_path / "file").create(graph, config, "1")
+        with pytest.raises(CheckpointError, match="cannot be written"):
+            RunFolder(tmp_path / "file").write_tensors("x.safetensors", {}, {})
+
+
+def open_everything(folder: RunFolder) -> None:
+    folder.read_summary()
+    folder.read_config(KINDS)
+    folder.read_graph()
+    folder.read_tensors("graph.safetensors")
+    folder.read_history()
+
+
+class TestDamage:
+    def test_what_is_no_run_is_said_with_the_command_that_makes_one(self, tmp_path: Path) -> None:
+        with pytest.raises(CheckpointError, match=r"there is no such run; 'itransf train DATA --out .*none'"):
+            RunFolder(tmp_path / "none").read_summary()
+        with pytest.raises(CheckpointError, match=r"is not a run folder \(it has no run.json\)"):
+            RunFolder(tmp_path).read_summary()
+
+    def test_another_format_is_refused(self, folder: RunFolder) -> None:
+        folder.write_summary({**folder.read_summary(), "format": 99})
+        with pytest.raises(CheckpointError, match=r"run\.json: has format 99, this version reads format \d+"):
+            folder.read_summary()
+
+    @pytest.mark.parametrize("name", ["vocabulary.json", "graph.safetensors", "config.toml"])
+    def test_a_missing_file_is_named(self, folder: RunFolder, name: str) -> None:
+        (folder.path / name).unlink()
+        with pytest.raises(CheckpointError, match=name.replace(".", r"\.")):
+            open_everything(folder)
+
+    @pytest.mark.parametrize(
+        "name", ["run.json", "vocabulary.json", "graph.safetensors", "config.toml", "history.jsonl"]
+    )
+    @pytest.mark.parametrize(
+        "damage", [lambda content: content[:-2], lambda content: b"\x00\xff" * 20], ids=["cut", "garbled"]
+    )
+    def test_a_damaged_file_is_named(self, folder: RunFolder, name: str, damage: Callable[[bytes], bytes]) -> None:
+        folder.write_history([{"epoch": 1, "loss": 0.5}, {"epoch": 2, "loss": 0.4}])
+        path = folder.path / name
+        path.write_bytes(damage(path.read_bytes()))
+        with pytest.raises(CheckpointError, match=name.replace(".", r"\.")):
+            open_everything(folder)
+
+    @pytest.mark.parametrize(
+        ("name", "content"),
+        [
+            ("run.json", "[]"),
+            ("run.json", '{"format": 1}'),
+            ("vocabulary.json", "{}"),
+            ("vocabulary.json", "3"),
+        ],
+    )
+    def test_a_file_that_says_something_else_is_named(self, folder: RunFolder, name: str, content: str) -> None:
+        (folder.path / name).write_text(content)
+        with pytest.raises(CheckpointError, match=name.replace(".", r"\.")):
+            open_everything(folder)
+
+    def test_settings_this_version_does_not_know_are_said_to_be_the_runs(self, folder: RunFolder) -> None:
+        (folder.path / "config.toml").write_text("[training]\nepoch = 3\n")
+        with pytest.raises(CheckpointError, match=r"config\.toml: there is no setting 'training.epoch'.*the run's own"):
+            folder.read_config(KINDS)
+
+    def test_a_failed_writing_leaves_the_old_file(self, folder: RunFolder, monkeypatch: pytest.MonkeyPatch) -> None:
+        folder.write_tensors("t.safetensors", {"a": torch.ones(2)}, {})
+
+        def fail(*_: object) -> None:
+            raise OSError("no space left")
+
+        monkeypatch.setattr("safetensors.torch.save_file", fail)
+        with pytest.raises(CheckpointError, match=r"t\.safetensors: cannot be written: no space left"):
+            folder.write_tensors("t.safetensors", {"a": torch.zeros(2)}, {})
+        assert folder.read_tensors("t.safetensors")[0]["a"].tolist() == [1.0, 1.0]
+        assert not list(folder.path.glob("*.tmp")) + list(folder.path.glob(".*"))
+
+
+class TestSameness:
+    def test_the_same_graph_and_settings_go_on(self, folder: RunFolder, graph: Graph, config: Config) -> None:
+        folder.check_same(graph, config, folder.read_config(KINDS))
+
+    def test_other_settings_are_named_with_both_values(
+        self, folder: RunFolder, graph: Graph, configure: Configure
+    ) -> None:
+        other = configure("itransf", "training.learning_rate=0.06", "model.dim=5", "seed=2")
+        with pytest.raises(CheckpointError) as caught:
+            folder.check_same(graph, other, folder.read_config(KINDS))
+        for part in (
+            "model.dim: 4 then, 5 now",
+            "seed: 0 then, 2 now",
+            "training.learning_rate: 0.05 then, 0.06 now",
+        ):
+            assert part in str(caught.value)
+
+    def test_another_model_is_named(self, folder: RunFolder, graph: Graph, configure: Configure) -> None:
+        with pytest.raises(CheckpointError, match=r"model\.name: 'itransf' then, 'transe' now"):
+            folder.check_same(graph, configure("transe"), folder.read_config(KINDS))
+
+    def test_how_long_and_how_safely_may_change(self, folder: RunFolder, graph: Graph, configure: Configure) -> None:
+        longer = configure(
+            "itransf",
+            "training.learning_rate=0.05",
+            "training.epochs=99",
+            "training.max_minutes=3",
+            "validation.patience=4",
+            "checkpoint.minutes=1",
+            "checkpoint.epochs=1",
+        )
+        folder.check_same(graph, longer, folder.read_config(KINDS))
+
+    def test_other_facts_or_names_are_refused(self, folder: RunFolder, graph: Graph, config: Config) -> None:
+        renamed = Vocabulary(["Basel", *graph.entities.names[1:]], kind="entity")
+        for other in (replace(graph, train=graph.train[:1]), replace(graph, entities=renamed)):
+            with pytest.raises(CheckpointError, match="was trained on other facts than these"):
+                folder.check_same(other, config, config)
+
+
+def test_flatten_joins_keys_with_dots() -> None:
+    assert flatten({"a": {"b": {"c": 1}, "d": 2}, "e": 3}) == {"a.b.c": 1, "a.d": 2, "e": 3}
+
+
+def test_summaries_are_readable_json(folder: RunFolder) -> None:
+    text = (folder.path / "run.json").read_text(encoding="utf-8")
+    assert text.endswith("}\n")
+    assert json.loads(text)["graph"] == "small"

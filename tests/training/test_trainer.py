@@ -1,0 +1,228 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import pytest
+import torch
+from torch import Tensor
+
+from itransf.config import Config
+from itransf.data.graph import Graph
+from itransf.errors import ITransFError
+from itransf.models import MODELS, Model, Sizes
+from itransf.training import EpochReport, Trainer
+from itransf.training.trainer import weights
+
+if TYPE_CHECKING:
+    from conftest import Configure, GraphMaker
+
+
+def make_trainer(
+    graph: Graph,
+    config: Config,
+    validate: Callable[[Model], float] | None = None,
+    lower_is_better: bool = False,
+) -> Trainer:
+    torch.manual_seed(config.seed)
+    model = MODELS[config.name](Sizes(len(graph.entities), len(graph.relations)), config.model)
+    return Trainer(model, graph, config, validate, lower_is_better)
+
+
+def train(graph: Graph, config: Config) -> tuple[dict[str, Tensor], list[EpochReport]]:
+    trainer = make_trainer(graph, config)
+    reports = list(trainer.epochs())
+    return weights(trainer.model), reports
+
+
+def looker(values: list[float]) -> Callable[[Model], float]:
+    """Return a validation that says these values one after the other."""
+    remaining = iter(values)
+    return lambda model: next(remaining)
+
+
+@pytest.fixture
+def graph(random_graph: GraphMaker) -> Graph:
+    return random_graph(entities=20, relations=3, train=60)
+
+
+@pytest.fixture
+def ring(number_graph: GraphMaker) -> Graph:
+    """One relation leads to the next of a ring, another to the one after, a third back: easy to learn."""
+    steps = {0: 1, 1: 2, 2: -1}
+    return number_graph([(e, r, (e + step) % 30) for e in range(30) for r, step in steps.items()])
+
+
+class TestRepeating:
+    @pytest.mark.parametrize("name", list(MODELS))
+    def test_one_seed_gives_the_same_bits(self, configure: Configure, graph: Graph, name: str) -> None:
+        config = configure(name, "assignment.every=1" if name == "itransf" else "seed=0")
+        first, again = train(graph, config), train(graph, config)
+        assert [report.loss for report in first[1]] == [report.loss for report in again[1]]
+        for key, tensor in first[0].items():
+            assert torch.equal(tensor, again[0][key]), key
+
+    def test_another_seed_gives_other_weights(self, configure: Configure, graph: Graph) -> None:
+        first, other = train(graph, configure("transe")), train(graph, configure("transe", "seed=1"))
+        assert not torch.equal(first[0]["entities"], other[0]["entities"])
+
+    def test_the_seed_draws_batches_and_negatives_too(self, configure: Configure, graph: Graph) -> None:
+        trainers = [make_trainer(graph, configure("transe", f"seed={seed}")) for seed in (0, 1)]
+        trainers[1].model.load_state_dict(trainers[0].model.state_dict())
+        losses = [[report.loss for report in trainer.epochs()] for trainer in trainers]
+        assert losses[0] != losses[1]
+
+    def test_training_leaves_the_global_random_state_alone(self, configure: Configure, graph: Graph) -> None:
+        trainer = make_trainer(graph, configure("itransf", "assignment.every=1"))
+        before = torch.get_rng_state()
+        list(trainer.epochs())
+        assert torch.equal(torch.get_rng_state(), before)
+
+
+class TestLearning:
+    @pytest.mark.parametrize("loss", ["hinge", "adversarial", "softmax"])
+    @pytest.mark.parametrize("name", list(MODELS))
+    def test_the_loss_falls(self, configure: Configure, ring: Graph, name: str, loss: str) -> None:
+        config = configure(
+            name,
+            "model.dim=8",
+            f"loss.kind={loss}",
+            "loss.margin=2",
+            "loss.scale=3",
+            "negatives.per_fact=4",
+            "training.optimizer=adam",
+            "training.learning_rate=0.05",
+            "training.epochs=12",
+            "training.batch_size=30",
+        )
+        _, reports = train(ring, config)
+        assert reports[-1].loss < 0.75 * reports[0].loss
+
+    def test_every_fact_is_learned_once_in_each_epoch(self, configure: Configure, graph: Graph) -> None:
+        trainer = make_trainer(graph, configure("transe", "training.batch_size=7", "training.epochs=2"))
+        seen: list[list[int]] = []
+        inner = trainer.objective
+
+        def watch(model: Model, facts: Tensor, generator: torch.Generator) -> tuple[Tensor, Tensor | None]:
+            seen.append(facts.tolist())
+            return inner(model, facts, generator)
+
+        trainer.objective = watch
+        list(trainer.epochs())
+        assert [len(batch) for batch in seen] == [7] * 8 + [4] + [7] * 8 + [4]
+        for epoch in (seen[:9], seen[9:]):
+            assert sorted(fact for batch in epoch for fact in batch) == list(range(60))
+        assert seen[:9] != seen[9:]
+
+    def test_entities_stay_at_unit_length(self, configure: Configure, graph: Graph) -> None:
+        for batch_size in (1, 60):  # a few touched rows, or all
+            trained, _ = train(graph, configure("stranse", f"training.batch_size={batch_size}"))
+            lengths = torch.linalg.vector_norm(trained["entities"], dim=1)
+            torch.testing.assert_close(lengths, torch.ones(20))
+
+    def test_a_penalty_counts_in_the_loss_and_shrinks_attention(self, configure: Configure, graph: Graph) -> None:
+        sums = []
+        for weight in (0.0, 0.05):
+            free = ("model.attention=l1", "model.projected=none", "training.epochs=5")
+            trained, reports = train(graph, configure("itransf", *free, f"model.l1_weight={weight}"))
+            sums.append((float(trained["project_head.scores"].abs().sum()), reports[0].loss))
+        assert sums[1][0] < sums[0][0]
+        assert sums[1][1] > sums[0][1]
+
+    def test_a_loss_without_bounds_is_an_error_that_names_the_cure(self, configure: Configure, graph: Graph) -> None:
+        config = configure(
+            "transe",
+            "model.entities=none",
+            "model.projected=none",
+            "training.learning_rate=1e38",
+            "training.epochs=50",
+        )
+        with pytest.raises(
+            ITransFError, match=r"the loss became (inf|nan) in epoch \d+: lower training\.learning_rate"
+        ):
+            train(graph, config)
+
+
+class TestSchedule:
+    def test_linear_decay_reaches_zero_after_the_last_epoch(self, configure: Configure, graph: Graph) -> None:
+        trainer = make_trainer(
+            graph,
+            configure("transe", "training.decay=linear", "training.epochs=4", "training.learning_rate=0.8"),
+        )
+        rates: list[float] = []
+        for _ in trainer.epochs(after_batch=lambda: rates.append(trainer.optimizer.learning_rate)):
+            pass
+        assert rates == pytest.approx([0.8] * 8 + [0.6] * 8 + [0.4] * 8 + [0.2] * 8)
+
+    def test_without_decay_the_rate_stays(self, configure: Configure, graph: Graph) -> None:
+        trainer = make_trainer(graph, configure("transe", "training.learning_rate=0.8"))
+        list(trainer.epochs())
+        assert trainer.optimizer.learning_rate == 0.8
+
+    def test_minutes_end_training(self, configure: Configure, graph: Graph) -> None:
+        _, reports = train(graph, configure("transe", "training.epochs=100", "training.max_minutes=1e-9"))
+        assert len(reports) == 1
+
+    @pytest.mark.parametrize(
+        ("settings", "epochs"),
+        [
+            (("assignment.every=2", "assignment.start=3", "assignment.stop=0.8"), [3, 5, 7]),
+            (("assignment.every=4", "assignment.start=1", "assignment.stop=1.0"), [1, 5, 9]),
+            (("assignment.every=1", "assignment.start=0", "assignment.stop=0.2"), [1, 2]),
+            (("assignment.every=0",), []),
+        ],
+    )
+    def test_concepts_are_chosen_anew_when_due(
+        self, configure: Configure, graph: Graph, settings: tuple[str, ...], epochs: list[int]
+    ) -> None:
+        _, reports = train(graph, configure("itransf", "training.epochs=10", *settings))
+        assert [report.epoch for report in reports if report.assignment is not None] == epochs
+
+    @pytest.mark.parametrize("name", ["transe", "stranse", "itransf"])
+    def test_models_without_supports_have_no_such_step(self, configure: Configure, graph: Graph, name: str) -> None:
+        more = ["model.attention=dense"] if name == "itransf" else []
+        _, reports = train(graph, configure(name, "assignment.every=1", *more))
+        assert all(report.assignment is None for report in reports)
+
+
+class TestValidation:
+    def test_patience_ends_training(self, configure: Configure, graph: Graph) -> None:
+        config = configure("transe", "training.epochs=20", "validation.every=2", "validation.patience=2")
+        trainer = make_trainer(graph, config, looker([0.1, 0.3, 0.2, 0.3, 0.9]))
+        reports = list(trainer.epochs())
+        assert [report.metric for report in reports] == [None, 0.1, None, 0.3, None, 0.2, None, 0.3]
+        assert [report.is_best for report in reports if report.metric] == [True, True, False, False]
+        assert (trainer.progress.best_metric, trainer.progress.best_epoch) == (0.3, 4)
+        assert trainer.progress.finished
+
+    def test_without_patience_it_goes_on(self, configure: Configure, graph: Graph) -> None:
+        config = configure("transe", "training.epochs=5", "validation.every=1", "validation.patience=0")
+        trainer = make_trainer(graph, config, looker([0.5, 0.4, 0.3, 0.2, 0.1]))
+        assert len(list(trainer.epochs())) == 5
+
+    @pytest.mark.parametrize(("lower_is_better", "best_epoch"), [(False, 2), (True, 4)])
+    def test_the_best_weights_come_back(
+        self, configure: Configure, graph: Graph, lower_is_better: bool, best_epoch: int
+    ) -> None:
+        config = configure("itransf", "training.epochs=5", "validation.every=1", "assignment.every=1")
+        trainer = make_trainer(graph, config, looker([3.0, 7.0, 5.0, 2.0, 4.0]), lower_is_better)
+        kept = []
+        for _ in trainer.epochs():
+            kept.append({name: tensor.clone() for name, tensor in weights(trainer.model).items()})
+        trainer.restore_best()
+        assert trainer.progress.best_epoch == best_epoch
+        for name, tensor in weights(trainer.model).items():
+            assert torch.equal(tensor, kept[best_epoch - 1][name]), name
+        assert not torch.equal(weights(trainer.model)["entities"], kept[-1]["entities"])
+
+    def test_the_last_epoch_is_always_looked_at(self, configure: Configure, graph: Graph) -> None:
+        config = configure("transe", "training.epochs=5", "validation.every=3")
+        reports = list(make_trainer(graph, config, looker([0.1, 0.2])).epochs())
+        assert [report.epoch for report in reports if report.metric is not None] == [3, 5]
+
+    def test_without_a_look_the_last_weights_stay(self, configure: Configure, graph: Graph) -> None:
+        trainer = make_trainer(graph, configure("transe", "validation.every=0"), looker([]))
+        list(trainer.epochs())
+        last = weights(trainer.model)["entities"].clone()
+        trainer.restore_best()
+        assert torch.equal(weights(trainer.model)["entities"], last)
