@@ -25,8 +25,10 @@ if TYPE_CHECKING:
     from itransf.models import MODELS as MODELS
     from itransf.presets import list_presets as list_presets
     from itransf.run import Run as Run
-    from itransf.run import open_run as open
+    from itransf.run import open_run
     from itransf.run import train as train
+
+    open = open_run
 
 _HOMES = {
     "CheckpointError": "itransf.errors",
@@ -43,8 +45,35 @@ _HOMES = {
     "train": "itransf.run",
 }
 
+_PARTS = {
+    "cli",
+    "data",
+    "evaluation",
+    "experiments",
+    "interpret",
+    "models",
+    "ops",
+    "prediction",
+    "run",
+    "training",
+}
+
 __version__ = "0.1.0"
-__all__ = [*_HOMES, "__version__"]
+__all__ = [
+    "MODELS",
+    "CheckpointError",
+    "ConfigError",
+    "DataError",
+    "Graph",
+    "ITransFError",
+    "Run",
+    "__version__",
+    "list_presets",
+    "load",
+    "open",
+    "plant",
+    "train",
+]
 
 
 def __getattr__(name: str) -> Any:
@@ -52,7 +81,7 @@ def __getattr__(name: str) -> Any:
     if name in _HOMES:
         home, _, attribute = _HOMES[name].partition(":")
         value = getattr(import_module(home), attribute or name)
-    elif name in ("cli", "data", "evaluation", "experiments", "interpret", "models", "ops", "prediction", "training"):
+    elif name in _PARTS:
         value = import_module(f"itransf.{name}")
     else:
         raise AttributeError(f"module 'itransf' has no attribute {name!r}")

@@ -6,6 +6,7 @@ name of the layer they came from.
 
 from __future__ import annotations
 
+import math
 import tomllib
 import types
 from collections.abc import Iterable, Mapping
@@ -14,6 +15,14 @@ from pathlib import Path
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from itransf.errors import ConfigError, did_you_mean
+
+ABOVE_ZERO = {
+    "training.batch_size",
+    "training.block_size",
+    "negatives.per_fact",
+    "assignment.negatives",
+    "model.dim",
+}
 
 
 @dataclass(frozen=True)
@@ -102,6 +111,8 @@ class TrainingConfig:
     Attributes:
         epochs: Passes over the training facts.
         batch_size: Facts per update.
+        block_size: How many facts of one relation stay together when facts are shuffled. One shuffles facts freely;
+            more bring fewer relations into a batch, so that fewer matrices are composed and products are larger.
         optimizer: `sgd`, `adagrad` or `adam`; all update only the rows a batch touches.
         learning_rate: Of the batch-averaged loss: a fact moves its vectors by learning_rate / batch_size, so a
             larger batch with the same quotient is nearly the same recipe.
@@ -112,6 +123,7 @@ class TrainingConfig:
 
     epochs: int = 100
     batch_size: int = 1000
+    block_size: int = 1
     optimizer: Literal["sgd", "adagrad", "adam"] = "sgd"
     learning_rate: float = 0.1
     decay: Literal["none", "linear"] = "none"
@@ -224,7 +236,7 @@ def build_config(layers: Iterable[Layer], model_configs: Mapping[str, type]) -> 
         _merge(merged, layer.content, layer.source, sources, "")
     model = dict(_expect_table(merged.pop("model", {}), "model", sources))
     name = model.pop("name", "itransf")
-    if name not in model_configs:
+    if not isinstance(name, str) or name not in model_configs:
         hint = did_you_mean(str(name), model_configs) or f" Choose one of {', '.join(model_configs)}."
         raise ConfigError(f"{_where('model.name', sources)}there is no model {name!r}.{hint}")
     filled_model = _fill(model_configs[name], model, "model.", sources)
@@ -272,9 +284,7 @@ def _check(value: Any, hint: Any, key: str, sources: Mapping[str, str]) -> Any:
         choices = get_args(hint)
         if value in choices and not isinstance(value, bool):
             return value
-        raise ConfigError(
-            f"{_where(key, sources)}{key} must be one of {', '.join(map(repr, choices))}, not {value!r}"
-        )
+        raise ConfigError(f"{_where(key, sources)}{key} must be one of {', '.join(map(repr, choices))}, not {value!r}")
     if origin in (Union, types.UnionType):
         wanted = [part for part in get_args(hint) if part is not type(None)]
         return None if value is None else _check(value, wanted[0], key, sources)
@@ -282,9 +292,18 @@ def _check(value: Any, hint: Any, key: str, sources: Mapping[str, str]) -> Any:
         value = float(value)
     if not isinstance(value, hint) or (isinstance(value, bool) and hint is not bool):
         raise ConfigError(f"{_where(key, sources)}{key} must be a {_plain(hint)}, not {value!r}")
-    if isinstance(value, int | float) and not isinstance(value, bool) and value < 0:
-        raise ConfigError(f"{_where(key, sources)}{key} must not be negative, not {value!r}")
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        _check_number(value, key, sources)
     return value
+
+
+def _check_number(value: float, key: str, sources: Mapping[str, str]) -> None:
+    """Refuse numbers no setting can have."""
+    if not math.isfinite(value):
+        raise ConfigError(f"{_where(key, sources)}{key} must be a finite number, not {value!r}")
+    if value < 0 or (value == 0 and key in ABOVE_ZERO):
+        bound = "above zero" if key in ABOVE_ZERO else "zero or more"
+        raise ConfigError(f"{_where(key, sources)}{key} must be {bound}, not {value!r}")
 
 
 def _plain(kind: type) -> str:
@@ -316,6 +335,12 @@ def _format_value(value: Any) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, str):
-        escaped = value.replace("\\", "\\\\").replace('"', '\\"')
-        return f'"{escaped}"'
+        return f'"{"".join(map(_escape, value))}"'
     return repr(value)
+
+
+def _escape(letter: str) -> str:
+    if letter in '"\\':
+        return f"\\{letter}"
+    is_control = ord(letter) < 0x20 or ord(letter) == 0x7F
+    return f"\\u{ord(letter):04x}" if is_control else letter

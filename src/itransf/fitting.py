@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import signal
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from threading import Event
+from types import FrameType
 from typing import Any
 
 import numpy as np
@@ -58,8 +62,9 @@ class Fit:
         """Train (or go on from the folder's checkpoint) and return the model with its best weights."""
         tensors, facts = self._read_checkpoint() if resume else (None, {})
         self.history = facts.get("history", [])
-        phase = facts.get("phase", "warm start" if self.config.warm_start.epochs else "training")
-        start = self._read_vectors() if self.config.warm_start.run else None
+        warm_start = self.config.warm_start
+        phase = facts.get("phase", "warm start" if warm_start.epochs and not warm_start.run else "training")
+        start = self._read_vectors() if warm_start.run and tensors is None else None
         with deterministic(self.config.training.deterministic and self.device.type == "cuda"):
             if phase == "warm start":
                 warm = self._make_trainer(warm_config(self.config), None)
@@ -81,16 +86,24 @@ class Fit:
     ) -> None:
         if tensors is not None:
             trainer.load_state(tensors, facts["progress"])
-            # A run that ended may go on when it is given more epochs.
-            trainer.progress.finished &= trainer.progress.epoch >= trainer.config.training.epochs
+            # A run that ended goes on only if it is now given another limit.
+            trainer.progress.finished &= facts["limits"] == limits_of(trainer.config)
         title = trainer.config.name if phase == "training" else f"{trainer.config.name} ({phase})"
         with track(title, trainer.config.training.epochs, "epochs", self.progress) as tracker:
             tracker.advance(trainer.progress.epoch)
-            for report in trainer.epochs(after_batch=lambda: self._save_if_due(trainer, phase, 0)):
-                self.history.append(describe_epoch(report, phase))
-                tracker.advance(1, self._note(trainer, report))
-                self._save_if_due(trainer, phase, report.epoch)
+            with noticing_interrupts() as interrupt:
+                for report in trainer.epochs(after_batch=lambda: self._pause(trainer, phase, interrupt)):
+                    self.history.append(describe_epoch(report, phase))
+                    tracker.advance(1, self._note(trainer, report))
+                    self._save_if_due(trainer, phase, report.epoch)
         self._save(trainer, phase)
+
+    def _pause(self, trainer: Trainer, phase: str, interrupt: Event) -> None:
+        """Between two batches: save if it is time, or if the user wants to stop."""
+        if interrupt.is_set():
+            self._save(trainer, phase)
+            raise KeyboardInterrupt
+        self._save_if_due(trainer, phase, 0)
 
     def _note(self, trainer: Trainer, report: EpochReport) -> str:
         best = trainer.progress.best_metric
@@ -110,7 +123,8 @@ class Fit:
         if self.folder is None:
             return
         tensors, progress = trainer.state()
-        facts = {"phase": phase, "progress": progress, "history": self.history}
+        limits = limits_of(trainer.config)
+        facts = {"phase": phase, "progress": progress, "limits": limits, "history": self.history}
         self.folder.write_tensors(CHECKPOINT, tensors, facts)
         self.folder.write_history(self.history)
 
@@ -138,13 +152,8 @@ class Fit:
         """Take the vectors of another run on the same graph."""
         other = RunFolder(Path(self.config.warm_start.run))
         graph = other.read_graph()
-        if (
-            graph.entities.names != self.graph.entities.names
-            or graph.relations.names != self.graph.relations.names
-        ):
-            raise ConfigError(
-                f"warm_start.run: {other.path} was trained on another graph; choose a run on this one"
-            )
+        if graph.entities.names != self.graph.entities.names or graph.relations.names != self.graph.relations.names:
+            raise ConfigError(f"warm_start.run: {other.path} was trained on another graph; choose a run on this one")
         tensors, _ = other.read_tensors("model.safetensors")
         wanted = (len(self.graph.entities), self.config.model.dim)
         if tuple(tensors["entities"].shape) != wanted:
@@ -168,6 +177,11 @@ def warm_config(config: Config) -> Config:
             learning_rate=config.warm_start.learning_rate or config.training.learning_rate,
         ),
     )
+
+
+def limits_of(config: Config) -> list[float]:
+    """Return what may end a training: epochs, minutes, patience."""
+    return [config.training.epochs, config.training.max_minutes, config.validation.patience]
 
 
 def vectors_of(model: Model) -> dict[str, Tensor]:
@@ -198,10 +212,33 @@ def describe_epoch(report: EpochReport, phase: str) -> dict[str, Any]:
 
 
 @contextmanager
+def noticing_interrupts() -> Iterator[Event]:
+    """Turn the first Ctrl-C into an event, so that a batch is finished and saved; a second one stops at once."""
+    event = Event()
+    if threading.current_thread() is not threading.main_thread():  # signals reach only the main thread
+        yield event
+        return
+
+    def notice(number: int, frame: FrameType | None) -> None:
+        if event.is_set():
+            raise KeyboardInterrupt
+        event.set()
+
+    before = signal.signal(signal.SIGINT, notice)
+    try:
+        yield event
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+@contextmanager
 def deterministic(wanted: bool) -> Iterator[None]:
     """Ask the GPU for the same bits every time while the block runs."""
     before = torch.are_deterministic_algorithms_enabled()
-    torch.use_deterministic_algorithms(wanted or before)
+    if not wanted or before:
+        yield
+        return
+    torch.use_deterministic_algorithms(True)
     try:
         yield
     finally:

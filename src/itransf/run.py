@@ -52,9 +52,7 @@ class Run:
     def concepts(self) -> Attention:
         """Return which concepts each side of each relation uses, and how strongly."""
         if not isinstance(self.model, ITransF):
-            raise ConfigError(
-                f'a {self.config.name} model has no concepts; train one with model.name = "itransf"'
-            )
+            raise ConfigError(f'a {self.config.name} model has no concepts; train one with model.name = "itransf"')
         return read_attention(self.model, self.graph)
 
     def info(self) -> dict[str, Any]:
@@ -92,15 +90,19 @@ def resolve_config(
     preset: str | None = None,
     config: str | Path | Mapping[str, Any] | None = None,
     settings: Sequence[str] = (),
+    device: str = "auto",
+    stored: Config | None = None,
 ) -> Config:
-    """Merge defaults for this graph (or a preset), a config file and single settings."""
+    """Merge defaults for this graph and device, or a preset, or a stored run's settings, with what overrides them."""
     layers: list[Layer] = [read_preset(preset)] if preset else []
     if config is not None:
         layers.append(Layer("config", config) if isinstance(config, Mapping) else read_layer(Path(config)))
     layers.append(assignments_layer(settings))
-    if not preset:
+    if stored is not None:
+        layers.insert(0, Layer("the stored run", stored.to_dict()))
+    elif not preset:
         chosen = build_model_name(layers)
-        layers.insert(0, default_layer(graph, chosen))
+        layers.insert(0, default_layer(graph, chosen, choose_device(device).type))
     return build_config(layers, MODEL_CONFIGS)
 
 
@@ -142,17 +144,16 @@ def train(
     """
     facts = graph if isinstance(graph, Graph) else load(graph, progress=progress)
     chosen = [*settings, *([f"seed={seed}"] if seed is not None else [])]
-    resolved = resolve_config(facts, preset, config, chosen)
-    place = choose_device(device)
-    folder = None
-    if out is not None:
-        folder = RunFolder(Path(out)) if resume else prepare_folder(out, overwrite)
-        if resume and folder.has_checkpoint:
-            folder.check_same(facts, resolved, folder.read_config(MODEL_CONFIGS))
-            folder.write_config(resolved)
-        else:
-            folder.create(facts, resolved, __version__)
-    fit = Fit(facts, resolved, place, folder, progress)
+    folder = None if out is None else RunFolder(Path(out)) if resume else prepare_folder(out, overwrite)
+    goes_on = resume and folder is not None and folder.has_checkpoint
+    stored = folder.read_config(MODEL_CONFIGS) if folder is not None and goes_on else None
+    resolved = resolve_config(facts, preset, config, chosen, device, stored)
+    if folder is not None and stored is not None:
+        folder.check_same(facts, resolved, stored)
+        folder.write_config(resolved)
+    elif folder is not None:
+        start_folder(folder, facts, resolved)
+    fit = Fit(facts, resolved, choose_device(device), folder, progress)
     run = Run(facts, resolved, fit.run(resume), fit.history)
     if folder is not None:
         run._finish(folder)
@@ -182,9 +183,7 @@ def unfinished_weights(folder: RunFolder) -> dict[str, torch.Tensor]:
     """Return the best weights of a checkpoint, or its last ones where nothing was validated yet."""
     tensors, facts = folder.read_tensors(CHECKPOINT)
     if facts["phase"] != "training":
-        raise CheckpointError(
-            f"{folder.path}: is still in its warm start; go on with 'itransf train ... --resume'"
-        )
+        raise CheckpointError(f"{folder.path}: is still in its warm start; go on with 'itransf train ... --resume'")
     for prefix in ("best.", "model."):
         found = {key.removeprefix(prefix): value for key, value in tensors.items() if key.startswith(prefix)}
         if found:
@@ -196,11 +195,18 @@ def prepare_folder(path: str | Path, overwrite: bool) -> RunFolder:
     """Return the folder for a new run, refusing one that is in use."""
     folder = RunFolder(Path(path))
     if folder.is_occupied and not overwrite:
-        raise CheckpointError(
-            f"{path}: already holds something; --resume goes on with it, --overwrite replaces it"
-        )
+        raise CheckpointError(f"{path}: already holds something; --resume goes on with it, --overwrite replaces it")
     folder.clear()
     return folder
+
+
+def start_folder(folder: RunFolder, graph: Graph, config: Config) -> None:
+    """Write the beginning of a run, unless that would replace something."""
+    if not folder.is_barely_begun:
+        raise CheckpointError(
+            f"{folder.path}: holds something, but no checkpoint to go on from; use another --out, or --overwrite"
+        )
+    folder.create(graph, config, __version__)
 
 
 def choose_device(name: str) -> torch.device:

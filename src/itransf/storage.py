@@ -30,6 +30,7 @@ from itransf.errors import CheckpointError, ConfigError
 from itransf.files import replacing, write_text
 
 FORMAT = 1
+BEGINNING = ("vocabulary.json", "graph.safetensors", "config.toml", "run.json")  # written before training
 # Settings that say how long or how safely to train, not what: they may change when a run is continued.
 CHANGEABLE = {
     "training.epochs",
@@ -56,11 +57,21 @@ class RunFolder:
         """Whether training can be continued from here."""
         return (self.path / "run.json").is_file() and (self.path / "checkpoint.safetensors").is_file()
 
+    @property
+    def is_barely_begun(self) -> bool:
+        """Whether nothing is lost by starting here: nothing lies here, or only what is written before training."""
+        if not self.is_occupied:
+            return True
+        half_written = tuple(f".{name}." for name in BEGINNING)
+        return self.path.is_dir() and all(
+            entry.name in BEGINNING or entry.name.startswith(half_written) for entry in self.path.iterdir()
+        )
+
     def clear(self) -> None:
         """Remove a run; anything that does not look like one is refused."""
         if not self.is_occupied:
             return
-        if not (self.path / "run.json").is_file():
+        if not (self.path / "run.json").is_file() and not self.is_barely_begun:
             raise CheckpointError(
                 f"{self.path}: does not look like a run, so it is not overwritten; remove it yourself"
             )
@@ -81,9 +92,7 @@ class RunFolder:
             {},
         )
         self.write_config(config)
-        self.write_summary(
-            {"format": FORMAT, "itransf": version, "graph": graph.name, "notes": list(graph.notes)}
-        )
+        self.write_summary({"format": FORMAT, "itransf": version, "graph": graph.name, "notes": list(graph.notes)})
 
     def write_config(self, config: Config) -> None:
         """Write the settings."""
@@ -97,17 +106,15 @@ class RunFolder:
         """Read run.json."""
         path = self.path / "run.json"
         if not path.is_file():
-            what = (
-                "is not a run folder (it has no run.json)" if self.path.exists() else "there is no such run"
-            )
+            what = "is not a run folder (it has no run.json)" if self.path.exists() else "there is no such run"
             raise CheckpointError(f"{self.path}: {what}; 'itransf train DATA --out {self.path}' makes one")
-        summary: dict[str, Any] = self._read_json("run.json")
+        summary = self._read_json("run.json", {"format": int})
         if summary.get("format") != FORMAT:
             raise CheckpointError(
                 f"{path}: has format {summary.get('format')!r}, this version reads format {FORMAT}; "
                 "open it with the version of itransf that wrote it"
             )
-        return summary
+        return self._read_json("run.json", {"graph": str, "notes": list})
 
     def read_config(self, model_configs: Mapping[str, type]) -> Config:
         """Read the settings."""
@@ -118,14 +125,16 @@ class RunFolder:
 
     def read_graph(self) -> Graph:
         """Read the graph the run was trained on."""
-        names = self._read_json("vocabulary.json")
+        names = self._read_json("vocabulary.json", {"entities": list, "relations": list, "labels": dict})
         splits, _ = self.read_tensors("graph.safetensors")
         summary = self.read_summary()
         return Graph(
             summary["graph"],
             Vocabulary(names["entities"], names["labels"], kind="entity"),
             Vocabulary(names["relations"], names["labels"], kind="relation"),
-            *(splits[split].numpy().astype(np.int64) for split in SPLITS),
+            train=splits["train"].numpy(),
+            valid=splits["valid"].numpy(),
+            test=splits["test"].numpy(),
             notes=tuple(summary["notes"]),
         )
 
@@ -158,7 +167,12 @@ class RunFolder:
     def read_history(self) -> list[dict[str, Any]]:
         """Read the history."""
         path = self.path / "history.jsonl"
-        return [json.loads(line) for line in path.read_text().splitlines()] if path.is_file() else []
+        if not path.is_file():
+            return []
+        try:
+            return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+        except (OSError, ValueError) as error:
+            raise CheckpointError(f"{path}: cannot be read ({error}); remove it to do without it") from None
 
     def check_same(self, graph: Graph, config: Config, stored: Config) -> None:
         """Refuse to continue a run with another graph or other settings."""
@@ -175,17 +189,20 @@ class RunFolder:
             graph.relations.names,
         )
         if not same_names or not all(np.array_equal(kept.split(s), graph.split(s)) for s in SPLITS):
-            raise CheckpointError(
-                f"{self.path}: was trained on other facts than these. Use those, or another --out"
-            )
+            raise CheckpointError(f"{self.path}: was trained on other facts than these. Use those, or another --out")
 
-    def _read_json(self, name: str) -> dict[str, Any]:
+    def _read_json(self, name: str, expected: Mapping[str, type]) -> dict[str, Any]:
+        """Read a JSON object that must hold these keys with values of these types."""
         path = self.path / name
         try:
-            content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+            content = json.loads(path.read_text(encoding="utf-8"))
         except (OSError, ValueError) as error:
             raise CheckpointError(f"{path}: cannot be read ({error}); the run is damaged") from None
-        return content
+        for key, kind in expected.items():
+            if not isinstance(content, dict) or not isinstance(content.get(key), kind):
+                raise CheckpointError(f"{path}: holds no {key!r} as a run's file does; the run is damaged")
+        found: dict[str, Any] = content
+        return found
 
 
 def flatten(content: Mapping[str, Any], at: str = "") -> dict[str, Any]:

@@ -43,13 +43,9 @@ def read_members(path: Path, is_wanted: Wanted) -> dict[str, bytes]:
     except FileNotFoundError:
         raise DataError(f"there is no file {path}; check the path") from None
     except (tarfile.TarError, zipfile.BadZipFile, *contents.DAMAGED) as error:
-        raise DataError(
-            f"{path} is damaged or not what its name says ({_shorten(error)}); get it again"
-        ) from None
+        raise DataError(f"{path} is damaged or not what its name says ({_shorten(error)}); get it again") from None
     except (NotImplementedError, RuntimeError) as error:  # an unknown compression, a password
-        raise DataError(
-            f"{path} cannot be unpacked ({error}); unpack it yourself and give the folder"
-        ) from None
+        raise DataError(f"{path} cannot be unpacked ({error}); unpack it yourself and give the folder") from None
     except OSError as error:
         raise DataError(f"{path} cannot be read: {error}") from None
 
@@ -71,9 +67,7 @@ def _read_tar(path: Path, is_wanted: Wanted) -> dict[str, bytes]:
                 continue
             stream = archive.extractfile(member) if member.isreg() else None
             if stream is None:
-                raise DataError(
-                    f"{path}: the member {member.name!r} is not a regular file; pack the file itself"
-                )
+                raise DataError(f"{path}: the member {member.name!r} is not a regular file; pack the file itself")
             found[member.name] = stream.read()
     return found
 
@@ -89,9 +83,7 @@ def _read_zip(path: Path, is_wanted: Wanted) -> dict[str, bytes]:
                 continue
             mode = member.external_attr >> 16
             if stat.S_IFMT(mode) not in (0, stat.S_IFREG):
-                raise DataError(
-                    f"{path}: the member {member.filename!r} is not a regular file; pack the file itself"
-                )
+                raise DataError(f"{path}: the member {member.filename!r} is not a regular file; pack the file itself")
             budget.spend(member.file_size)
             found[member.filename] = archive.read(member)  # reads no more than the size it declares
     return found

@@ -36,9 +36,7 @@ def tidy(
     notes += _note_unseen(encoded, tables, strict)
     for name, table in zip(_SPLITS[1:], tables[1:], strict=True):
         if not len(table):
-            told = (
-                f"there is no {name} file in {table.source}" if table.absent else f"{table.source} is empty"
-            )
+            told = f"there is no {name} file in {table.source}" if table.absent else f"{table.source} is empty"
             notes.append(f"There are no {name} facts: {told}.")
     return tuple(splits), tuple(notes)
 
@@ -128,6 +126,5 @@ def _tell_unseen(kind: str, count: int, first: str, sizes: str, strict: bool) ->
             "or read without strict to keep them"
         )
     return (
-        f"{amount} in train ({sizes} facts touch one; first: {first}): "
-        f"kept, but nothing can be learned about {them}."
+        f"{amount} in train ({sizes} facts touch one; first: {first}): kept, but nothing can be learned about {them}."
     )

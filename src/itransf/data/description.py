@@ -69,12 +69,10 @@ def _name_structure(graph: Graph, structure: Structure) -> dict[str, list[dict[s
     name = graph.relations.name
     return {
         "inverse": [
-            {"relations": [name(left), name(right)], "overlap": share}
-            for left, right, share in structure.inverse
+            {"relations": [name(left), name(right)], "overlap": share} for left, right, share in structure.inverse
         ],
         "symmetric": [{"relation": name(number), "share": share} for number, share in structure.symmetric],
         "duplicate": [
-            {"relations": [name(left), name(right)], "overlap": share}
-            for left, right, share in structure.duplicate
+            {"relations": [name(left), name(right)], "overlap": share} for left, right, share in structure.duplicate
         ],
     }

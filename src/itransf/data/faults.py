@@ -11,9 +11,7 @@ from itransf.data.layout import SEPARATORS, Layout
 from itransf.data.tables import COLUMNS
 from itransf.errors import DataError
 
-_UNCLOSED = (
-    'a quote opens here and is not closed on this line; close it, or write "" for a quote in a quoted name'
-)
+_UNCLOSED = 'a quote opens here and is not closed on this line; close it, or write "" for a quote in a quoted name'
 
 
 def find_fault(content: bytes, layout: Layout, where: str) -> DataError | None:

@@ -14,9 +14,7 @@ from itransf.data.contents import expand
 from itransf.errors import DataError
 
 _SPLIT_NAMES = {"train": "train", "valid": "valid", "validation": "valid", "dev": "valid", "test": "test"}
-_PATTERN = re.compile(
-    r"(train|valid|validation|dev|test)\.(txt|tsv|csv|parquet)(\.(gz|xz|bz2))?", re.IGNORECASE
-)
+_PATTERN = re.compile(r"(train|valid|validation|dev|test)\.(txt|tsv|csv|parquet)(\.(gz|xz|bz2))?", re.IGNORECASE)
 _LOOKED_FOR = "train, valid and test, each .txt, .tsv, .csv or .parquet, plain or .gz, .xz, .bz2"
 
 
@@ -62,9 +60,7 @@ def find_in_archive(path: Path) -> dict[str, Entry]:
             Entry(inside.name, where, _make_reader(content, inside.name, where))
         )
     with_train = [
-        found
-        for folder, files in folders.items()
-        if "train" in (found := _match_splits(files, f"{path}:{folder}"))
+        found for folder, files in folders.items() if "train" in (found := _match_splits(files, f"{path}:{folder}"))
     ]
     if len(with_train) > 1:
         raise DataError(

@@ -55,9 +55,7 @@ class Graph:
     def split(self, name: str) -> Triples:
         """Return the facts of "train", "valid" or "test"."""
         if name not in SPLITS:
-            raise DataError(
-                f"there is no split {name!r}; use 'train', 'valid' or 'test'.{did_you_mean(name, SPLITS)}"
-            )
+            raise DataError(f"there is no split {name!r}; use 'train', 'valid' or 'test'.{did_you_mean(name, SPLITS)}")
         facts: Triples = getattr(self, name)
         return facts
 

@@ -128,9 +128,7 @@ def _read_default_index() -> str:
 def _ask_python(*arguments: str) -> str:
     """Return what another Python process prints, an empty string if it fails."""
     try:
-        done = subprocess.run(
-            [sys.executable, *arguments], capture_output=True, text=True, timeout=60, check=True
-        )
+        done = subprocess.run([sys.executable, *arguments], capture_output=True, text=True, timeout=60, check=True)
     except (OSError, subprocess.SubprocessError):
         return ""
     return done.stdout

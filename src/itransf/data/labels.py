@@ -25,8 +25,7 @@ def read_labels(path: Path) -> dict[str, str]:
         if not text.strip():
             raise DataError(f"{path}: the label file is empty; give it lines of name, tab, label")
         raise DataError(
-            f"{path}, line 1: no separator found; a label file has two columns (name, label) "
-            "with a tab between them"
+            f"{path}, line 1: no separator found; a label file has two columns (name, label) with a tab between them"
         )
     labels: dict[str, str] = {}
     for number, fields in _split_lines(text, separator):

@@ -15,13 +15,9 @@ SEPARATORS = {"\t": "tab", ",": "comma", ";": "semicolon", "|": "pipe", " ": "sp
 """What may stand between columns, most telling first: a tab is hardly ever part of a name, a space often."""
 
 _HEADER_WORDS = (
-    frozenset(
-        {"head", "h", "head_id", "head_entity", "subject", "subj", "s", "source", "src", "from", "entity1"}
-    ),
+    frozenset({"head", "h", "head_id", "head_entity", "subject", "subj", "s", "source", "src", "from", "entity1"}),
     frozenset({"relation", "r", "rel", "relation_id", "relation_type", "predicate", "pred", "p", "property"}),
-    frozenset(
-        {"tail", "t", "tail_id", "tail_entity", "object", "obj", "o", "target", "dst", "to", "entity2"}
-    ),
+    frozenset({"tail", "t", "tail_id", "tail_entity", "object", "obj", "o", "target", "dst", "to", "entity2"}),
 )
 _SAMPLE_LINES = 100
 _SAMPLE_BYTES = 2**20

@@ -123,9 +123,7 @@ def _overlap(
     left, right = np.divmod(codes, len(counts))
     overlap = shared / np.maximum(counts[left], counts[right])
     rows = [
-        (int(a), int(b), float(share))
-        for a, b, share in zip(left, right, overlap, strict=True)
-        if share >= threshold
+        (int(a), int(b), float(share)) for a, b, share in zip(left, right, overlap, strict=True) if share >= threshold
     ]
     return sorted(rows, key=lambda row: (-row[2], row[0], row[1]))
 
@@ -137,9 +135,7 @@ def _list_codes(pairs: tuple[tuple[int, int, float], ...], count: int) -> Intege
     return sort_distinct(codes)
 
 
-def _meets(
-    facts: Triples, sizes: Integers, found: Integers, codes: Integers, count: int
-) -> npt.NDArray[np.bool_]:
+def _meets(facts: Triples, sizes: Integers, found: Integers, codes: Integers, count: int) -> npt.NDArray[np.bool_]:
     """Return for each fact whether one of the relations found for it forms a wanted pair with its own."""
     rows = np.repeat(np.arange(len(facts)), sizes)
     hit = is_among(facts[rows, 1] * count + found, codes)

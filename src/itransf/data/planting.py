@@ -69,9 +69,7 @@ def draw_concepts(rng: np.random.Generator, count: int, dim: int) -> Floats:
     return np.asarray(np.einsum("mij,mj,mjk->mik", left, stretch, right))
 
 
-def draw_sides(
-    rng: np.random.Generator, kinds: Kinds, concepts: int, support_size: int
-) -> tuple[Integers, Floats]:
+def draw_sides(rng: np.random.Generator, kinds: Kinds, concepts: int, support_size: int) -> tuple[Integers, Floats]:
     """Return supports and weights (2, r, k) of the head and tail sides, padded with -1 and 0.
 
     Concepts are dealt round after round, so that each is used, and used by several relations.
@@ -135,9 +133,7 @@ def find_nearest(heads: Floats, tails: Floats) -> tuple[Integers, Floats]:
         squares[np.arange(len(rows)), rows] = np.inf  # nothing is related to itself
         nearest = np.argpartition(squares, count, axis=1)[:, :count]
         found.append(np.stack((np.repeat(rows, count), nearest.reshape(-1)), axis=1))
-        distances.append(
-            (np.take_along_axis(squares, nearest, 1) + (heads[rows] ** 2).sum(1)[:, None]).reshape(-1)
-        )
+        distances.append((np.take_along_axis(squares, nearest, 1) + (heads[rows] ** 2).sum(1)[:, None]).reshape(-1))
     pairs, squared = np.concatenate(found), np.concatenate(distances)
     order = np.argsort(squared, kind="stable")
     return pairs[order], np.sqrt(np.maximum(squared[order], 0.0))

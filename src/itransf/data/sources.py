@@ -99,9 +99,7 @@ def _load_path(path: Path, options: _Options, valid_share: float, test_share: fl
 
 def _load_splits(entries: Mapping[str, Entry], name: str, where: str, options: _Options) -> Graph:
     """Build a graph from the files of its splits."""
-    tables = [
-        options.read(entries[split]) if split in entries else make_absent_table(where) for split in SPLITS
-    ]
+    tables = [options.read(entries[split]) if split in entries else make_absent_table(where) for split in SPLITS]
     encoded = encode([table.facts for table in tables])
     (train, valid, test), notes = tidy(encoded, tables, options.strict)
     notes = tuple(note for table in tables for note in table.notes) + notes

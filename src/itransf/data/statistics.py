@@ -33,12 +33,8 @@ class RelationStatistics:
         heads, relations, tails = (np.ascontiguousarray(column, dtype=np.int64) for column in triples.T)
         self.relation_count = relation_count
         self.counts: Integers = np.bincount(relations, minlength=relation_count).astype(np.int64)
-        self.head_domain_offsets, self.head_domain_values = _collect(
-            relations, heads, entity_count, relation_count
-        )
-        self.tail_domain_offsets, self.tail_domain_values = _collect(
-            relations, tails, entity_count, relation_count
-        )
+        self.head_domain_offsets, self.head_domain_values = _collect(relations, heads, entity_count, relation_count)
+        self.tail_domain_offsets, self.tail_domain_values = _collect(relations, tails, entity_count, relation_count)
         self.tails_per_head = self.counts / np.maximum(self.head_domain_sizes, 1)
         self.heads_per_tail = self.counts / np.maximum(self.tail_domain_sizes, 1)
 
@@ -97,8 +93,7 @@ class RelationStatistics:
             buckets[chosen] = _cut_evenly(np.log(np.maximum(self.counts[chosen], 1)), count)
         else:
             raise DataError(
-                f"relations cannot be bucketed by {by!r}; use 'count' or 'log'."
-                f"{did_you_mean(by, ('count', 'log'))}"
+                f"relations cannot be bucketed by {by!r}; use 'count' or 'log'.{did_you_mean(by, ('count', 'log'))}"
             )
         return buckets
 

@@ -21,9 +21,7 @@ class Vocabulary:
         kind: What the names stand for ("entity", "relation"), used in messages.
     """
 
-    def __init__(
-        self, names: Sequence[str], labels: Mapping[str, str] | None = None, kind: str = "entity"
-    ) -> None:
+    def __init__(self, names: Sequence[str], labels: Mapping[str, str] | None = None, kind: str = "entity") -> None:
         self._names = tuple(names)
         self._kind = kind
         self._numbers = {name: number for number, name in enumerate(self._names)}

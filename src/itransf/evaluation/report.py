@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +17,7 @@ from itransf.models.base import SIDES, Model, Side
 
 Weighting = Literal["relation", "query"]
 BucketEdges = Literal["count", "log"]
+OTHER_TIES: tuple[Ties, ...] = ("optimistic", "pessimistic")
 
 
 @dataclass(frozen=True)
@@ -25,7 +27,7 @@ class Evaluation:
     split: str
     ties: Ties
     overall: dict[str, dict[str, dict[str, float]]]
-    by_ties: dict[str, dict[str, float]]
+    by_ties: dict[str, dict[str, dict[str, float]]]
     relations: list[dict[str, Any]]
     buckets: list[dict[str, Any]]
     categories: list[dict[str, Any]]
@@ -37,7 +39,7 @@ class Evaluation:
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything but the single ranks, ready for JSON; Hits are shares."""
-        return {
+        content = {
             "split": self.split,
             "ties": self.ties,
             **self.overall,
@@ -46,6 +48,7 @@ class Evaluation:
             "buckets": self.buckets,
             "categories": self.categories,
         }
+        return cast(dict[str, Any], _without_nan(content))
 
 
 def evaluate(
@@ -79,12 +82,21 @@ def evaluate(
         split,
         ties,
         {name: table.both_sides(filtered=name == "filtered") for name in ("filtered", "raw")},
-        {name: {"both": _Table(ranks, name).summary(SIDES)} for name in ("optimistic", "pessimistic")},  # type: ignore[arg-type]
+        {name: {"both": _Table(ranks, name).summary(SIDES)} for name in OTHER_TIES},
         _by_relation(table, graph),
         _by_bucket(table, graph, numbers, buckets, bucket_weighting),
         _by_category(table, graph),
         ranks,
     )
+
+
+def _without_nan(content: Any) -> Any:
+    """Return nested content with None where there was nothing to measure: JSON knows no NaN."""
+    if isinstance(content, dict):
+        return {key: _without_nan(value) for key, value in content.items()}
+    if isinstance(content, list):
+        return [_without_nan(value) for value in content]
+    return None if isinstance(content, float) and math.isnan(content) else content
 
 
 class _Table:

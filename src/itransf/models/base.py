@@ -15,7 +15,8 @@ import torch
 from torch import Tensor, nn
 
 from itransf.ops.distance import Norm, grouped_distance, pairwise_distance
-from itransf.ops.products import Grouping, group_rows, grouped_product, multiply_transposed, sorted_grouping
+from itransf.ops.grouping import Grouping, group_rows, sorted_grouping
+from itransf.ops.products import grouped_product, multiply_transposed
 
 Side = Literal["head", "tail"]
 SIDES: tuple[Side, Side] = ("head", "tail")
@@ -78,10 +79,8 @@ class Model(nn.Module, ABC):
 
     def score_pool(self, anchors: Tensor, relations: Tensor, side: Side, pool: Pool) -> Tensor:
         """Return the scores (b, n) of the pool's entities as answers to the questions (anchor, relation)."""
-        if side == "tail":
-            scores = self.score_tails(anchors, relations)
-        else:
-            scores = self.score_heads(relations, anchors)
+        tails = side == "tail"
+        scores = self.score_tails(anchors, relations) if tails else self.score_heads(relations, anchors)
         return scores if pool.entities is None else scores[:, pool.entities]
 
     def score_contrast(
@@ -102,9 +101,7 @@ class Model(nn.Module, ABC):
         n = replacements.shape[1]
         corrupted_heads = torch.where(replaces_head[:, None], replacements, heads[:, None])
         corrupted_tails = torch.where(replaces_head[:, None], tails[:, None], replacements)
-        negatives = self.score(
-            corrupted_heads.flatten(), relations.repeat_interleave(n), corrupted_tails.flatten()
-        )
+        negatives = self.score(corrupted_heads.flatten(), relations.repeat_interleave(n), corrupted_tails.flatten())
         return self.score(heads, relations, tails), negatives.view(-1, n)
 
     def rate(self, parameter: str) -> float:
@@ -179,7 +176,7 @@ class QueryModel(Model):
 
     def _score_side(self, anchors: Tensor, relations: Tensor, side: Side) -> Tensor:
         scores = self.new_scores(len(anchors))
-        for relation in relations.unique().tolist():
+        for relation in torch.unique(relations).tolist():
             rows = (relations == relation).nonzero().squeeze(1)
             scores = scores.index_copy(0, rows, self.scorer(relation, side)(anchors[rows]))
         return scores

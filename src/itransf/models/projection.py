@@ -9,7 +9,8 @@ from torch import Tensor, nn
 from torch.nn.functional import embedding
 
 from itransf.ops.attention import compose, scatter_weights, sparse_softmax
-from itransf.ops.products import group_rows, grouped_product, multiply_transposed
+from itransf.ops.grouping import group_rows
+from itransf.ops.products import grouped_product, spread_product
 
 AttentionKind = Literal["sparse", "dense", "l1"]
 NOISE = 0.005  # standard deviation of what is added to the identity at the start (the paper's value)
@@ -52,10 +53,8 @@ class MatrixProjection(nn.Module):
         return grouped_product(vectors, self.matrices(grouping.keys), grouping)
 
     def project_table(self, table: Tensor, relations: Tensor) -> Tensor:
-        """Return W[r] v for each row v (n, d) and relation (u,), (u, n, d): one matrix product for all."""
-        stacked = self.matrices(relations).flatten(0, 1)  # (u * d, d)
-        projected = multiply_transposed(stacked, table)  # (u * d, n)
-        return projected.view(len(relations), -1, len(table)).transpose(1, 2).contiguous()
+        """Return W[r] v for each row v (n, d) and relation (u,), (u, n, d)."""
+        return spread_product(table, self.matrices(relations))
 
 
 class FullProjection(MatrixProjection):

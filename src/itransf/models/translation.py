@@ -105,12 +105,8 @@ class Translation(QueryModel):
         of_head, of_tail = replaces_head.nonzero().squeeze(1), (~replaces_head).nonzero().squeeze(1)
         wanted_heads, wanted_tails = (tail - translation)[of_head], (head + translation)[of_tail]  # (b', d)
         negative = torch.empty_like(positive)[:, None].repeat(1, n)
-        negative = negative.index_copy(
-            0, of_head, -distance(other_heads - wanted_heads[:, None], self.config.norm)
-        )
-        negative = negative.index_copy(
-            0, of_tail, -distance(wanted_tails[:, None] - other_tails, self.config.norm)
-        )
+        negative = negative.index_copy(0, of_head, -distance(other_heads - wanted_heads[:, None], self.config.norm))
+        negative = negative.index_copy(0, of_tail, -distance(wanted_tails[:, None] - other_tails, self.config.norm))
         return positive, negative
 
     def _project_both(
@@ -122,7 +118,7 @@ class Translation(QueryModel):
         everyone = torch.cat([entities, others.flatten()])
         their_relations = torch.cat([relations, relations[replaced].repeat_interleave(n)])
         projected = self.project(everyone, their_relations, side)
-        own, rest = projected.split([len(entities), others.numel()])
+        own, rest = torch.split(projected, [len(entities), others.numel()])
         return own, rest.view(-1, n, projected.shape[-1])
 
     def penalty(self, heads: Tensor, relations: Tensor, tails: Tensor) -> Tensor | None:

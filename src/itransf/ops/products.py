@@ -5,39 +5,12 @@ Some linear algebra libraries run a @ b.T many times slower than a @ b; copying 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import Tensor
 
-
-@dataclass(frozen=True)
-class Grouping:
-    """Rows brought together by key.
-
-    Attributes:
-        keys: The distinct keys, ascending, (u,).
-        counts: How many rows each key has.
-        order: The rows sorted by key, (n,), or None where they are sorted already.
-    """
-
-    keys: Tensor
-    counts: list[int]
-    order: Tensor | None
-
-
-def group_rows(keys: Tensor) -> Grouping:
-    """Group rows by key; rows that come sorted are not moved."""
-    is_sorted = bool((keys[1:] >= keys[:-1]).all())
-    order = None if is_sorted else torch.argsort(keys, stable=True)
-    distinct, counts = torch.unique_consecutive(keys if order is None else keys[order], return_counts=True)
-    return Grouping(distinct, counts.tolist(), order)
-
-
-def sorted_grouping(grouping: Grouping) -> Grouping:
-    """Return the grouping of the rows once they are sorted."""
-    return Grouping(grouping.keys, grouping.counts, None)
+from itransf.ops.grouping import Grouping, one_group
 
 
 def grouped_product(rows: Tensor, matrices: Tensor, grouping: Grouping) -> Tensor:
@@ -66,7 +39,7 @@ class _GroupedProduct(torch.autograd.Function):
         ctx.counts = counts
         products = rows.new_empty(len(rows), matrices.shape[1])
         turned = matrices.transpose(1, 2).contiguous()
-        for x, w, y in zip(rows.split(counts), turned.unbind(), products.split(counts), strict=True):
+        for x, w, y in zip(torch.split(rows, counts), turned.unbind(), torch.split(products, counts), strict=True):
             torch.mm(x, w, out=y)  # (n_u, d) @ (d, p)
         return products
 
@@ -76,10 +49,10 @@ class _GroupedProduct(torch.autograd.Function):
         gradient = gradients[0].contiguous()
         for_rows, for_matrices = torch.empty_like(rows), torch.empty_like(matrices)
         parts = zip(
-            gradient.split(ctx.counts),
-            rows.split(ctx.counts),
+            torch.split(gradient, ctx.counts),
+            torch.split(rows, ctx.counts),
             matrices.unbind(),
-            for_rows.split(ctx.counts),
+            torch.split(for_rows, ctx.counts),
             for_matrices.unbind(),
             strict=True,
         )
@@ -91,19 +64,38 @@ class _GroupedProduct(torch.autograd.Function):
 
 def multiply_transposed(left: Tensor, right: Tensor) -> Tensor:
     """Return left @ right.T, (n, d) and (p, d) -> (n, p)."""
-    return _MultiplyTransposed.apply(left, right)  # type: ignore[no-any-return, no-untyped-call]
+    return grouped_product(left, right[None], one_group(left))
 
 
-class _MultiplyTransposed(torch.autograd.Function):
-    """left @ right.T whose three products all have an untransposed right side."""
+def spread_product(table: Tensor, matrices: Tensor) -> Tensor:
+    """Return matrices[u] @ row for every row of the table and every matrix.
+
+    Args:
+        table: Vectors (n, d).
+        matrices: (u, p, d).
+
+    Returns:
+        Products (u, n, p).
+    """
+    return _SpreadProduct.apply(table, matrices)  # type: ignore[no-any-return, no-untyped-call]
+
+
+class _SpreadProduct(torch.autograd.Function):
+    """The same rows times every matrix, each product written where it belongs."""
 
     @staticmethod
-    def forward(ctx: Any, left: Tensor, right: Tensor) -> Tensor:
-        ctx.save_for_backward(left, right)
-        return left @ right.t().contiguous()
+    def forward(ctx: Any, table: Tensor, matrices: Tensor) -> Tensor:
+        ctx.save_for_backward(table, matrices)
+        products = table.new_empty(len(matrices), len(table), matrices.shape[1])
+        for w, y in zip(matrices.transpose(1, 2).contiguous(), products, strict=True):
+            torch.mm(table, w, out=y)  # (n, d) @ (d, p)
+        return products
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, Tensor]:
-        left, right = ctx.saved_tensors
-        gradient = gradients[0].contiguous()
-        return gradient @ right, gradient.t() @ left
+        table, matrices = ctx.saved_tensors
+        for_table, for_matrices = torch.zeros_like(table), torch.empty_like(matrices)
+        for g, w, grad_w in zip(gradients[0].contiguous(), matrices, for_matrices, strict=True):
+            for_table.addmm_(g, w)  # (n, p) @ (p, d)
+            torch.mm(g.t(), table, out=grad_w)
+        return for_table, for_matrices

@@ -23,12 +23,14 @@ def count_rivals(scores: Tensor, answers: Tensor, offsets: Tensor, known: Tensor
     """
     queries = torch.arange(len(answers), device=scores.device)
     true = scores[queries, answers]  # (q,)
-    above = (scores > true[:, None]).sum(1)
-    tied = (scores == true[:, None]).sum(1) - 1  # less the answer itself
+    broken = true.isnan()  # a model that diverged: its answer comes last
+    above = torch.where(broken, scores.shape[1] - 1, (scores > true[:, None]).sum(1))
+    tied = torch.where(broken, 0, (scores == true[:, None]).sum(1) - 1)  # less the answer itself
     rows = torch.repeat_interleave(queries, offsets.diff())
     others = known != answers[rows]
     rows, columns = rows[others], known[others]
     known_scores = scores[rows, columns]
-    known_above = torch.zeros_like(above).index_add_(0, rows, (known_scores > true[rows]).to(above.dtype))
+    beats = (known_scores > true[rows]) | broken[rows]
+    known_above = torch.zeros_like(above).index_add_(0, rows, beats.to(above.dtype))
     known_tied = torch.zeros_like(tied).index_add_(0, rows, (known_scores == true[rows]).to(tied.dtype))
     return torch.stack([above - known_above, above]), torch.stack([tied - known_tied, tied])

@@ -106,9 +106,7 @@ def check_question(head: str | None, relation: str | None, tail: str | None) -> 
     cure = "give head and relation, relation and tail, head and tail, or a relation alone"
     given = [word for word, name in (("head", head), ("tail", tail)) if name is not None]
     if relation is not None and len(given) == 2:
-        raise ConfigError(
-            f"head, relation and tail together leave nothing to predict; {cure}, or score the fact"
-        )
+        raise ConfigError(f"head, relation and tail together leave nothing to predict; {cure}, or score the fact")
     if relation is None and len(given) < 2:
         what = f"only a {given[0]} is" if given else "nothing is"
         raise ConfigError(f"{what} given, which is too little to predict from; {cure}")

@@ -10,6 +10,7 @@ from torch import Tensor
 
 from itransf.config import AssignmentConfig
 from itransf.models.base import SIDES, Model, Side
+from itransf.ops.grouping import occurrence_numbers
 from itransf.training.losses import ContrastLoss
 from itransf.training.negatives import Corruption, NegativeSampler
 
@@ -63,17 +64,8 @@ def draw_sample(
         facts = facts[torch.randperm(len(facts), generator=generator, device=train.device)]
         facts = facts[occurrence_numbers(train[facts, 1]) < facts_per_relation]
     facts = facts[torch.argsort(train[facts, 1], stable=True)]
-    return Sample(*train[facts].unbind(1), sampler.corrupt(facts, negatives, generator))
-
-
-def occurrence_numbers(keys: Tensor) -> Tensor:
-    """Return, for each element, how many equal ones stand before it."""
-    order = torch.argsort(keys, stable=True)
-    _, counts = torch.unique_consecutive(keys[order], return_counts=True)
-    starts = torch.repeat_interleave(counts.cumsum(0) - counts, counts)
-    numbers = torch.empty_like(keys)
-    numbers[order] = torch.arange(len(keys), device=keys.device) - starts
-    return numbers
+    heads, relations, tails = train[facts].unbind(1)
+    return Sample(heads, relations, tails, sampler.corrupt(facts, negatives, generator))
 
 
 @torch.no_grad()

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import torch
 from torch import Tensor
-from torch.nn.functional import logsigmoid, relu
+from torch.nn.functional import logsigmoid, relu, softplus
 
 from itransf.config import LossConfig
 
@@ -32,8 +32,8 @@ def self_adversarial(positive: Tensor, negative: Tensor, margin: float, temperat
 
 def sampled_softmax(positive: Tensor, negative: Tensor, scale: float) -> Tensor:
     """Return the cross-entropy of the fact among itself and its corrupted copies."""
-    everything = torch.cat([positive[:, None], negative], dim=1) * scale  # (b, 1 + n)
-    return torch.logsumexp(everything, dim=1) - everything[:, 0]
+    others = torch.logsumexp(negative * scale if scale != 1.0 else negative, dim=1)
+    return softplus(others - positive * scale)
 
 
 def make_contrast_loss(config: LossConfig) -> ContrastLoss:
@@ -41,7 +41,5 @@ def make_contrast_loss(config: LossConfig) -> ContrastLoss:
     if config.kind == "hinge":
         return lambda positive, negative: hinge(positive, negative, config.margin)
     if config.kind == "adversarial":
-        return lambda positive, negative: self_adversarial(
-            positive, negative, config.margin, config.temperature
-        )
+        return lambda positive, negative: self_adversarial(positive, negative, config.margin, config.temperature)
     return lambda positive, negative: sampled_softmax(positive, negative, config.scale)

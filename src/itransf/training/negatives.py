@@ -39,9 +39,7 @@ class _Side:
         relations = graph.train[:, 1]
         self.entities = entities
         self.pair_of_fact = torch.as_tensor(pairs.reshape(-1), device=device)
-        self.keys = torch.as_tensor(
-            np.sort(pairs.reshape(-1) * entities + graph.train[:, column]), device=device
-        )
+        self.keys = torch.as_tensor(np.sort(pairs.reshape(-1) * entities + graph.train[:, column]), device=device)
         self.domain_offsets = torch.as_tensor(getattr(statistics, f"{name}_domain_offsets"), device=device)
         self.domain_values = torch.as_tensor(getattr(statistics, f"{name}_domain_values"), device=device)
         # Where every member of the domain is already a known answer, the domain has nothing to offer.

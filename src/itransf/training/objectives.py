@@ -15,13 +15,13 @@ from itransf.models.base import SIDES, Model, Side
 from itransf.training.losses import make_contrast_loss, sampled_softmax
 from itransf.training.negatives import NegativeSampler
 
+HIDDEN = -1e9  # the score of what is no rival; finite, so that a question without rivals still has a gradient
+
 
 class Objective(Protocol):
     """The loss of training facts, given by their indices."""
 
-    def __call__(
-        self, model: Model, facts: Tensor, generator: torch.Generator
-    ) -> tuple[Tensor, Tensor | None]:
+    def __call__(self, model: Model, facts: Tensor, generator: torch.Generator) -> tuple[Tensor, Tensor | None]:
         """Return the mean loss and the entities an update will touch (None: all of them)."""
         ...
 
@@ -33,9 +33,7 @@ class ContrastObjective:
         self.sampler, self.train, self.count = sampler, train, config.negatives.per_fact
         self.loss = make_contrast_loss(config.loss)
 
-    def __call__(
-        self, model: Model, facts: Tensor, generator: torch.Generator
-    ) -> tuple[Tensor, Tensor | None]:
+    def __call__(self, model: Model, facts: Tensor, generator: torch.Generator) -> tuple[Tensor, Tensor | None]:
         """Return the mean loss over the batch and the entities in it."""
         heads, relations, tails = self.train[facts].unbind(1)
         corruption = self.sampler.corrupt(facts, self.count, generator)
@@ -51,9 +49,7 @@ class SoftmaxObjective:
         self.train, self.config = train, config.loss
         self.known = KnownIndex(graph.train, len(graph.entities), len(graph.relations))
 
-    def __call__(
-        self, model: Model, facts: Tensor, generator: torch.Generator
-    ) -> tuple[Tensor, Tensor | None]:
+    def __call__(self, model: Model, facts: Tensor, generator: torch.Generator) -> tuple[Tensor, Tensor | None]:
         """Return the mean loss of both questions that a fact answers."""
         batch = self.train[facts]
         drawn = self._draw(model.sizes.entities, generator)
@@ -63,7 +59,7 @@ class SoftmaxObjective:
         total = torch.zeros((), device=batch.device)
         for side in SIDES:
             scores = model.score_pool(tails if side == "head" else heads, relations, side, pool)  # (b, n)
-            scores = scores.masked_fill(self._are_answers(batch, side, drawn, scores.shape), float("-inf"))
+            scores.masked_fill_(self._are_answers(batch, side, drawn, scores.shape), HIDDEN)
             total = total + sampled_softmax(positive, scores, self.config.scale).mean()
         touched = None if drawn is None else torch.cat([heads, tails, drawn])
         return total / 2, touched
@@ -72,29 +68,21 @@ class SoftmaxObjective:
         """Return the candidates of a batch, or None for all entities."""
         if not self.config.candidates or self.config.candidates >= entities:
             return None
-        return torch.randint(
-            entities, (self.config.candidates,), generator=generator, device=self.train.device
-        )
+        return torch.randint(entities, (self.config.candidates,), generator=generator, device=self.train.device)
 
     def _are_answers(self, batch: Tensor, side: Side, drawn: Tensor | None, shape: torch.Size) -> Tensor:
         """Mark the candidates (b, n) that are training answers of their question."""
         heads, relations, tails = batch.cpu().numpy().T
-        offsets, answers = (
-            self.known.tails(heads, relations) if side == "tail" else self.known.heads(relations, tails)
-        )
+        offsets, answers = self.known.tails(heads, relations) if side == "tail" else self.known.heads(relations, tails)
         rows = torch.from_numpy(np.repeat(np.arange(len(batch)), np.diff(offsets))).to(batch.device)
         found = torch.from_numpy(answers).to(batch.device)
         marks = torch.zeros(shape, dtype=torch.bool, device=batch.device)
         if drawn is None:
             marks[rows, found] = True
             return marks
-        ordered, order = drawn.sort()
-        first = torch.searchsorted(ordered, found)
-        last = torch.searchsorted(ordered, found, right=True)
-        times = last - first  # a candidate drawn twice is marked twice
-        starts = torch.repeat_interleave(first - (times.cumsum(0) - times), times)
-        columns = order[starts + torch.arange(int(times.sum()), device=batch.device)]
-        marks[torch.repeat_interleave(rows, times), columns] = True
+        places = torch.searchsorted(drawn, found).clamp_max(len(drawn) - 1)
+        hits = drawn[places] == found
+        marks[rows[hits], places[hits]] = True
         return marks
 
 

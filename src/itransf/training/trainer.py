@@ -14,6 +14,7 @@ from itransf.config import Config
 from itransf.data.graph import Graph
 from itransf.errors import ITransFError
 from itransf.models.base import Model
+from itransf.ops.grouping import occurrence_numbers
 from itransf.training.assignment import AssignmentReport, draw_sample, reassign
 from itransf.training.losses import make_contrast_loss
 from itransf.training.negatives import NegativeSampler
@@ -117,7 +118,7 @@ class Trainer:
             self.generator.set_state(self.epoch_random_state)
             order = self._shuffle()
             self.generator.set_state(now)
-        batches = order.split(self.config.training.batch_size)
+        batches = torch.split(order, self.config.training.batch_size)
         for batch in batches[self.progress.batches :]:
             self.progress.loss_sum += self._step(batch)
             self.progress.batches += 1
@@ -126,13 +127,11 @@ class Trainer:
         return self.progress.loss_sum / len(batches)
 
     def _shuffle(self) -> Tensor:
-        return torch.randperm(len(self.train), generator=self.generator, device=self.train.device)
+        return shuffle_facts(self.train[:, 1], self.config.training.block_size, self.generator)
 
     def _step(self, batch: Tensor) -> float:
         """Update on one batch (fact indices) and return its loss."""
-        facts = batch[
-            torch.argsort(self.train[batch, 1], stable=True)
-        ]  # sorted: rows of a relation lie together
+        facts = batch[torch.argsort(self.train[batch, 1], stable=True)]  # sorted: rows of a relation lie together
         loss, touched = self.objective(self.model, facts, self.generator)
         penalty = self.model.penalty(*self.train[facts].unbind(1))
         total = loss if penalty is None else loss + penalty
@@ -208,13 +207,22 @@ class Trainer:
         self.progress = Progress(**progress)
         self.optimizer.steps = self.progress.steps
         load_weights(self.model, _under("model.", tensors))
-        self.best = {
-            name: tensor.to(self.train.device) for name, tensor in _under("best.", tensors).items()
-        } or None
+        self.best = {name: tensor.to(self.train.device) for name, tensor in _under("best.", tensors).items()} or None
         for name, tensor in _under("optimizer.", tensors).items():
             self.optimizer.state[name].copy_(tensor)
         self.generator.set_state(tensors["random.now"].cpu())
         self.epoch_random_state = tensors["random.epoch"].cpu()
+
+
+def shuffle_facts(relations: Tensor, block_size: int, generator: torch.Generator) -> Tensor:
+    """Return a random order of facts in which blocks of at most `block_size` facts of one relation stay together."""
+    order = torch.randperm(len(relations), generator=generator, device=relations.device)
+    if block_size == 1:
+        return order
+    blocks = occurrence_numbers(relations[order]) // block_size  # each fact's block among those of its relation
+    _, numbers = torch.unique(relations[order] * len(relations) + blocks, return_inverse=True)
+    draws = torch.rand(len(relations), generator=generator, device=order.device)
+    return order[torch.argsort(draws[numbers], stable=True)]
 
 
 def weights(model: Model) -> dict[str, Tensor]:
