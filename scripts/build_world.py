@@ -60,9 +60,7 @@ def describe(parts: dict[str, list[Fact]]) -> str:
     for relation, count in sorted(total.items(), key=lambda item: (-item[1], item[0])):
         head, _, tail = next(fact for fact in parts["test"] if fact[1] == relation)
         numbers = " | ".join(str(counts[part][relation]) for part in ("train", "valid", "test"))
-        lines.append(
-            f"| `{relation}` | {count} | {numbers} | {_name_structure(relation)} | {head} → {tail} |"
-        )
+        lines.append(f"| `{relation}` | {count} | {numbers} | {_name_structure(relation)} | {head} → {tail} |")
     return "\n".join(lines)
 
 

@@ -96,7 +96,8 @@ class TestRefusals:
         [("training", "epochs", -1), ("training", "learning_rate", -0.1), ("model", "dim", -5)],
     )
     def test_a_negative_number(self, section: str, key: str, value: float) -> None:
-        assert refuse({section: {key: value}}) == f"layer 0: {section}.{key} must not be negative, not {value!r}"
+        bound = "above zero" if key == "dim" else "zero or more"
+        assert refuse({section: {key: value}}) == f"layer 0: {section}.{key} must be {bound}, not {value!r}"
 
     @pytest.mark.parametrize(
         ("section", "key"),

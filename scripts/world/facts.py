@@ -77,9 +77,7 @@ class Facts:
         return code
 
     def _city(self, code: str, name: str) -> str:
-        city = sources.find_city(
-            list(self.countries[code].cities), repairs.CITY_NAMES.get((code, name), name)
-        )
+        city = sources.find_city(list(self.countries[code].cities), repairs.CITY_NAMES.get((code, name), name))
         assert city is not None, (code, name)
         return self.city_names[city]
 

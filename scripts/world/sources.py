@@ -78,9 +78,7 @@ def read_countries(places: dict[str, list[City]]) -> dict[str, Country]:
             neighbours=frozenset(filter(None, record["neighbours"].split(","))),
         )
         capital = _find_capital(places[code], repairs.CAPITALS.get(code, record["capital"].strip()), code)
-        countries[code] = replace(
-            country, capital=capital, cities=_choose_cities(country, places[code], capital)
-        )
+        countries[code] = replace(country, capital=capital, cities=_choose_cities(country, places[code], capital))
     return countries
 
 

@@ -34,7 +34,8 @@ class NegativesConfig:
         corrupt: Which side is replaced: `uniform` (a coin) or `bernoulli` (by the relation's mapping, TransH).
         domain: The paper's lambda: a replacement comes from the relation's own domain with probability
             min(lambda |M_tail| |M_head| / |N_r|, 0.5). Zero switches domain sampling off.
-        avoid_known: Draw again where the corrupted fact is a training fact.
+        avoid_known: Draw again where the corrupted fact is a training fact; with the `softmax` loss, leave other
+            training answers out.
         tries: How often, at most; what is still a training fact then is kept.
     """
 

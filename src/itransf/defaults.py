@@ -18,6 +18,7 @@ FACT_VISITS = {
     "cuda": 60_000_000,
 }  # facts seen in all epochs together, about ten minutes' worth
 FEWEST_EPOCHS, MOST_EPOCHS = 10, 100
+SMALL = 20_000  # facts below which vectors and batches are kept small
 
 
 def default_layer(graph: Graph, model: str, device: str = "cpu") -> Layer:
@@ -30,24 +31,27 @@ def default_layer(graph: Graph, model: str, device: str = "cpu") -> Layer:
     """
     facts, relations = len(graph.train), len(graph.relations)
     epochs = min(max(FACT_VISITS[device] // max(facts, 1), FEWEST_EPOCHS), MOST_EPOCHS)
+    is_small = facts < SMALL
     settings: dict[str, Any] = {
         "model": {
             "name": model,
-            "dim": 64 if facts < 20_000 else 128,
+            "dim": 64 if is_small else 128,
             "norm": 2,
             "entities": "none",
             "projected": "none",
             "matrix_rate": 0.03,
-            "n3": 0.005,
+            "n3": 0.002,
         },
         "training": {
             "epochs": epochs,
-            "batch_size": 512 if facts < 20_000 else 2048,
+            "batch_size": 512 if is_small else 1024,
+            "block_size": 64 if is_small else 128,
             "optimizer": "adam",
-            "learning_rate": 0.005,
+            "learning_rate": 0.01,
             "decay": "linear",
         },
         "loss": {"kind": "softmax", "candidates": 1024},
+        "negatives": {"avoid_known": False},
         "validation": {"every": max(epochs // 10, 1), "metric": "mrr", "facts": 2000},
         "assignment": {"every": 5, "start": 5, "stop": 0.3, "facts": 300, "negatives": 4},
     }

@@ -111,7 +111,8 @@ def build_model_name(layers: Iterable[Layer]) -> str:
     name = "itransf"
     for layer in layers:
         model = layer.content.get("model", {})
-        name = model.get("name", name) if isinstance(model, Mapping) else name
+        found = model.get("name", name) if isinstance(model, Mapping) else name
+        name = found if isinstance(found, str) else name  # what is no name is refused when the layers are merged
     return name
 
 

@@ -12,7 +12,7 @@ from itransf.data.graph import Graph
 from itransf.errors import ITransFError
 from itransf.models import MODELS, Model, Sizes
 from itransf.training import EpochReport, Trainer
-from itransf.training.trainer import weights
+from itransf.training.trainer import shuffle_facts, weights
 
 if TYPE_CHECKING:
     from conftest import Configure, GraphMaker
@@ -226,3 +226,15 @@ class TestValidation:
         last = weights(trainer.model)["entities"].clone()
         trainer.restore_best()
         assert torch.equal(weights(trainer.model)["entities"], last)
+
+
+@pytest.mark.parametrize("block_size", [1, 3, 7])
+def test_shuffling_keeps_blocks_of_a_relation_together(block_size: int) -> None:
+    relations = torch.tensor([0, 1, 2, 0, 1, 0, 0, 0, 0, 2] * 3)
+    order = shuffle_facts(relations, block_size, torch.Generator().manual_seed(1))
+    assert sorted(order.tolist()) == list(range(30))
+    runs = torch.unique_consecutive(relations[order], return_counts=True)[1]
+    blocks = sum(-(-int(count) // block_size) for count in torch.bincount(relations))
+    assert len(runs) <= blocks
+    again = shuffle_facts(relations, block_size, torch.Generator().manual_seed(2))
+    assert not torch.equal(order, again)

@@ -43,10 +43,13 @@ class ContrastObjective:
 
 
 class SoftmaxObjective:
-    """Facts against candidates that the whole batch shares, on both sides; other training answers are left out."""
+    """Facts against candidates that the whole batch shares, on both sides.
+
+    Other training answers are rivals too unless known facts are avoided; left in, they teach how answers are spread.
+    """
 
     def __init__(self, graph: Graph, train: Tensor, config: Config) -> None:
-        self.train, self.config = train, config.loss
+        self.train, self.config, self.avoid_known = train, config.loss, config.negatives.avoid_known
         self.known = KnownIndex(graph.train, len(graph.entities), len(graph.relations))
 
     def __call__(self, model: Model, facts: Tensor, generator: torch.Generator) -> tuple[Tensor, Tensor | None]:
@@ -65,17 +68,16 @@ class SoftmaxObjective:
         return total / 2, touched
 
     def _draw(self, entities: int, generator: torch.Generator) -> Tensor | None:
-        """Return the candidates of a batch, or None for all entities."""
-        if not self.config.candidates or self.config.candidates >= entities:
+        """Return the candidates of a batch, ascending and distinct, or None for all entities."""
+        count = self.config.candidates
+        if not count or count >= entities:
             return None
-        return torch.randint(entities, (self.config.candidates,), generator=generator, device=self.train.device)
+        drawn: Tensor = torch.randint(entities, (count,), generator=generator, device=self.train.device).unique()  # type: ignore[no-untyped-call]
+        return drawn
 
     def _are_answers(self, batch: Tensor, side: Side, drawn: Tensor | None, shape: torch.Size) -> Tensor:
-        """Mark the candidates (b, n) that are training answers of their question."""
-        heads, relations, tails = batch.cpu().numpy().T
-        offsets, answers = self.known.tails(heads, relations) if side == "tail" else self.known.heads(relations, tails)
-        rows = torch.from_numpy(np.repeat(np.arange(len(batch)), np.diff(offsets))).to(batch.device)
-        found = torch.from_numpy(answers).to(batch.device)
+        """Mark the candidates (b, n) that are no rivals: the answer itself, and other training answers if avoided."""
+        rows, found = self._list_answers(batch, side)
         marks = torch.zeros(shape, dtype=torch.bool, device=batch.device)
         if drawn is None:
             marks[rows, found] = True
@@ -84,6 +86,16 @@ class SoftmaxObjective:
         hits = drawn[places] == found
         marks[rows[hits], places[hits]] = True
         return marks
+
+    def _list_answers(self, batch: Tensor, side: Side) -> tuple[Tensor, Tensor]:
+        """Return rows of the batch and entities that answer them."""
+        if not self.avoid_known:
+            own = batch[:, 2 if side == "tail" else 0]
+            return torch.arange(len(batch), device=batch.device), own
+        heads, relations, tails = batch.cpu().numpy().T
+        offsets, answers = self.known.tails(heads, relations) if side == "tail" else self.known.heads(relations, tails)
+        rows = np.repeat(np.arange(len(batch)), np.diff(offsets))
+        return torch.from_numpy(rows).to(batch.device), torch.from_numpy(answers).to(batch.device)
 
 
 def make_objective(graph: Graph, train: Tensor, sampler: NegativeSampler, config: Config) -> Objective:
