@@ -10,7 +10,7 @@ demo: $(VENV)/.installed-plots
 	$(BIN)/itransf demo
 
 test: lint
-	$(BIN)/python -m pytest -n 2 --cov --cov-report=term
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --cov --cov-report=term
 
 lint: $(VENV)/.installed-dev
 	$(BIN)/ruff check .

@@ -21,7 +21,7 @@ def compare(rows: Sequence[Row], targets: Mapping[str, Any]) -> list[dict[str, A
         target = _find_target(row, targets, "ratio")
         found.append(
             {
-                **{key: row[key] for key in ("activity", "dataset", "dim", "model", "norm")},
+                **{key: row[key] for key in ("activity", "dataset", "dim", "model", "norm", "block_size")},
                 "faster_peer": faster["contender"],
                 "ratio": ratio,
                 "target": target,

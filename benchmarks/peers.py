@@ -26,6 +26,7 @@ from benchmarks.tasks import Task
 from itransf.progress import Tracker, track
 
 PEERS = ("pykeen", "torchkge")
+BLOCK = 32  # facts of one relation kept together where blocks are shuffled
 TIMEOUT = 300  # seconds one process may take, loading included
 TARGETS: dict[str, Any] = {
     "training": {"model": "itransf", "norm": 1, "ratio": {"wn18": 3.0, "fb15k-237": 3.0}},
@@ -50,7 +51,8 @@ def plan_tasks(options: argparse.Namespace) -> list[Task]:
             seed=options.seed,
         )
         peers = [replace(base, contender=peer, model="transr") for peer in PEERS]
-        tasks += [base, *peers, replace(base, model="stranse"), replace(base, model="transe")]
+        tasks += [base, *peers, replace(base, block_size=BLOCK)]
+        tasks += [replace(base, model=model) for model in ("stranse", "transe")]
         ranking = replace(base, activity="ranking", facts=options.our_facts)
         tasks += [ranking, replace(ranking, norm=2)]
         tasks += [

@@ -161,7 +161,7 @@ def choose(record: Record, activity: str) -> list[Record]:
 def find_match(lines: Iterable[Record], row: Record) -> Record | None:
     """Return the line that speaks of this row, if there is one."""
     if row["contender"] == "ours":
-        keys = ("activity", "dataset", "model", "norm")
+        keys = ("activity", "dataset", "model", "norm", "block_size")
         for line in lines:
             if line.get("contender", "ours") == "ours" and all(line.get(key, row[key]) == row[key] for key in keys):
                 return line
@@ -171,6 +171,8 @@ def find_match(lines: Iterable[Record], row: Record) -> Record | None:
 def describe_row(row: Record) -> str:
     """Return the contender's name for people."""
     title = f"{LIBRARIES[row['contender']]} {TITLES[row['model']]}"
+    if row["block_size"] > 1:
+        return f"{title}, shuffled in blocks of {row['block_size']}"
     return f"{title}, l{row['norm']}" if row["contender"] == "ours" and row["activity"] == "ranking" else title
 
 

@@ -26,6 +26,7 @@ class Task:
         dim: Length of entity and relation vectors.
         norm: The distance of our models, 1 or 2; peers keep their own default.
         batch_size: Facts per update.
+        block_size: Facts of one relation that our shuffling keeps together; one shuffles freely.
         margin: Of the hinge loss.
         learning_rate: Of the batch-averaged loss.
         concepts: m of ITransF.
@@ -45,6 +46,7 @@ class Task:
     dim: int
     norm: int = 1
     batch_size: int = 1000
+    block_size: int = 1
     margin: float = 1.0
     learning_rate: float = 0.1
     concepts: int = 30

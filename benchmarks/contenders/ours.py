@@ -34,6 +34,7 @@ def describe_settings(task: Task) -> dict[str, Any]:
         "training": {
             "epochs": ENDLESS,
             "batch_size": task.batch_size,
+            "block_size": task.block_size,
             "optimizer": "sgd",
             "learning_rate": task.learning_rate,
         },

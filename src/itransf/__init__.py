@@ -14,6 +14,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from itransf.version import VERSION
+
 if TYPE_CHECKING:
     from itransf.data import Graph as Graph
     from itransf.data import load as load
@@ -58,7 +60,7 @@ _PARTS = {
     "training",
 }
 
-__version__ = "0.1.0"
+__version__ = VERSION
 __all__ = [
     "MODELS",
     "CheckpointError",

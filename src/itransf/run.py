@@ -8,7 +8,6 @@ from typing import Any
 
 import torch
 
-from itransf import __version__
 from itransf.config import Config, Layer, assignments_layer, build_config, read_layer
 from itransf.data.graph import Graph
 from itransf.data.sources import load
@@ -22,6 +21,7 @@ from itransf.prediction import Prediction, ScoredFact, complete, score_facts
 from itransf.presets import read_preset
 from itransf.storage import RunFolder
 from itransf.training.trainer import load_weights, weights
+from itransf.version import VERSION
 
 MODEL_CONFIGS = {name: model.Config for name, model in MODELS.items()}
 
@@ -77,7 +77,7 @@ class Run:
     def save(self, path: str | Path, overwrite: bool = False) -> None:
         """Write the run into a folder that `itransf.open` reads."""
         folder = prepare_folder(path, overwrite)
-        folder.create(self.graph, self.config, __version__)
+        folder.create(self.graph, self.config, VERSION)
         self._finish(folder)
 
     def _finish(self, folder: RunFolder) -> None:
@@ -152,6 +152,7 @@ def train(
     if folder is not None and stored is not None:
         folder.check_same(facts, resolved, stored)
         folder.write_config(resolved)
+        folder.remove("model.safetensors")  # until training ends again, the checkpoint knows better
     elif folder is not None:
         start_folder(folder, facts, resolved)
     fit = Fit(facts, resolved, choose_device(device), folder, progress)
@@ -207,7 +208,7 @@ def start_folder(folder: RunFolder, graph: Graph, config: Config) -> None:
         raise CheckpointError(
             f"{folder.path}: holds something, but no checkpoint to go on from; use another --out, or --overwrite"
         )
-    folder.create(graph, config, __version__)
+    folder.create(graph, config, VERSION)
 
 
 def choose_device(name: str) -> torch.device:

@@ -77,6 +77,10 @@ class RunFolder:
             )
         shutil.rmtree(self.path)
 
+    def remove(self, name: str) -> None:
+        """Remove one file, if it is there."""
+        (self.path / name).unlink(missing_ok=True)
+
     def create(self, graph: Graph, config: Config, version: str) -> None:
         """Write what does not change during training."""
         try:

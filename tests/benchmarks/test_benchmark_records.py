@@ -30,6 +30,7 @@ def make_row(contender: str, model: str, median: float, **changes: object) -> di
         "dim": 50,
         "model": model,
         "norm": 1,
+        "block_size": 1,
         "rate": {"median": median, "low": median, "high": median},
         "peak_bytes": 10**9,
     }

@@ -90,7 +90,7 @@ class SoftmaxObjective:
     def _list_answers(self, batch: Tensor, side: Side) -> tuple[Tensor, Tensor]:
         """Return rows of the batch and entities that answer them."""
         if not self.avoid_known:
-            own = batch[:, 2 if side == "tail" else 0]
+            own = batch[:, 2 if side == "tail" else 0].contiguous()
             return torch.arange(len(batch), device=batch.device), own
         heads, relations, tails = batch.cpu().numpy().T
         offsets, answers = self.known.tails(heads, relations) if side == "tail" else self.known.heads(relations, tails)

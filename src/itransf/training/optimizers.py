@@ -21,6 +21,7 @@ class RowOptimizer:
     """Base of the optimisers: walks the parameters, hands each touched row and its gradient to `update`."""
 
     slots: tuple[str, ...] = ()
+    sums_rows = True  # whether `change` needs each row once, with the sum of its gradients
 
     def __init__(
         self,
@@ -49,7 +50,7 @@ class RowOptimizer:
             rate = self.learning_rate * self.factors[name]
             slots = [self.state[f"{name}.{slot}"] for slot in self.slots]
             if gradient.is_sparse:
-                rows, values = sum_rows(gradient)
+                rows, values = sum_rows(gradient) if self.sums_rows else (gradient._indices()[0], gradient._values())
                 touched = [slot[rows] for slot in slots]
                 change = self.change(values, touched)
                 for slot, kept in zip(slots, touched, strict=True):
@@ -75,19 +76,11 @@ def sum_rows(gradient: Tensor) -> tuple[Tensor, Tensor]:
 class SGD(RowOptimizer):
     """Plain stochastic gradient descent."""
 
-    @torch.no_grad()
-    def step(self) -> None:
-        """Apply the gradients and forget them; addition needs no summing of rows first."""
-        self.steps += 1
-        for name, parameter in self.parameters.items():
-            gradient, parameter.grad = parameter.grad, None
-            if gradient is None:
-                continue
-            rate = self.learning_rate * self.factors[name]
-            if gradient.is_sparse:
-                parameter.index_add_(0, gradient._indices()[0], gradient._values(), alpha=-rate)
-            else:
-                parameter.add_(gradient, alpha=-rate)
+    sums_rows = False  # adding a row's gradients one by one comes to the same
+
+    def change(self, gradient: Tensor, slots: list[Tensor]) -> Tensor:
+        """Return the gradient."""
+        return gradient
 
 
 class Adagrad(RowOptimizer):
