@@ -1,8 +1,8 @@
 """Settings for a graph nobody has tuned, chosen by its size and by where it is trained.
 
 The recipe, found on validation facts of CoDEx-S and of the bundled world graph: cross-entropy against candidates
-shared by a batch, l2, no length constraints, Adam with a rate that falls to zero, and matrices that learn slowly,
-so that they leave the identity only where many facts ask for it.
+shared by a batch, l2, no length constraints, Adam with a rate that falls to zero, and matrices that learn more slowly
+than vectors, so that they leave the identity only where many facts ask for it.
 """
 
 from __future__ import annotations
@@ -13,12 +13,11 @@ from itransf.config import Layer
 from itransf.data.graph import Graph
 from itransf.models import MODELS, ITransF
 
-FACT_VISITS = {
-    "cpu": 3_300_000,
-    "cuda": 60_000_000,
-}  # facts seen in all epochs together, about ten minutes' worth
-FEWEST_EPOCHS, MOST_EPOCHS = 10, 100
 SMALL = 20_000  # facts below which vectors and batches are kept small
+VISITS = {"small": 250_000, "cpu": 1_800_000, "cuda": 30_000_000}  # facts seen in all epochs together
+FEWEST_EPOCHS, MOST_EPOCHS = 10, 200
+ALL_CANDIDATES, SOME_CANDIDATES = 2500, 1024  # entities up to which all are candidates; how many beyond
+BATCHES = 16  # the fewest batches an epoch of a small graph is cut into, while they hold 32 facts
 
 
 def default_layer(graph: Graph, model: str, device: str = "cpu") -> Layer:
@@ -27,30 +26,15 @@ def default_layer(graph: Graph, model: str, device: str = "cpu") -> Layer:
     Args:
         graph: Its sizes are looked at.
         model: The name of the model to train.
-        device: "cpu" or "cuda": a GPU is given more epochs.
+        device: "cpu" or "cuda": a large graph is given more epochs on a GPU.
     """
-    facts, relations = len(graph.train), len(graph.relations)
-    epochs = min(max(FACT_VISITS[device] // max(facts, 1), FEWEST_EPOCHS), MOST_EPOCHS)
-    is_small = facts < SMALL
+    facts, entities, relations = len(graph.train), len(graph.entities), len(graph.relations)
+    size = _choose_small(facts) if facts < SMALL else _choose_large(facts, device)
+    epochs = size["training"]["epochs"]
     settings: dict[str, Any] = {
-        "model": {
-            "name": model,
-            "dim": 64 if is_small else 128,
-            "norm": 2,
-            "entities": "none",
-            "projected": "none",
-            "matrix_rate": 0.03,
-            "n3": 0.002,
-        },
-        "training": {
-            "epochs": epochs,
-            "batch_size": 512 if is_small else 1024,
-            "block_size": 64 if is_small else 128,
-            "optimizer": "adam",
-            "learning_rate": 0.01,
-            "decay": "linear",
-        },
-        "loss": {"kind": "softmax", "candidates": 1024},
+        "model": {"name": model, "norm": 2, "entities": "none", "projected": "none", **size["model"]},
+        "training": {"optimizer": "adam", "decay": "linear", **size["training"]},
+        "loss": {"kind": "softmax", "candidates": 0 if entities <= ALL_CANDIDATES else SOME_CANDIDATES},
         "negatives": {"avoid_known": False},
         "validation": {"every": max(epochs // 10, 1), "metric": "mrr", "facts": 2000},
         "assignment": {"every": 5, "start": 5, "stop": 0.3, "facts": 300, "negatives": 4},
@@ -58,3 +42,32 @@ def default_layer(graph: Graph, model: str, device: str = "cpu") -> Layer:
     if MODELS.get(model) is ITransF:
         settings["model"] |= {"concepts": min(max(relations // 2, 8), 300), "support_size": 3}
     return Layer("defaults", settings)
+
+
+def _choose_small(facts: int) -> dict[str, dict[str, Any]]:
+    batch = min(max(facts // BATCHES, 32), 512)
+    return {
+        "model": {"dim": 64, "matrix_rate": 0.1, "n3": 0.002},
+        "training": {
+            "epochs": _count_epochs(facts, "small"),
+            "batch_size": batch,
+            "block_size": max(batch // 8, 1),
+            "learning_rate": 0.02,
+        },
+    }
+
+
+def _choose_large(facts: int, device: str) -> dict[str, dict[str, Any]]:
+    return {
+        "model": {"dim": 100, "matrix_rate": 0.03, "n3": 0.003},
+        "training": {
+            "epochs": _count_epochs(facts, device),
+            "batch_size": 1024,
+            "block_size": 128,
+            "learning_rate": 0.015,
+        },
+    }
+
+
+def _count_epochs(facts: int, budget: str) -> int:
+    return min(max(VISITS[budget] // max(facts, 1), FEWEST_EPOCHS), MOST_EPOCHS)
