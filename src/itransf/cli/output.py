@@ -86,6 +86,6 @@ def format_share(share: float) -> str:
     return format_number(100.0 * share, 1)
 
 
-def format_number(number: float, decimals: int) -> str:
+def format_number(number: float | None, decimals: int) -> str:
     """Return a number with so many decimals, a dash where there is none."""
-    return f"{number:,.{decimals}f}" if math.isfinite(number) else "–"
+    return "–" if number is None or not math.isfinite(number) else f"{number:,.{decimals}f}"
