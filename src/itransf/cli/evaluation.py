@@ -102,7 +102,7 @@ def format_metrics(metrics: Mapping[str, float], columns: Iterable[str] = METRIC
     return *figures, f"{metrics['queries']:,}"
 
 
-def format_metric(column: str, value: float) -> str:
+def format_metric(column: str, value: float | None) -> str:
     """Return a figure as its heading asks: Hits in percent, MR with one decimal, others with three."""
     if column.startswith("Hits"):
         return format_share(value)

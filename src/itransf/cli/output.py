@@ -81,9 +81,9 @@ def put_title(title: str, table: Table) -> Group:
     return Group(Text(title, "bold"), table)
 
 
-def format_share(share: float) -> str:
+def format_share(share: float | None) -> str:
     """Return a share in percent with one decimal."""
-    return format_number(100.0 * share, 1)
+    return format_number(None if share is None else 100.0 * share, 1)
 
 
 def format_number(number: float | None, decimals: int) -> str:
