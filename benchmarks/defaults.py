@@ -23,8 +23,8 @@ Written by `python -m benchmarks.defaults --render` from the records in `results
 page. Filtered test ranks, mean over seeds (+- standard deviation); "rare" is Hits@10 on the rarest third of relations,
 each relation counting the same. Defaults means `itransf.train(graph)` with `model.name` set and nothing else.
 
-How to read it: the defaults were chosen after dozens of trials on CoDEx-S and about a dozen on world, whose test figures
-were seen beside the validation figures; those trials are not stored. So these figures are optimistic, not held-out ones.
+How to read it: the defaults were chosen after dozens of trials on CoDEx-S and about a dozen on world, whose test
+figures were seen beside the validation figures; those trials are not stored. So these figures are optimistic.
 Nearly all trials were of ITransF; TransE and STransE run with the settings found for it and were not tuned themselves,
 so part of ITransF's lead may be tuning. A row with one seed has no spread.
 """
