@@ -14,6 +14,8 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+import torch
+
 from itransf import __version__
 from itransf.files import write_text
 
@@ -55,8 +57,13 @@ def format_command(benchmark: str, config: Mapping[str, Any]) -> str:
 
 
 def describe_tree() -> dict[str, Any]:
-    """Return the commit of the working tree, and whether anything differs from it."""
+    """Return the commit of the working tree, and whether anything differs from it.
+
+    A copy without its history is told its commit by $ITRANSF_COMMIT.
+    """
     commit = _ask("git", "rev-parse", "HEAD")
+    if not commit and os.environ.get("ITRANSF_COMMIT"):
+        return {"commit": os.environ["ITRANSF_COMMIT"], "dirty": False}
     return {
         "commit": commit or None,
         "dirty": bool(_ask("git", "status", "--porcelain")) if commit else None,
@@ -67,6 +74,7 @@ def describe_hardware() -> dict[str, Any]:
     """Return what the machine is, and how busy it was."""
     return {
         "cpu": read_cpu_model(),
+        "gpu": torch.cuda.get_device_name() if torch.cuda.is_available() else None,
         "cores": count_cores(),
         "memory_bytes": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
         "platform": f"{platform.system()} {platform.machine()}",
