@@ -15,7 +15,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 from typing import Any
 
@@ -95,11 +95,12 @@ def main() -> None:
     config = {key: value for key, value in vars(options).items() if key not in ("one", "out") and value != []}
     record = start_record("tuning", options.seed, config, ["torch", "numpy"])
     work = [(m, drawn) for m in options.models for drawn in draw_trials(m, options.trials, options.seed)]
+    record["trials"] = []
     with ThreadPoolExecutor(options.jobs) as pool:
-        record["trials"] = list(pool.map(lambda one: start_trial(options, *one), work))
-    write_record(record, options.out or RESULTS / f"tuning-{options.dataset}.json")
-    for trial in sorted(record["trials"], key=lambda one: -one.get("valid mrr", 0)):
-        print(json.dumps(trial))
+        for done in as_completed([pool.submit(start_trial, options, *one) for one in work]):
+            record["trials"].append(done.result())
+            print(json.dumps(done.result()), flush=True)
+            write_record(record, options.out or RESULTS / f"tuning-{options.dataset}.json")
 
 
 if __name__ == "__main__":

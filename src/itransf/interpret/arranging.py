@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from itransf.interpret.attention import Attention
+from itransf.interpret.naming import LETTERS
 from itransf.interpret.ordering import order_columns, order_rows
-from itransf.models import SIDES
+from itransf.models import SIDES, Side
 
 MOST_RELATIONS = 80
 """The most relations a heat map shows: beyond that the rows cannot be read."""
@@ -18,8 +20,6 @@ MOST_CONCEPTS = 300
 
 NEGLIGIBLE = 0.05
 """A concept is left out when all weights on it, as shares of the largest, stay below this."""
-
-_LETTERS = {"head": "H", "tail": "T"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,6 +32,8 @@ class Arrangement:
         values: (rows, columns) weights.
         title: What is shown, and what is left out.
         signed: Whether weights below zero may occur.
+        sides: The relation's number and the side of each row.
+        names: What people call the concepts that have a name.
     """
 
     labels: tuple[str, ...]
@@ -39,6 +41,8 @@ class Arrangement:
     values: npt.NDArray[np.float64]
     title: str
     signed: bool
+    sides: tuple[tuple[int, Side], ...]
+    names: Mapping[int, str]
 
     @property
     def limit(self) -> float:
@@ -49,7 +53,10 @@ class Arrangement:
 
 
 def arrange(
-    attention: Attention, most_relations: int = MOST_RELATIONS, most_concepts: int = MOST_CONCEPTS
+    attention: Attention,
+    most_relations: int = MOST_RELATIONS,
+    most_concepts: int = MOST_CONCEPTS,
+    names: Mapping[int, str] | None = None,
 ) -> Arrangement:
     """Choose and order rows and columns so that sides which share concepts stand together.
 
@@ -57,6 +64,7 @@ def arrange(
         attention: Of the relations to show.
         most_relations: Beyond so many only the most frequent are shown.
         most_concepts: Beyond so many only those with most weight are shown.
+        names: What people call some of the concepts.
     """
     shown = attention.find()[:most_relations]
     values = attention.weights[:, shown].astype(np.float64)  # (2, n, m)
@@ -67,13 +75,16 @@ def arrange(
     table = table[:, kept]
     rows = order_rows(table)
     columns = order_columns(table[rows])
-    labels = [f"{attention.relations.label(relation)} ({_LETTERS[side]})" for relation in shown for side in SIDES]
+    sides = [(relation, side) for relation in shown for side in SIDES]
+    labels = [f"{attention.relations.label(relation)} ({LETTERS[side]})" for relation, side in sides]
     return Arrangement(
         tuple(labels[row] for row in rows),
         tuple(kept[columns].tolist()),
         table[np.ix_(rows, columns)],
         _write_title(attention, len(shown), len(used), len(kept)),
         attention.kind == "l1",
+        tuple(sides[row] for row in rows),
+        {concept: name for concept, name in (names or {}).items() if concept in kept},
     )
 
 

@@ -3,64 +3,80 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from itransf.errors import ConfigError, DataError, MissingExtraError
-from itransf.files import replacing
-from itransf.interpret.arranging import Arrangement, arrange
+from itransf.files import replacing, write_text
+from itransf.interpret.arranging import MOST_RELATIONS, Arrangement, arrange
 from itransf.interpret.attention import Attention
+from itransf.interpret.fonts import choose_fonts
+from itransf.interpret.pages.heatmap import make_heatmap_page
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-FORMATS = (".png", ".svg")
+FORMATS = (".png", ".svg", ".html")
+TALLEST = 400
+"""The most relations any picture shows, however many are asked for."""
 _LONGEST = 44  # letters of a row's label
 _ROW, _COLUMN = 0.17, 0.26  # inches
 _NARROWEST, _WIDEST = 0.1, 24.0  # inches: of a column, of all columns
 
 
-def write_heatmap(attention: Attention, path: str | Path) -> Path:
+def write_heatmap(
+    attention: Attention,
+    path: str | Path,
+    names: Mapping[int, str] | None = None,
+    most_relations: int = MOST_RELATIONS,
+) -> Path:
     """Draw which relation sides use which concepts, and return where the picture lies.
 
     Rows are relation sides, "(H)" for heads and "(T)" for tails, columns concepts; both are ordered so that
-    what shares concepts stands together. Concepts nobody uses are left out; with more than 80 relations only
-    the most frequent are shown.
+    what shares concepts stands together. Concepts nobody uses are left out.
 
     Args:
         attention: Of all relations, or of those `Attention.choose` picked.
-        path: Ends in .png or .svg.
+        path: Ends in .png, in .svg, or in .html for a page to explore.
+        names: What people call some of the concepts.
+        most_relations: Beyond so many only the most frequent are shown; a page shows more and can be searched.
 
     Raises:
         ConfigError: The path has another ending.
         DataError: The path cannot be written.
-        MissingExtraError: matplotlib is not installed.
+        MissingExtraError: matplotlib is not installed; a page does without it.
     """
     target = Path(path)
     suffix = target.suffix.lower()
     if suffix not in FORMATS:
-        raise ConfigError(f"{path}: a heat map is written as {' or '.join(FORMATS)}; choose such a name")
-    figure = draw(arrange(attention))
+        listed = f"{', '.join(FORMATS[:-1])} or {FORMATS[-1]}"
+        raise ConfigError(f"{path}: a heat map is written as {listed}; choose such a name")
     try:
-        with replacing(target) as temporary:
-            _save(figure, temporary, suffix[1:])
+        if suffix == ".html":
+            write_text(target, make_heatmap_page(attention, names))
+        else:
+            _draw_to(target, arrange(attention, min(most_relations, TALLEST), names=names), suffix[1:])
     except OSError as error:
         reason = error.strerror or str(error)
         raise DataError(f"{target} cannot be written: {reason}; choose another place") from None
     return target
 
 
-def _save(figure: Figure, path: Path, kind: str) -> None:
-    """Write the figure such that the same attention gives the same bytes."""
+def _draw_to(target: Path, arrangement: Arrangement, kind: str) -> None:
+    """Write the picture such that the same attention gives the same bytes."""
     matplotlib = _load_matplotlib()
-    metadata = {"Date": None} if kind == "svg" else {}
-    with warnings.catch_warnings(), matplotlib.rc_context({"svg.hashsalt": "itransf"}):
-        # A letter the font lacks is drawn as a box; that is no news for the terminal.
+    families, _ = choose_fonts([arrangement.title, *arrangement.labels, *arrangement.names.values()])
+    # Text stays text in an SVG: it can be searched, and the viewer has fonts that may be missing here.
+    settings = {"font.family": families, "svg.hashsalt": "itransf", "svg.fonttype": "none"}
+    with warnings.catch_warnings(), matplotlib.rc_context(settings), replacing(target) as temporary:
+        # What is drawn as a box is said by whoever asked for the picture.
         warnings.filterwarnings("ignore", message="Glyph .* missing", category=UserWarning)
-        figure.savefig(path, format=kind, dpi=160, bbox_inches="tight", metadata=metadata)
+        metadata = {"Date": None} if kind == "svg" else {}
+        draw(arrangement).savefig(temporary, format=kind, dpi=160, bbox_inches="tight", metadata=metadata)
 
 
 def _load_matplotlib() -> Any:
@@ -112,11 +128,14 @@ def _label(axes: Axes, arrangement: Arrangement) -> None:
     axes.invert_yaxis()
     axes.set_yticks(np.arange(rows) + 0.5, [shorten(label) for label in arrangement.labels], fontsize=7.5)
     narrow = choose_width(columns) < 0.2
-    numbers = [str(concept) for concept in arrangement.concepts]
-    axes.set_xticks(np.arange(columns) + 0.5, numbers, fontsize=5 if narrow else 7, rotation=90 * narrow)
-    axes.tick_params(length=0, top=True, labeltop=True)
-    axes.set_xlabel("concept (by its number in the model)", fontsize=8)
-    axes.set_title(arrangement.title, fontsize=10, loc="left", pad=22)
+    numbers = [f"{concept} {arrangement.names.get(concept, '')}".strip() for concept in arrangement.concepts]
+    turned = narrow or bool(arrangement.names)
+    axes.set_xticks(np.arange(columns) + 0.5, numbers, fontsize=5 if narrow else 7, rotation=90 * turned)
+    axes.tick_params(length=0, bottom=False, labelbottom=False, top=True, labeltop=True)
+    if rows > 30:
+        axes.tick_params(labelbottom=True)
+    axes.set_title(f"{arrangement.title}\n", fontsize=10, loc="left", pad=8)
+    axes.set_xlabel("concept, by its number in the model", fontsize=8)
     for spine in axes.spines.values():
         spine.set_visible(False)
 

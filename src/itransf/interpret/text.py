@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 from rich.cells import cell_len
 
@@ -15,12 +17,13 @@ _LONGEST = 28  # letters of a row's label
 _WIDE = 26  # columns up to which each takes two places
 
 
-def format_heatmap(attention: Attention) -> str:
+def format_heatmap(attention: Attention, names: Mapping[int, str] | None = None) -> str:
     """Return a heat map in block characters, with rows and columns as in the picture.
 
-    A weight is shown as one of five shades; where weights may be negative, a minus stands before those.
+    A weight is shown as one of five shades; where weights may be negative, a minus stands before those. Names that
+    were given to concepts are listed below.
     """
-    arrangement = arrange(attention, MOST_RELATIONS, MOST_CONCEPTS)
+    arrangement = arrange(attention, MOST_RELATIONS, MOST_CONCEPTS, names)
     step = 2 if len(arrangement.concepts) <= _WIDE or arrangement.signed else 1
     labels = [shorten(label, _LONGEST) for label in arrangement.labels]
     margin = max(cell_len(label) for label in ["concept", *labels])
@@ -29,7 +32,8 @@ def format_heatmap(attention: Attention) -> str:
         lines.append(f"{' ' * (margin - cell_len(label))}{label} {cells}")
     ends = [f"{shade} to {arrangement.limit * (place + 1) / 4:.2g}" for place, shade in enumerate(SHADES[1:])]
     scale = "  ".join([f"{SHADES[0]} none", *ends, "(H) head", "(T) tail"])
-    return "\n".join([*lines, "", scale]) + "\n"
+    named = [f"{concept} {arrangement.names[concept]}" for concept in arrangement.concepts if concept in arrangement.names]
+    return "\n".join([*lines, "", scale, *([f"Concepts: {', '.join(named)}"] if named else [])]) + "\n"
 
 
 def _write_numbers(arrangement: Arrangement, margin: int, step: int) -> list[str]:
