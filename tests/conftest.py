@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 import pytest
+import torch
+
+# Read when triton is first imported: without a GPU its kernels run one operation at a time, on tensors of the CPU.
+os.environ.setdefault("TRITON_INTERPRET", "0" if torch.cuda.is_available() else "1")
 
 from itransf.config import Config, Layer, assignments_layer, build_config
 from itransf.data.graph import Graph

@@ -16,6 +16,7 @@ from itransf.errors import ITransFError
 from itransf.models.base import Model
 from itransf.ops.grouping import occurrence_numbers
 from itransf.training.assignment import AssignmentReport, draw_sample, reassign
+from itransf.training.engine import make_engine
 from itransf.training.losses import make_contrast_loss
 from itransf.training.negatives import NegativeSampler
 from itransf.training.objectives import make_objective
@@ -87,6 +88,7 @@ class Trainer:
         self.sampler = NegativeSampler(self.graph, self.config.negatives, device)
         self.objective = make_objective(self.graph, self.train, self.sampler, self.config)
         self.optimizer = make_optimizer(self.model, self.config.training)
+        self.engine = make_engine(self.model, self.train, self.sampler, self.optimizer, self.config)
         self.epoch_random_state = self.generator.get_state()
         self.best: dict[str, Tensor] | None = None
 
@@ -118,13 +120,34 @@ class Trainer:
             self.generator.set_state(self.epoch_random_state)
             order = self._shuffle()
             self.generator.set_state(now)
-        batches = torch.split(order, self.config.training.batch_size)
-        for batch in batches[self.progress.batches :]:
-            self.progress.loss_sum += self._step(batch)
-            self.progress.batches += 1
+        size = self.config.training.batch_size
+        self.optimizer.learning_rate = self._learning_rate()
+        for losses in self._run_batches(order[self.progress.batches * size :], size):
+            self._note_losses(losses)
             after_batch()
-        self.progress.batches = 0
-        return self.progress.loss_sum / len(batches)
+        batches, self.progress.batches = self.progress.batches, 0
+        return self.progress.loss_sum / batches
+
+    def _run_batches(self, facts: Tensor, size: int) -> Iterator[list[float]]:
+        """Update on facts batch by batch and give the losses: of one batch, or of as many as the engine plans."""
+        planned = size if self.engine is None else self.engine.most_facts
+        for start in range(0, len(facts), planned):
+            part = facts[start : start + planned]
+            if self.engine is None:
+                yield [self._step(part)]
+            else:
+                yield self.engine.run(part, self.generator).tolist()
+
+    def _note_losses(self, losses: list[float]) -> None:
+        """Add the losses of batches to the epoch's; one that is no number ends the training."""
+        total = sum(losses)
+        if not total < float("inf"):
+            raise ITransFError(
+                f"the loss became {total} in epoch {self.progress.epoch + 1}: lower training.learning_rate "
+                f"(now {self.config.training.learning_rate})"
+            )
+        self.progress.loss_sum += total
+        self.progress.batches += len(losses)
 
     def _shuffle(self) -> Tensor:
         return shuffle_facts(self.train[:, 1], self.config.training.block_size, self.generator)
@@ -135,17 +158,10 @@ class Trainer:
         loss, touched = self.objective(self.model, facts, self.generator)
         penalty = self.model.penalty(*self.train[facts].unbind(1))
         total = loss if penalty is None else loss + penalty
-        value = float(total.detach())
-        if not value < float("inf"):
-            raise ITransFError(
-                f"the loss became {value} in epoch {self.progress.epoch + 1}: lower training.learning_rate "
-                f"(now {self.config.training.learning_rate})"
-            )
         total.backward()  # type: ignore[no-untyped-call]
-        self.optimizer.learning_rate = self._learning_rate()
         self.optimizer.step()
         self.model.constrain(touched)
-        return value
+        return float(total.detach())
 
     def _learning_rate(self) -> float:
         training = self.config.training

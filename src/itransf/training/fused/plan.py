@@ -1,0 +1,228 @@
+"""What many batches touch, worked out at once, so that a step needs neither the host nor a sort.
+
+A step has `batch` facts with `negatives` replacements each. Its rows are vectors to be projected: row i is the head
+of fact i, row batch + i its tail, and row 2 batch + i negatives + j its j-th replacement. Facts are sorted by relation;
+a relation's place among those of its step is its slot. Rows that share a matrix form a group: slot u on the p-th
+projection is group p slots + u. Shapes: S steps; B facts, n replacements, N = B (2 + n) rows, U slots, G groups,
+T tiles, V distinct entities of a step. Whatever a step does not use is -1 or lies behind its last offset.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+
+import torch
+from torch import Tensor
+
+from itransf.training.negatives import Corruption
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The sizes of a step.
+
+    Attributes:
+        entities: In the graph.
+        relations: In the graph.
+        batch: Facts of a step (B).
+        negatives: Replacements of a fact (n).
+        projections: Zero without projections, one if both sides share theirs, else two.
+        tile: The most rows of one group that are multiplied together.
+        concepts: Shared matrices (m), zero where each relation has its own.
+        support: Concepts a relation side uses (k).
+    """
+
+    entities: int
+    relations: int
+    batch: int
+    negatives: int
+    projections: int
+    tile: int = 16
+    concepts: int = 0
+    support: int = 0
+
+    @property
+    def rows(self) -> int:
+        """Vectors a step looks at, N."""
+        return self.batch * (2 + self.negatives)
+
+    @property
+    def slots(self) -> int:
+        """The most relations of a step, U."""
+        return min(self.relations, self.batch)
+
+    @property
+    def groups(self) -> int:
+        """Matrices of a step, G."""
+        return self.projections * self.slots
+
+    @property
+    def tiles(self) -> int:
+        """The most tiles the rows of a step are cut into, T."""
+        return self.rows // self.tile + self.groups
+
+    @property
+    def distinct(self) -> int:
+        """The most entities a step can touch, V."""
+        return min(self.rows, self.entities)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The steps, as int32 tensors whose first dimension is the step.
+
+    Attributes:
+        relations: Of each fact, (S, B); -1 fills up the last step.
+        replaces_head: One where a fact's replacements stand for its head, (S, B).
+        sizes: Facts of each step, (S, 1).
+        slot_relations: (S, U)
+        slot_offsets: Where each slot's facts begin, (S, U + 1).
+        row_entities: (S, N)
+        group_rows: Rows ordered by group, (S, N).
+        group_offsets: (S, G + 1)
+        tile_groups: The group of each tile, (S, T).
+        tile_starts: Where each tile begins in group_rows, (S, T).
+        entity_keys: The distinct entities, (S, V).
+        entity_offsets: Where each one's rows begin in entity_rows, (S, V + 1).
+        entity_rows: Rows ordered by entity, (S, N).
+        users: Uses of concepts ordered by concept, as group * k + place in the support, (S, G k).
+        user_offsets: Where each concept's uses begin, (S, m + 1).
+    """
+
+    relations: Tensor
+    replaces_head: Tensor
+    sizes: Tensor
+    slot_relations: Tensor
+    slot_offsets: Tensor
+    row_entities: Tensor
+    group_rows: Tensor
+    group_offsets: Tensor
+    tile_groups: Tensor
+    tile_starts: Tensor
+    entity_keys: Tensor
+    entity_offsets: Tensor
+    entity_rows: Tensor
+    users: Tensor
+    user_offsets: Tensor
+
+    def copy_into(self, buffers: Plan) -> None:
+        """Write these steps over the first ones of `buffers`, whose place in memory stays."""
+        for item in fields(self):
+            steps: Tensor = getattr(self, item.name)
+            getattr(buffers, item.name)[: len(steps)].copy_(steps)
+
+
+def sort_by_relation(facts: Tensor, relations: Tensor, batch: int) -> Tensor:
+    """Return the facts (indices, in the order of batches) sorted by relation inside each batch."""
+    steps = torch.arange(len(facts), device=facts.device) // batch
+    return facts[torch.argsort(steps * (relations.max() + 1) + relations, stable=True)]
+
+
+def make_plan(facts: Tensor, corruption: Corruption, supports: list[Tensor], layout: Layout) -> Plan:
+    """Plan the steps.
+
+    Args:
+        facts: Heads, relations and tails, (F, 3), sorted by relation inside each batch.
+        corruption: Their replacements.
+        supports: The concepts of every relation on each projection, (r, k) each; empty without concepts.
+        layout: The sizes.
+    """
+    steps = -(-len(facts) // layout.batch)
+    heads, relations, tails = (_fill(column, steps, layout.batch, -1) for column in facts.unbind(1))
+    replaces_head = _fill(corruption.replaces_head.long(), steps, layout.batch, 0)
+    n = layout.negatives
+    replacements = _fill(corruption.replacements.flatten(), steps, layout.batch * n, -1)
+    slots, slot_relations, slot_offsets = _list_runs(relations, relations >= 0, layout.slots)
+    row_entities = torch.cat([heads, tails, replacements], 1)
+    group_rows, group_offsets, tile_groups, tile_starts = _group_rows(slots, replaces_head, layout)
+    entity_keys, entity_offsets, entity_rows = _group_entities(row_entities, layout)
+    users, user_offsets = _group_users(slot_relations, supports, layout)
+    everything = (
+        *(relations, replaces_head, (relations >= 0).sum(1, keepdim=True), slot_relations, slot_offsets),
+        *(row_entities, group_rows, group_offsets, tile_groups, tile_starts),
+        *(entity_keys, entity_offsets, entity_rows, users, user_offsets),
+    )
+    return Plan(*(tensor.to(torch.int32).contiguous() for tensor in everything))
+
+
+def _fill(values: Tensor, steps: int, width: int, filler: int) -> Tensor:
+    """Cut values into rows, the last one filled up, (S, width)."""
+    return torch.nn.functional.pad(values, (0, steps * width - len(values)), value=filler).view(steps, width)
+
+
+def _find_offsets(ordered: Tensor, size: int) -> Tensor:
+    """Return where each of the keys 0 to size begins in rows of ascending keys, (S, size + 1)."""
+    wanted = torch.arange(size + 1, dtype=ordered.dtype, device=ordered.device).repeat(len(ordered), 1)
+    return torch.searchsorted(ordered, wanted)
+
+
+def _list_runs(ordered: Tensor, valid: Tensor, size: int) -> tuple[Tensor, Tensor, Tensor]:
+    """Number the runs of equal neighbours in each row, the valid places of which come first.
+
+    Returns:
+        The number of each place's run (S, W), invalid ones having the number `size`; the key of each run (S, size),
+        -1 behind the last; and where each run begins (S, size + 1).
+    """
+    begins = valid.clone()
+    begins[:, 1:] &= ordered[:, 1:] != ordered[:, :-1]
+    numbers = torch.where(valid, begins.cumsum(1) - 1, size)
+    offsets = _find_offsets(numbers, size)
+    firsts = ordered.gather(1, offsets[:, :-1].clamp_max(ordered.shape[1] - 1))
+    return numbers, torch.where(offsets.diff(dim=1) > 0, firsts, -1), offsets
+
+
+def _group_rows(slots: Tensor, replaces_head: Tensor, layout: Layout) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """Order rows by matrix and cut each group into tiles; a fact's replacements stay together."""
+    b, n, groups = layout.batch, layout.negatives, layout.groups
+    tail_side = layout.slots if layout.projections == 2 else 0
+    keys = torch.cat([slots, slots + tail_side, slots + tail_side * (1 - replaces_head)], 1)  # (S, 3 B)
+    keys = torch.where((slots < layout.slots).repeat(1, 3), keys, groups)
+    facts = torch.arange(b, device=slots.device)
+    starts = torch.cat([facts, b + facts, 2 * b + n * facts])
+    lengths = torch.cat([torch.ones_like(starts[: 2 * b]), torch.full_like(facts, n)])
+    ordered, order = torch.sort(keys, dim=1, stable=True)
+    ends = torch.nn.functional.pad(lengths[order].cumsum(1), (1, 0))  # (S, 3 B + 1)
+    offsets = ends.gather(1, _find_offsets(ordered, groups))
+    rows = _expand(starts[order], lengths[order], layout)
+    return rows, offsets, *_cut_tiles(offsets, layout)
+
+
+def _cut_tiles(offsets: Tensor, layout: Layout) -> tuple[Tensor, Tensor]:
+    """Return the group of each tile and where it begins, (S, T) each."""
+    counts = (offsets.diff(dim=1) + layout.tile - 1) // layout.tile
+    ends = torch.nn.functional.pad(counts.cumsum(1), (1, 0))  # (S, G + 1)
+    tiles = torch.arange(layout.tiles, device=offsets.device).repeat(len(offsets), 1)
+    owners = torch.searchsorted(ends, tiles, right=True) - 1
+    groups = owners.clamp(0, max(layout.groups - 1, 0))
+    starts = offsets.gather(1, groups) + (tiles - ends.gather(1, groups)) * layout.tile
+    return torch.where(owners < layout.groups, owners, -1), starts
+
+
+def _expand(starts: Tensor, lengths: Tensor, layout: Layout) -> Tensor:
+    """Write out runs of consecutive rows, given where each starts and how long it is, (S, N)."""
+    if layout.negatives == 1:
+        return starts
+    flat = lengths.flatten()
+    begins = flat.cumsum(0) - flat
+    places = torch.arange(len(starts) * layout.rows, device=starts.device)
+    runs = torch.repeat_interleave(flat, output_size=len(places))
+    return (starts.flatten()[runs] + places - begins[runs]).view(-1, layout.rows)
+
+
+def _group_entities(row_entities: Tensor, layout: Layout) -> tuple[Tensor, Tensor, Tensor]:
+    """Order rows by entity: the distinct ones, where each begins, and the rows."""
+    keys = torch.where(row_entities >= 0, row_entities, layout.entities).to(torch.int32)
+    ordered, rows = torch.sort(keys, dim=1, stable=True)
+    _, distinct, offsets = _list_runs(ordered, ordered < layout.entities, layout.distinct)
+    return distinct, offsets, rows
+
+
+def _group_users(slot_relations: Tensor, supports: list[Tensor], layout: Layout) -> tuple[Tensor, Tensor]:
+    """Order the uses of concepts by concept, and say where each concept's begin."""
+    steps, m = len(slot_relations), layout.concepts
+    if not supports:
+        return slot_relations.new_zeros(steps, 0), slot_relations.new_zeros(steps, m + 1)
+    chosen = torch.stack([support[slot_relations.clamp_min(0)] for support in supports], 1)  # (S, P, U, k)
+    used = (slot_relations >= 0)[:, None, :, None]
+    ordered, users = torch.sort(torch.where(used, chosen, m).reshape(steps, -1), dim=1, stable=True)  # (S, G k)
+    return users, _find_offsets(ordered, m)

@@ -1,0 +1,105 @@
+"""Fused steps do what the plain ones do, on the same facts and the same corrupted copies."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import torch
+from torch import Tensor
+
+from itransf.config import Config
+from itransf.data.graph import Graph
+from itransf.fitting import build_model
+from itransf.training.engine import can_fuse
+from itransf.training.negatives import Corruption
+from itransf.training.trainer import Trainer, weights
+
+pytest.importorskip("triton")
+from itransf.training.fused.engine import FusedEngine
+
+if TYPE_CHECKING:
+    from conftest import Configure, GraphMaker
+
+DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+
+
+class FixedSampler:
+    """Gives every fact the same corrupted copies whoever asks, and in whatever order."""
+
+    def __init__(self, facts: int, entities: int, count: int) -> None:
+        generator = torch.Generator().manual_seed(3)
+        self.replaces_head = (torch.rand(facts, generator=generator) < 0.5).to(DEVICE)
+        self.replacements = torch.randint(entities, (facts, count), generator=generator).to(DEVICE)
+
+    def corrupt(self, facts: Tensor, count: int, generator: torch.Generator) -> Corruption:
+        assert count == self.replacements.shape[1]
+        return Corruption(self.replaces_head[facts], self.replacements[facts])
+
+
+@pytest.fixture
+def graph(random_graph: GraphMaker) -> Graph:
+    return random_graph(entities=11, relations=4, train=22, valid=4, test=4)
+
+
+def make_trainer(graph: Graph, config: Config) -> Trainer:
+    trainer = Trainer(build_model(graph, config, DEVICE), graph, config)
+    sampler: Any = FixedSampler(len(graph.train), len(graph.entities), config.negatives.per_fact)
+    trainer.sampler = trainer.objective.sampler = sampler  # type: ignore[attr-defined]
+    return trainer
+
+
+def run_plain(graph: Graph, config: Config, order: Tensor) -> tuple[list[float], dict[str, Tensor]]:
+    trainer = make_trainer(graph, config)
+    losses = [trainer._step(batch) for batch in torch.split(order, config.training.batch_size)]
+    return losses, {**weights(trainer.model), **trainer.optimizer.state}
+
+
+def run_fused(graph: Graph, config: Config, order: Tensor) -> tuple[list[float], dict[str, Tensor]]:
+    trainer = make_trainer(graph, config)
+    assert can_fuse(trainer.model, config)
+    engine = FusedEngine(trainer.model, trainer.train, trainer.sampler, trainer.optimizer, config)  # type: ignore[arg-type]
+    losses = engine.run(order, trainer.generator)
+    return losses.tolist(), {**weights(trainer.model), **trainer.optimizer.state}
+
+
+def compare(graph: Graph, config: Config) -> None:
+    order = torch.randperm(len(graph.train), generator=torch.Generator().manual_seed(5)).to(DEVICE)
+    losses, found = run_fused(graph, config, order)
+    expected_losses, expected = run_plain(graph, config, order)
+    assert losses == pytest.approx(expected_losses, abs=1e-5)
+    for name, tensor in expected.items():
+        torch.testing.assert_close(
+            found[name], tensor, atol=2e-5, rtol=1e-4, msg=lambda text, name=name: f"{name}: {text}"
+        )
+
+
+@pytest.mark.parametrize("name", ["transe", "transr", "stranse", "itransf"])
+@pytest.mark.parametrize("optimizer", ["sgd", "adagrad", "adam"])
+def test_every_model_and_optimizer(configure: Configure, graph: Graph, name: str, optimizer: str) -> None:
+    compare(graph, configure(name, f"training.optimizer={optimizer}", "training.learning_rate=0.05"))
+
+
+@pytest.mark.parametrize("loss", ["hinge", "adversarial"])
+@pytest.mark.parametrize("norm", [1, 2])
+@pytest.mark.parametrize("count", [1, 5, 17])
+def test_every_loss_and_distance(configure: Configure, graph: Graph, loss: str, norm: int, count: int) -> None:
+    settings = (f"loss.kind={loss}", f"model.norm={norm}", f"negatives.per_fact={count}", "loss.margin=0.7")
+    compare(graph, configure("itransf", *settings))
+
+
+@pytest.mark.parametrize("length", ["unit", "ball", "none"])
+def test_every_constraint(configure: Configure, graph: Graph, length: str) -> None:
+    compare(graph, configure("itransf", f"model.entities={length}", f"model.projected={length}"))
+
+
+@pytest.mark.parametrize(
+    "settings", [("model.attention=dense",), ("model.support_size=1",), ("model.matrix_rate=0.3",)]
+)
+def test_other_attention(configure: Configure, graph: Graph, settings: tuple[str, ...]) -> None:
+    compare(graph, configure("itransf", *settings))
+
+
+@pytest.mark.parametrize("batch", [1, 7, 22, 100])
+def test_every_batch_size(configure: Configure, graph: Graph, batch: int) -> None:
+    compare(graph, configure("itransf", f"training.batch_size={batch}"))
