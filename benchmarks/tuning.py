@@ -22,23 +22,24 @@ from typing import Any
 import itransf
 from benchmarks.records import RESULTS, start_record, write_record
 
-CHOICES: Mapping[str, Sequence[float]] = {
-    "training.learning_rate": (0.005, 0.01, 0.015, 0.02, 0.03),
-    "model.n3": (0.0, 0.001, 0.002, 0.003, 0.005, 0.01),
+CHOICES: Mapping[str, Sequence[float | str]] = {
+    "training.learning_rate": (0.01, 0.02, 0.03, 0.05, 0.08),
+    "model.n3": (0.0, 0.001, 0.002, 0.003, 0.005),
     "model.matrix_rate": (0.01, 0.03, 0.1, 0.3),
     "model.support_size": (2, 3, 5),
     "model.concepts": (8, 16, 24, 40),
+    "model.concept_start": ("identity", "mixed"),
 }
 UNUSED = {
-    "transe": {"model.matrix_rate", "model.support_size", "model.concepts"},
-    "stranse": {"model.support_size", "model.concepts"},
+    "transe": {"model.matrix_rate", "model.support_size", "model.concepts", "model.concept_start"},
+    "stranse": {"model.support_size", "model.concepts", "model.concept_start"},
     "itransf": set(),
 }
 
 
-def draw_trials(model: str, count: int, seed: int) -> list[dict[str, float]]:
+def draw_trials(model: str, count: int, seed: int) -> list[dict[str, float | str]]:
     """Return `count` different draws of the choices this model has a use for."""
-    generator, found = random.Random(f"{model} {seed}"), list[dict[str, float]]()
+    generator, found = random.Random(f"{model} {seed}"), list[dict[str, float | str]]()
     while len(found) < count:
         drawn = {key: generator.choice(values) for key, values in CHOICES.items() if key not in UNUSED[model]}
         if drawn not in found:
@@ -62,7 +63,7 @@ def run_trial(dataset: str, model: str, settings: Sequence[str], seed: int, devi
     }
 
 
-def start_trial(options: argparse.Namespace, model: str, drawn: Mapping[str, float]) -> dict[str, Any]:
+def start_trial(options: argparse.Namespace, model: str, drawn: Mapping[str, float | str]) -> dict[str, Any]:
     """Run one trial in a process of its own and return its settings and figures."""
     settings = [f"{key}={value}" for key, value in drawn.items()] + options.settings
     words = [sys.executable, "-m", "benchmarks.tuning", "--dataset", options.dataset, "--models", model]

@@ -15,6 +15,7 @@ from itransf.training.losses import ContrastLoss
 from itransf.training.negatives import Corruption, NegativeSampler
 
 CHUNK_NUMBERS = 1 << 24  # floats a chunk's largest tensor may hold
+SHARE_OF_FREE = 64  # free bytes of a GPU for each such float: it has 4, and about six such tensors live at once
 
 
 @dataclass(frozen=True)
@@ -75,17 +76,26 @@ def single_concept_costs(model: Model, sample: Sample, side: Side, loss: Contras
     per_fact = sample.corruption.replacements.shape[1] + 1
     probe = model.single_concept_scores(sample.heads[:1], sample.relations[:1], sample.tails[:1], side)
     width = max(probe.shape[1], getattr(model.config, "dim", 1))
-    for part in sample.chunks(max(1, CHUNK_NUMBERS // (per_fact * width))):
-        positive = model.single_concept_scores(part.heads, part.relations, part.tails, side)  # (b, m)
-        corrupted = model.single_concept_scores(*corrupted_facts(part), side)  # (b * n, m)
-        b, m = positive.shape
-        negative = corrupted.view(b, -1, m).transpose(1, 2).reshape(b * m, -1)  # (b * m, n)
-        losses = loss(positive.reshape(b * m), negative).view(b, m)
+    for part in sample.chunks(max(1, count_numbers(sample.heads.device) // (per_fact * width))):
+        own, copies = (part.heads, part.relations, part.tails), corrupted_facts(part)
+        everything = (torch.cat(columns) for columns in zip(own, copies, strict=True))
+        scores = model.single_concept_scores(*everything, side)  # (b + b * n, m)
+        b, m = len(part.heads), scores.shape[1]
+        negative = scores[b:].view(b, -1, m).transpose(1, 2).reshape(b * m, -1)  # (b * m, n)
+        losses = loss(scores[:b].reshape(b * m), negative).view(b, m)
         if costs is None:
             costs = losses.new_zeros(model.sizes.relations, m)
         costs.index_add_(0, part.relations, losses)
     assert costs is not None, "a graph without training facts is refused when it is read"
     return costs
+
+
+def count_numbers(device: torch.device) -> int:
+    """Return how many floats a chunk's largest tensor may hold: on a GPU a part of what is free."""
+    if device.type != "cuda":
+        return CHUNK_NUMBERS
+    free, _ = torch.cuda.mem_get_info(device)
+    return max(CHUNK_NUMBERS, free // SHARE_OF_FREE)
 
 
 def corrupted_facts(sample: Sample) -> tuple[Tensor, Tensor, Tensor]:
@@ -101,7 +111,7 @@ def relation_losses(model: Model, sample: Sample, loss: ContrastLoss) -> Tensor:
     """Return each relation's loss on the sample under its present supports, (r,)."""
     totals = torch.zeros(model.sizes.relations, dtype=torch.float64, device=sample.heads.device)
     width = (sample.corruption.replacements.shape[1] + 1) * getattr(model.config, "dim", 1)
-    for part in sample.chunks(max(1, CHUNK_NUMBERS // width)):
+    for part in sample.chunks(max(1, count_numbers(sample.heads.device) // width)):
         positive, negative = model.score_contrast(part.heads, part.relations, part.tails, *part.corruption)
         totals.index_add_(0, part.relations, loss(positive, negative).double())
     return totals
