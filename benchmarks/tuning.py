@@ -23,7 +23,7 @@ import itransf
 from benchmarks.records import RESULTS, start_record, write_record
 
 CHOICES: Mapping[str, Sequence[float | str]] = {
-    "training.learning_rate": (0.01, 0.02, 0.03, 0.05, 0.08),
+    "training.learning_rate": (0.02, 0.05, 0.08, 0.12, 0.2),
     "model.n3": (0.0, 0.001, 0.002, 0.003, 0.005),
     "model.matrix_rate": (0.01, 0.03, 0.1, 0.3),
     "model.support_size": (2, 3, 5),

@@ -22,8 +22,8 @@ LENGTHS = {"none": 0, "unit": 1, "ball": 2}
 OPTIMIZERS = {"sgd": 0, "adagrad": 1, "adam": 2}
 BLOCK = 1024  # numbers of a matrix one program copies, composes or updates
 NARROW_BLOCK = 256  # the same where few programs have many matrices to sum
-OUT = 32  # columns of a product one program makes
-PRECISION = "ieee"  # of products: whole float32
+OUT = 64  # columns of a product one program makes
+NARROW_OUT = 32  # the same where a program also sums over rows
 CHUNK = 8  # rows or matrices a program sums at once
 
 
@@ -36,7 +36,7 @@ class Buffers:
     entity_gradients: Tensor  # (N, d): of the rows before projection
     relation_gradients: Tensor  # (B, d)
     matrices: Tensor  # (G, d, d)
-    matrix_gradients: Tensor  # (G, d, d)
+    matrix_gradients: Tensor  # (M, d, d): of the segments; a group's whole gradient ends up in its first
     attention: Tensor  # (G, k)
 
 
@@ -62,6 +62,7 @@ class FusedEngine:
         self.rates = torch.zeros(self.planned_steps, 3, device=train.device)
         self.losses = torch.zeros(self.planned_steps, self.layout.batch, device=train.device)
         self.buffers = make_buffers(self.layout, model.config.dim, train.device)
+        self.precision = choose_precision(train.device)
         self.plan: Plan | None = None
         self.graph: Any = None
 
@@ -153,7 +154,7 @@ class FusedEngine:
             *(plan.row_entities, source, self.buffers.matrices, products),
             *(layout.rows, layout.groups, layout.tiles, dim, across, along),
             GATHER=gather,
-            PRECISION=PRECISION,
+            PRECISION=self.precision,
             TILE=layout.tile,
             OUT=OUT,
             DIM=self._width,
@@ -161,13 +162,19 @@ class FusedEngine:
 
     def _sum_matrix_gradients(self, plan: Plan) -> None:
         layout, dim = self.layout, self.model.config.dim
-        kernels.sum_outer_products[(layout.groups, triton.cdiv(dim, OUT))](
-            *(self.counter, plan.group_rows, plan.group_offsets, plan.row_entities, self.model.entities),
-            *(self.buffers.gradients, self.buffers.matrix_gradients, layout.rows, layout.groups, dim),
-            PRECISION=PRECISION,
+        kernels.sum_outer_products[(layout.segments, triton.cdiv(dim, NARROW_OUT))](
+            *(self.counter, plan.group_rows, plan.group_offsets, plan.segment_groups, plan.segment_starts),
+            *(plan.row_entities, self.model.entities, self.buffers.gradients, self.buffers.matrix_gradients),
+            *(layout.rows, layout.groups, layout.segments, dim),
+            PRECISION=self.precision,
+            SEGMENT=layout.segment,
             TILE=layout.tile,
-            OUT=OUT,
+            OUT=NARROW_OUT,
             DIM=self._width,
+        )
+        kernels.add_segments[(layout.groups, triton.cdiv(dim**2, BLOCK))](
+            *(self.counter, plan.segment_offsets, self.buffers.matrix_gradients, layout.groups, dim**2),
+            BLOCK=BLOCK,
         )
 
     def _contrast(self, plan: Plan) -> None:
@@ -189,13 +196,13 @@ class FusedEngine:
 
     def _update_projections(self, plan: Plan) -> None:
         slots, size, optimizer = self.layout.slots, self.model.config.dim**2, self._optimizer
-        common = (self.counter, plan.slot_relations)
+        common = (self.counter, plan.slot_relations, plan.segment_offsets)
         for place, (name, projection) in enumerate(self.projections):
             if isinstance(projection, FullProjection):
                 weights = f"{name}.weight"
                 updates.update_matrices[(slots, triton.cdiv(size, BLOCK))](
                     *(*common, self.buffers.matrix_gradients, *self._state(weights)),
-                    *(self.rates, self.model.rate(weights), place * slots, slots, size),
+                    *(self.rates, self.model.rate(weights), place * slots, slots, self.layout.groups, size),
                     OPTIMIZER=optimizer,
                     BLOCK=BLOCK,
                 )
@@ -203,7 +210,7 @@ class FusedEngine:
             updates.update_scores[(slots,)](
                 *(*common, projection.concepts, self.buffers.matrix_gradients),
                 *self._state(f"{name}.scores", self.model.get_buffer(f"{name}.support")),
-                *(self.rates, projection.temperature, place * slots, slots, size),
+                *(self.rates, projection.temperature, place * slots, slots, self.layout.groups, size),
                 *(self.layout.concepts, self.layout.support),
                 OPTIMIZER=optimizer,
                 K=triton.next_power_of_2(self.layout.support),
@@ -216,9 +223,10 @@ class FusedEngine:
     def _update_concepts(self, plan: Plan) -> None:
         layout, size = self.layout, self.model.config.dim**2
         updates.update_concepts[(layout.concepts, triton.cdiv(size, NARROW_BLOCK))](
-            *(self.counter, plan.users, plan.user_offsets, self.buffers.attention, self.buffers.matrix_gradients),
+            *(self.counter, plan.users, plan.user_offsets, plan.segment_offsets),
+            *(self.buffers.attention, self.buffers.matrix_gradients),
             *(*self._state("concepts"), self.rates, self.model.rate("concepts")),
-            *(layout.groups * layout.support, layout.concepts, layout.support, size),
+            *(layout.groups * layout.support, layout.concepts, layout.groups, layout.support, size),
             OPTIMIZER=self._optimizer,
             CHUNK=CHUNK,
             BLOCK=NARROW_BLOCK,
@@ -257,6 +265,15 @@ class FusedEngine:
         return max(16, int(triton.next_power_of_2(self.model.config.dim)))
 
 
+def choose_precision(device: torch.device) -> str:
+    """Return how products are made: three passes of the tensor cores come to float32's precision, where there are such.
+
+    Each factor is split into two TF32 numbers that together hold nearly all its bits, unlike plain TF32.
+    """
+    has_cores = device.type == "cuda" and torch.cuda.get_device_capability(device) >= (8, 0)
+    return "tf32x3" if has_cores else "ieee"
+
+
 def list_projections(model: Translation) -> list[tuple[str, nn.Module]]:
     """Return the model's projections that have matrices, each once, with their names."""
     named = [("project_head", model.project_head), ("project_tail", model.project_tail)]
@@ -293,7 +310,7 @@ def make_buffers(layout: Layout, dim: int, device: torch.device) -> Buffers:
         entity_gradients=make(layout.rows, dim),
         relation_gradients=make(layout.batch, dim),
         matrices=make(layout.groups, dim, dim),
-        matrix_gradients=make(layout.groups, dim, dim),
+        matrix_gradients=make(layout.segments if layout.groups else 0, dim, dim),
         attention=make(layout.groups, layout.support),
     )
 

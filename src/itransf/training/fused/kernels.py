@@ -95,14 +95,16 @@ def multiply_rows(
 
 @triton.jit
 def sum_outer_products(
-    counter, group_rows, group_offsets, row_entities, entities, gradients, totals, rows, groups, dim,
-    PRECISION: tl.constexpr, TILE: tl.constexpr, OUT: tl.constexpr, DIM: tl.constexpr,
+    counter, group_rows, group_offsets, segment_groups, segment_starts, row_entities, entities, gradients, totals,
+    rows, groups, segments, dim,
+    PRECISION: tl.constexpr, SEGMENT: tl.constexpr, TILE: tl.constexpr, OUT: tl.constexpr, DIM: tl.constexpr,
 ):  # fmt: skip
-    """Sum gradient x vector over the rows of each group: the gradient of its matrix."""
-    step, group, part = tl.load(counter), tl.program_id(0), tl.program_id(1)
-    start = tl.load(group_offsets + step * (groups + 1) + group)
-    end = tl.load(group_offsets + step * (groups + 1) + group + 1)
-    if start < end:
+    """Sum gradient x vector over the rows of each segment: its part of the gradient of the group's matrix."""
+    step, segment, part = tl.load(counter), tl.program_id(0), tl.program_id(1)
+    group = tl.load(segment_groups + step * segments + segment)
+    if group >= 0:
+        start = tl.load(segment_starts + step * segments + segment)
+        end = tl.minimum(tl.load(group_offsets + step * (groups + 1) + group + 1), start + SEGMENT)
         columns, outs = tl.arange(0, DIM), part * OUT + tl.arange(0, OUT)
         total = tl.zeros((OUT, DIM), dtype=tl.float32)
         for place in range(start, end, TILE):
@@ -121,8 +123,23 @@ def sum_outer_products(
                 other=0.0,
             )
             total += tl.dot(g, x, input_precision=PRECISION)
-        where = totals + group.to(tl.int64) * dim * dim + outs[:, None] * dim + columns[None, :]
+        where = totals + segment.to(tl.int64) * dim * dim + outs[:, None] * dim + columns[None, :]
         tl.store(where, total, mask=(outs < dim)[:, None] & (columns < dim)[None, :])
+
+
+@triton.jit
+def add_segments(counter, segment_offsets, totals, groups, size, BLOCK: tl.constexpr):
+    """Add the later segments of each group to its first."""
+    step, group, part = tl.load(counter), tl.program_id(0), tl.program_id(1)
+    first = tl.load(segment_offsets + step * (groups + 1) + group)
+    end = tl.load(segment_offsets + step * (groups + 1) + group + 1)
+    if end > first + 1:
+        places = part * BLOCK + tl.arange(0, BLOCK)
+        mask = places < size
+        total = tl.zeros((BLOCK,), dtype=tl.float32)
+        for segment in range(first, end):
+            total += tl.load(totals + segment.to(tl.int64) * size + places, mask=mask, other=0.0)
+        tl.store(totals + first.to(tl.int64) * size + places, total, mask=mask)
 
 
 @triton.jit

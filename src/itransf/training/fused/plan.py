@@ -4,7 +4,7 @@ A step has `batch` facts with `negatives` replacements each. Its rows are vector
 of fact i, row batch + i its tail, and row 2 batch + i negatives + j its j-th replacement. Facts are sorted by relation;
 a relation's place among those of its step is its slot. Rows that share a matrix form a group: slot u on the p-th
 projection is group p slots + u. Shapes: S steps; B facts, n replacements, N = B (2 + n) rows, U slots, G groups,
-T tiles, V distinct entities of a step. Whatever a step does not use is -1 or lies behind its last offset.
+T tiles, M segments, V distinct entities of a step. Whatever a step does not use is -1 or lies behind its last offset.
 """
 
 from __future__ import annotations
@@ -62,6 +62,16 @@ class Layout:
         return self.rows // self.tile + self.groups
 
     @property
+    def segment(self) -> int:
+        """The most rows of one group whose outer products one program sums."""
+        return 8 * self.tile
+
+    @property
+    def segments(self) -> int:
+        """The most segments the rows of a step are cut into, M."""
+        return self.rows // self.segment + self.groups
+
+    @property
     def distinct(self) -> int:
         """The most entities a step can touch, V."""
         return min(self.rows, self.entities)
@@ -82,6 +92,9 @@ class Plan:
         group_offsets: (S, G + 1)
         tile_groups: The group of each tile, (S, T).
         tile_starts: Where each tile begins in group_rows, (S, T).
+        segment_groups: The group of each segment, (S, M).
+        segment_starts: Where each segment begins in group_rows, (S, M).
+        segment_offsets: The first segment of each group, (S, G + 1).
         entity_keys: The distinct entities, (S, V).
         entity_offsets: Where each one's rows begin in entity_rows, (S, V + 1).
         entity_rows: Rows ordered by entity, (S, N).
@@ -99,6 +112,9 @@ class Plan:
     group_offsets: Tensor
     tile_groups: Tensor
     tile_starts: Tensor
+    segment_groups: Tensor
+    segment_starts: Tensor
+    segment_offsets: Tensor
     entity_keys: Tensor
     entity_offsets: Tensor
     entity_rows: Tensor
@@ -134,12 +150,14 @@ def make_plan(facts: Tensor, corruption: Corruption, supports: list[Tensor], lay
     replacements = _fill(corruption.replacements.flatten(), steps, layout.batch * n, -1)
     slots, slot_relations, slot_offsets = _list_runs(relations, relations >= 0, layout.slots)
     row_entities = torch.cat([heads, tails, replacements], 1)
-    group_rows, group_offsets, tile_groups, tile_starts = _group_rows(slots, replaces_head, layout)
+    group_rows, group_offsets = _group_rows(slots, replaces_head, layout)
+    tile_groups, tile_starts, _ = _cut_groups(group_offsets, layout.tile, layout.tiles)
+    segments = _cut_groups(group_offsets, layout.segment, layout.segments)
     entity_keys, entity_offsets, entity_rows = _group_entities(row_entities, layout)
     users, user_offsets = _group_users(slot_relations, supports, layout)
     everything = (
         *(relations, replaces_head, (relations >= 0).sum(1, keepdim=True), slot_relations, slot_offsets),
-        *(row_entities, group_rows, group_offsets, tile_groups, tile_starts),
+        *(row_entities, group_rows, group_offsets, tile_groups, tile_starts, *segments),
         *(entity_keys, entity_offsets, entity_rows, users, user_offsets),
     )
     return Plan(*(tensor.to(torch.int32).contiguous() for tensor in everything))
@@ -171,8 +189,8 @@ def _list_runs(ordered: Tensor, valid: Tensor, size: int) -> tuple[Tensor, Tenso
     return numbers, torch.where(offsets.diff(dim=1) > 0, firsts, -1), offsets
 
 
-def _group_rows(slots: Tensor, replaces_head: Tensor, layout: Layout) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Order rows by matrix and cut each group into tiles; a fact's replacements stay together."""
+def _group_rows(slots: Tensor, replaces_head: Tensor, layout: Layout) -> tuple[Tensor, Tensor]:
+    """Order rows by matrix, and say where each group begins; a fact's replacements stay together."""
     b, n, groups = layout.batch, layout.negatives, layout.groups
     tail_side = layout.slots if layout.projections == 2 else 0
     keys = torch.cat([slots, slots + tail_side, slots + tail_side * (1 - replaces_head)], 1)  # (S, 3 B)
@@ -184,18 +202,22 @@ def _group_rows(slots: Tensor, replaces_head: Tensor, layout: Layout) -> tuple[T
     ends = torch.nn.functional.pad(lengths[order].cumsum(1), (1, 0))  # (S, 3 B + 1)
     offsets = ends.gather(1, _find_offsets(ordered, groups))
     rows = _expand(starts[order], lengths[order], layout)
-    return rows, offsets, *_cut_tiles(offsets, layout)
+    return rows, offsets
 
 
-def _cut_tiles(offsets: Tensor, layout: Layout) -> tuple[Tensor, Tensor]:
-    """Return the group of each tile and where it begins, (S, T) each."""
-    counts = (offsets.diff(dim=1) + layout.tile - 1) // layout.tile
-    ends = torch.nn.functional.pad(counts.cumsum(1), (1, 0))  # (S, G + 1)
-    tiles = torch.arange(layout.tiles, device=offsets.device).repeat(len(offsets), 1)
-    owners = torch.searchsorted(ends, tiles, right=True) - 1
-    groups = owners.clamp(0, max(layout.groups - 1, 0))
-    starts = offsets.gather(1, groups) + (tiles - ends.gather(1, groups)) * layout.tile
-    return torch.where(owners < layout.groups, owners, -1), starts
+def _cut_groups(offsets: Tensor, size: int, count: int) -> tuple[Tensor, Tensor, Tensor]:
+    """Cut groups into pieces of at most `size` rows.
+
+    Returns:
+        The group of each piece and where it begins, (S, count) each, and the first piece of each group, (S, G + 1).
+    """
+    firsts = torch.nn.functional.pad(((offsets.diff(dim=1) + size - 1) // size).cumsum(1), (1, 0))
+    pieces = torch.arange(count, device=offsets.device).repeat(len(offsets), 1)
+    owners = torch.searchsorted(firsts, pieces, right=True) - 1
+    last = firsts.shape[1] - 2
+    groups = owners.clamp(0, max(last, 0))
+    starts = offsets.gather(1, groups) + (pieces - firsts.gather(1, groups)) * size
+    return torch.where(owners <= last, owners, -1), starts, firsts
 
 
 def _expand(starts: Tensor, lengths: Tensor, layout: Layout) -> Tensor:

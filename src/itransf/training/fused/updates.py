@@ -76,7 +76,8 @@ def update_rows(
 
 @triton.jit
 def update_matrices(
-    counter, slot_relations, totals, weights, first_state, second_state, rates, factor, first, slots, size,
+    counter, slot_relations, segment_offsets, totals, weights, first_state, second_state, rates, factor,
+    first, slots, groups, size,
     OPTIMIZER: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
     """Change each slot's own matrix."""
@@ -85,7 +86,8 @@ def update_matrices(
     if relation >= 0:
         places = part * BLOCK + tl.arange(0, BLOCK)
         mask = places < size
-        gradient = tl.load(totals + (first + slot).to(tl.int64) * size + places, mask=mask, other=0.0)
+        segment = tl.load(segment_offsets + step * (groups + 1) + first + slot)
+        gradient = tl.load(totals + segment.to(tl.int64) * size + places, mask=mask, other=0.0)
         where = relation.to(tl.int64) * size + places
         value = tl.load(weights + where, mask=mask, other=0.0)
         value = change(value, gradient, first_state, second_state, where, mask, rates, step, factor, OPTIMIZER)
@@ -94,8 +96,8 @@ def update_matrices(
 
 @triton.jit
 def update_scores(
-    counter, slot_relations, concept_table, totals, scores, support, first_state, second_state, rates,
-    temperature, first, slots, size, concepts, k,
+    counter, slot_relations, segment_offsets, concept_table, totals, scores, support, first_state, second_state,
+    rates, temperature, first, slots, groups, size, concepts, k,
     OPTIMIZER: tl.constexpr, K: tl.constexpr, BLOCK: tl.constexpr, COLUMNS: tl.constexpr,
 ):  # fmt: skip
     """Change each slot's attention scores: how well each supported concept lies along the matrix's gradient."""
@@ -105,7 +107,7 @@ def update_scores(
         chosen, weights = read_attention(relation, scores, support, temperature, concepts, k, K)
         numbers = tl.arange(0, K)
         gains = tl.zeros((K,), dtype=tl.float32)
-        corner = totals + (first + slot).to(tl.int64) * size
+        corner = totals + tl.load(segment_offsets + step * (groups + 1) + first + slot).to(tl.int64) * size
         for i in range(k):
             concept = tl.sum(tl.where(numbers == i, chosen, 0), 0)
             total = tl.zeros((BLOCK,), dtype=tl.float32)
@@ -137,8 +139,8 @@ def update_scores(
 
 @triton.jit
 def update_concepts(
-    counter, users, user_offsets, attention, totals, concept_table, first_state, second_state, rates, factor,
-    uses, concepts, k, size,
+    counter, users, user_offsets, segment_offsets, attention, totals, concept_table, first_state, second_state,
+    rates, factor, uses, concepts, groups, k, size,
     OPTIMIZER: tl.constexpr, CHUNK: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
     """Sum the gradients of the matrices each concept is part of, by their weights, and change the concept."""
@@ -154,7 +156,8 @@ def update_concepts(
             inside = numbers < end
             who = tl.load(users + step.to(tl.int64) * uses + numbers, mask=inside, other=0)
             weight = tl.load(attention + who, mask=inside, other=0.0)
-            where = totals + (who // k).to(tl.int64)[:, None] * size + places[None, :]
+            segments = tl.load(segment_offsets + step * (groups + 1) + who // k, mask=inside, other=0)
+            where = totals + segments.to(tl.int64)[:, None] * size + places[None, :]
             matrix = tl.load(where, mask=inside[:, None] & known[None, :], other=0.0)
             total += tl.sum(weight[:, None] * matrix, 0)
         here = concept.to(tl.int64) * size + places
