@@ -6,9 +6,18 @@ from itransf import errors
 from itransf.errors import ITransFError, MissingExtraError, did_you_mean
 
 
-@pytest.mark.parametrize("name", ["DataError", "ConfigError", "CheckpointError", "MissingExtraError"])
+@pytest.mark.parametrize(
+    "name", ["DataError", "ConfigError", "CheckpointError", "RunError", "WriteError", "FetchError", "MissingExtraError"]
+)
 def test_all_errors_have_one_root(name: str) -> None:
     assert issubclass(getattr(errors, name), ITransFError)
+
+
+def test_misuse_is_told_from_failure() -> None:
+    misuse = {errors.DataError, errors.ConfigError, errors.RunError}
+    failures = {errors.CheckpointError, errors.WriteError, errors.FetchError, MissingExtraError}
+    assert all(issubclass(kind, errors.UsageError) for kind in misuse)
+    assert not any(issubclass(kind, errors.UsageError) for kind in failures)
 
 
 def test_a_missing_extra_names_the_cure() -> None:

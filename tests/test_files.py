@@ -1,12 +1,14 @@
 from __future__ import annotations
 
+import errno
 import os
 import stat
 from pathlib import Path
 
 import pytest
 
-from itransf.files import replacing, write_text
+from itransf.errors import WriteError
+from itransf.files import make_folder, replacing, write_text
 
 
 def test_a_file_is_written_with_its_folders(tmp_path: Path) -> None:
@@ -47,6 +49,30 @@ def test_a_block_that_fails_at_the_first_writing_leaves_nothing(tmp_path: Path) 
     with pytest.raises(ValueError, match="no"), replacing(tmp_path / "x.txt"):
         raise ValueError("no")
     assert os.listdir(tmp_path) == []
+
+
+def test_what_cannot_be_written_is_said_without_the_temporary_name(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("in the way")
+    with pytest.raises(WriteError, match=r"^.*file/x\.txt cannot be written: [^;]*; choose another place$"):
+        write_text(tmp_path / "file" / "x.txt", "text")
+    with (
+        pytest.raises(WriteError, match=r"^.*x\.txt cannot be written: No space left on device; choose another place$"),
+        replacing(tmp_path / "x.txt") as temporary,
+    ):
+        raise OSError(errno.ENOSPC, "No space left on device", str(temporary))
+    assert os.listdir(tmp_path) == ["file"]
+
+
+def test_a_folder_is_made_and_tried(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    make_folder(tmp_path / "a" / "b")
+    assert os.listdir(tmp_path / "a" / "b") == []
+
+    def fail(dir: Path) -> None:
+        raise OSError(errno.EROFS, "Read-only file system", f"{dir}/tmp123")
+
+    monkeypatch.setattr("tempfile.TemporaryFile", fail)
+    with pytest.raises(WriteError, match=r"^the folder .*/a/b cannot be written: Read-only file system; choose"):
+        make_folder(tmp_path / "a" / "b")
 
 
 def test_others_may_read_the_file_as_the_mask_allows(tmp_path: Path) -> None:

@@ -102,7 +102,7 @@ class TestSaving:
             lambda: short(graph, "transe", out=tmp_path / "run"),
             lambda: run.save(tmp_path / "run"),
         ):
-            with pytest.raises(CheckpointError, match=r"already holds something; --resume .* --overwrite"):
+            with pytest.raises(CheckpointError, match=r"already holds a run; --resume .* --overwrite"):
                 attempt()
         assert same_weights(open_run(tmp_path / "run", device="cpu"), run)
 

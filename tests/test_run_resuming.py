@@ -8,7 +8,7 @@ import torch
 
 from itransf import run as run_module
 from itransf.data.graph import Graph
-from itransf.errors import CheckpointError
+from itransf.errors import CheckpointError, RunError
 from itransf.fitting import CHECKPOINT
 from itransf.run import Run, open_run
 from itransf.storage import RunFolder
@@ -55,9 +55,9 @@ class TestResuming:
         self, short: Any, graph: Graph, random_graph: GraphMaker, tmp_path: Path
     ) -> None:
         short(graph, out=tmp_path / "run")
-        with pytest.raises(CheckpointError, match=r"model\.dim: 4 then, 6 now"):
+        with pytest.raises(RunError, match=r"model\.dim: 4 then, 6 now"):
             short(graph, "itransf", "model.dim=6", out=tmp_path / "run", resume=True)
-        with pytest.raises(CheckpointError, match="other facts"):
+        with pytest.raises(RunError, match="other facts"):
             short(random_graph(entities=13), out=tmp_path / "run", resume=True)
 
     def test_more_epochs_are_kept_in_the_runs_config(self, short: Any, graph: Graph, tmp_path: Path) -> None:
@@ -73,15 +73,16 @@ class TestResuming:
         """Resuming may start only where nothing was saved."""
         run = short(graph, "itransf", "seed=3")
         run.save(tmp_path / "run")
-        with pytest.raises(CheckpointError):
+        with pytest.raises(RunError, match="without a checkpoint to go on from; --overwrite replaces it"):
             short(graph, "transe", out=tmp_path / "run", resume=True)
         assert same_weights(open_run(tmp_path / "run", device="cpu"), run)
 
     def test_a_folder_of_something_else_is_not_taken_over(self, short: Any, graph: Graph, tmp_path: Path) -> None:
         (tmp_path / "config.toml").write_text("mine = true\n")
         (tmp_path / "thesis.tex").write_text("x")
-        with pytest.raises(CheckpointError):
-            short(graph, out=tmp_path, resume=True)
+        for options in ({}, {"resume": True}, {"overwrite": True}):
+            with pytest.raises(RunError, match="does not look like a run, so it is left alone; choose another --out"):
+                short(graph, out=tmp_path, **options)
         assert (tmp_path / "config.toml").read_text() == "mine = true\n"
 
 
@@ -101,6 +102,19 @@ class TestOpening:
         opened = open_run(tmp_path / "run", device="cpu")
         for name, tensor in weights(opened.model).items():
             assert torch.equal(tensor, stored[f"best.{name}"]), name
+        assert opened.unfinished == facts["progress"]["best_epoch"] > 0
+        assert opened.info()["unfinished"] == opened.unfinished
+        assert repr(opened).endswith("unfinished)")
+
+    def test_a_run_without_its_model_has_the_last_weights_where_nothing_was_validated(
+        self, short: Any, graph: Graph, tmp_path: Path
+    ) -> None:
+        run = short(graph, "transe", "validation.every=0", out=tmp_path / "run")
+        assert open_run(tmp_path / "run", device="cpu").unfinished is None
+        (tmp_path / "run" / "model.safetensors").unlink()
+        opened = open_run(tmp_path / "run", device="cpu")
+        assert opened.unfinished == 3
+        assert same_weights(opened, run)
 
     def test_a_run_in_its_warm_start_is_said_to_be_so(
         self, short: Any, graph: Graph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 import torch
+from safetensors import SafetensorError
 
 from itransf.config import Config
 from itransf.data.graph import Graph
 from itransf.data.vocabulary import Vocabulary
-from itransf.errors import CheckpointError
+from itransf.errors import CheckpointError, RunError, UsageError, WriteError
 from itransf.models import MODELS
 from itransf.storage import RunFolder, flatten
 
@@ -89,12 +90,41 @@ class TestOccupation:
         other = tmp_path / "photos"
         other.mkdir()
         (other / "me.jpg").write_text("x")
-        with pytest.raises(CheckpointError, match="does not look like a run, so it is not overwritten"):
+        with pytest.raises(CheckpointError, match="does not look like a run, so it is left alone"):
             RunFolder(other).clear()
         assert (other / "me.jpg").exists()
         folder.clear()
         assert not folder.path.exists()
         RunFolder(tmp_path / "none").clear()
+
+    def test_a_full_disk_is_no_damage(self, folder: RunFolder, monkeypatch: pytest.MonkeyPatch) -> None:
+        def fail(*_: object) -> None:
+            raise SafetensorError("I/O error: No space left on device")
+
+        monkeypatch.setattr("safetensors.torch.save_file", fail)
+        with pytest.raises(WriteError, match="cannot be written: .*No space left"):
+            folder.write_tensors("t.safetensors", {"a": torch.zeros(2)}, {})
+
+    def test_a_run_that_cannot_be_removed_is_said(self, folder: RunFolder, monkeypatch: pytest.MonkeyPatch) -> None:
+        def fail(path: Path) -> None:
+            raise PermissionError(13, "Permission denied", str(path))
+
+        monkeypatch.setattr("shutil.rmtree", fail)
+        with pytest.raises(WriteError, match="run cannot be replaced: Permission denied; choose another --out"):
+            folder.clear()
+
+    def test_advice_is_true_for_what_lies_there(self, tmp_path: Path, folder: RunFolder) -> None:
+        assert "--resume goes on with it, --overwrite replaces it" in str(folder.refuse())  # barely begun
+        folder.write_tensors("model.safetensors", {}, {})
+        assert "--resume" not in str(folder.refuse())
+        assert "--overwrite replaces it" in str(folder.refuse())
+        folder.write_tensors("checkpoint.safetensors", {}, {})
+        assert "--resume goes on with it, --overwrite replaces it" in str(folder.refuse())
+        (tmp_path / "thesis.tex").write_text("x")
+        told = str(RunFolder(tmp_path).refuse())
+        assert "choose another --out, or remove it yourself" in told
+        assert "--resume" not in told
+        assert "--overwrite" not in told
 
     def test_a_checkpoint_needs_the_run_around_it(self, tmp_path: Path, folder: RunFolder) -> None:
         assert not folder.has_checkpoint
@@ -105,9 +135,9 @@ class TestOccupation:
 
     def test_a_file_in_the_way_is_said(self, tmp_path: Path, graph: Graph, config: Config) -> None:
         (tmp_path / "file").write_text("x")
-        with pytest.raises(CheckpointError, match="cannot be made a run folder"):
+        with pytest.raises(WriteError, match=r"the folder .*file cannot be written: .*; choose another"):
             RunFolder(tmp_path / "file").create(graph, config, "1")
-        with pytest.raises(CheckpointError, match="cannot be written"):
+        with pytest.raises(WriteError, match="cannot be written"):
             RunFolder(tmp_path / "file").write_tensors("x.safetensors", {}, {})
 
 
@@ -121,9 +151,9 @@ def open_everything(folder: RunFolder) -> None:
 
 class TestDamage:
     def test_what_is_no_run_is_said_with_the_command_that_makes_one(self, tmp_path: Path) -> None:
-        with pytest.raises(CheckpointError, match=r"there is no such run; 'itransf train DATA --out .*none'"):
+        with pytest.raises(RunError, match=r"there is no such run; 'itransf train DATA --out .*none'"):
             RunFolder(tmp_path / "none").read_summary()
-        with pytest.raises(CheckpointError, match=r"is not a run folder \(it has no run.json\)"):
+        with pytest.raises(RunError, match=r"is not a run folder \(it has no run.json\)"):
             RunFolder(tmp_path).read_summary()
 
     def test_another_format_is_refused(self, folder: RunFolder) -> None:
@@ -147,8 +177,9 @@ class TestDamage:
         folder.write_history([{"epoch": 1, "loss": 0.5}, {"epoch": 2, "loss": 0.4}])
         path = folder.path / name
         path.write_bytes(damage(path.read_bytes()))
-        with pytest.raises(CheckpointError, match=name.replace(".", r"\.")):
+        with pytest.raises(CheckpointError, match=name.replace(".", r"\.")) as caught:
             open_everything(folder)
+        assert not isinstance(caught.value, UsageError)  # nothing was asked wrongly
 
     @pytest.mark.parametrize(
         ("name", "content"),
@@ -176,7 +207,7 @@ class TestDamage:
             raise OSError("no space left")
 
         monkeypatch.setattr("safetensors.torch.save_file", fail)
-        with pytest.raises(CheckpointError, match=r"t\.safetensors: cannot be written: no space left"):
+        with pytest.raises(WriteError, match=r"t\.safetensors cannot be written: no space left"):
             folder.write_tensors("t.safetensors", {"a": torch.zeros(2)}, {})
         assert folder.read_tensors("t.safetensors")[0]["a"].tolist() == [1.0, 1.0]
         assert not list(folder.path.glob("*.tmp")) + list(folder.path.glob(".*"))
@@ -190,7 +221,7 @@ class TestSameness:
         self, folder: RunFolder, graph: Graph, configure: Configure
     ) -> None:
         other = configure("itransf", "training.learning_rate=0.06", "model.dim=5", "seed=2")
-        with pytest.raises(CheckpointError) as caught:
+        with pytest.raises(RunError) as caught:
             folder.check_same(graph, other, folder.read_config(KINDS))
         for part in (
             "model.dim: 4 then, 5 now",
@@ -218,7 +249,7 @@ class TestSameness:
     def test_other_facts_or_names_are_refused(self, folder: RunFolder, graph: Graph, config: Config) -> None:
         renamed = Vocabulary(["Basel", *graph.entities.names[1:]], kind="entity")
         for other in (replace(graph, train=graph.train[:1]), replace(graph, entities=renamed)):
-            with pytest.raises(CheckpointError, match="was trained on other facts than these"):
+            with pytest.raises(RunError, match="was trained on other facts than these"):
                 folder.check_same(other, config, config)
 
 

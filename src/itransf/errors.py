@@ -1,6 +1,7 @@
 """What can go wrong, as one small family of exceptions.
 
-Every message says what is wrong, where, and what to do; the command line prints it without a traceback.
+Every message says what is wrong, where, and what to do; the command line prints it without a traceback. What is under
+`UsageError` was asked for wrongly and is mended by asking otherwise; anything else is a failure of something here.
 """
 
 from __future__ import annotations
@@ -13,16 +14,32 @@ class ITransFError(Exception):
     """Any failure this package foresees."""
 
 
-class DataError(ITransFError):
+class UsageError(ITransFError):
+    """Something was asked for that cannot be."""
+
+
+class DataError(UsageError):
     """Facts, names or files that cannot be used as they are."""
 
 
-class ConfigError(ITransFError):
+class ConfigError(UsageError):
     """A setting that does not exist or does not fit."""
 
 
 class CheckpointError(ITransFError):
-    """A run folder that cannot be written, read or continued."""
+    """A run whose files are damaged or cannot be read."""
+
+
+class RunError(CheckpointError, UsageError):
+    """A run folder that is not there, is taken, or was trained with something else."""
+
+
+class WriteError(ITransFError):
+    """A file or folder that cannot be written."""
+
+
+class FetchError(ITransFError):
+    """A dataset that is not on this machine and could not be fetched."""
 
 
 class MissingExtraError(ITransFError):

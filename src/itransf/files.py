@@ -8,13 +8,27 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from itransf.errors import WriteError
+
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
     """Yield a temporary path beside `path` that takes its place, durably, when the block ends well.
 
     If the block fails or the process dies, `path` keeps what it had and only the temporary file is lost.
+
+    Raises:
+        WriteError: The disk is full, or the folder may not be written.
     """
+    try:
+        with _replacing(path) as temporary:
+            yield temporary
+    except OSError as error:
+        raise WriteError(f"{path} cannot be written: {error.strerror or error}; choose another place") from None
+
+
+@contextmanager
+def _replacing(path: Path) -> Iterator[Path]:
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".tmp")
     os.close(handle)
@@ -34,6 +48,23 @@ def write_text(path: Path, text: str) -> None:
     """Write `text` to `path` atomically."""
     with replacing(path) as temporary:
         temporary.write_text(text, encoding="utf-8")
+
+
+def make_folder(path: Path) -> None:
+    """Make a folder, unless it is there, and make sure that files can be written into it.
+
+    Raises:
+        WriteError: They cannot.
+    """
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=path):
+            pass
+    except OSError as error:
+        reason = error.strerror or error
+        raise WriteError(
+            f"the folder {path} cannot be written: {reason}; choose another, or change who may write there"
+        ) from None
 
 
 def _sync(path: Path) -> None:

@@ -12,10 +12,24 @@ from itransf.config import Config, Layer, assignments_layer, build_config, read_
 from itransf.data.graph import Graph
 from itransf.data.sources import load
 from itransf.defaults import default_layer
-from itransf.errors import CheckpointError, ConfigError
+from itransf.errors import CheckpointError, ConfigError, RunError
 from itransf.evaluation import Evaluation, evaluate
 from itransf.fitting import CHECKPOINT, Fit, build_model
-from itransf.interpret import Attention, read_attention
+from itransf.interpret import (
+    RARE,
+    Attention,
+    ConceptCard,
+    Explanation,
+    RelationProfile,
+    SharingGraph,
+    build_sharing_graph,
+    check_name,
+    explain,
+    make_cards,
+    profile_relation,
+    read_attention,
+    write_report,
+)
 from itransf.models import MODELS, ITransF, Model
 from itransf.prediction import Prediction, ScoredFact, complete, score_facts
 from itransf.presets import read_preset
@@ -27,13 +41,30 @@ MODEL_CONFIGS = {name: model.Config for name, model in MODELS.items()}
 
 
 class Run:
-    """A trained model with the graph it knows and the settings it had."""
+    """A trained model with the graph it knows and the settings it had.
 
-    def __init__(self, graph: Graph, config: Config, model: Model, history: list[dict[str, Any]]) -> None:
+    Attributes:
+        concept_names: What people call some of the concepts, by number.
+        unfinished: The epoch whose weights are used, where training has not ended and they are a checkpoint's; None
+            for a finished run.
+    """
+
+    def __init__(
+        self,
+        graph: Graph,
+        config: Config,
+        model: Model,
+        history: list[dict[str, Any]],
+        concept_names: Mapping[int, str] | None = None,
+        unfinished: int | None = None,
+    ) -> None:
         self.graph, self.config, self.model, self.history = graph, config, model.eval(), history
+        self.concept_names = dict(concept_names or {})
+        self.unfinished = unfinished
 
     def __repr__(self) -> str:
-        return f"Run({self.config.name} on {self.graph.name}: {len(self.history)} epochs)"
+        state = "" if self.unfinished is None else ", unfinished"
+        return f"Run({self.config.name} on {self.graph.name}: {len(self.history)} epochs{state})"
 
     def evaluate(self, split: str = "test", **options: Any) -> Evaluation:
         """Rank a split's facts; the options are those of `itransf.evaluation.evaluate`."""
@@ -55,6 +86,48 @@ class Run:
             raise ConfigError(f'a {self.config.name} model has no concepts; train one with model.name = "itransf"')
         return read_attention(self.model, self.graph)
 
+    def explain(self, head: str, relation: str, tail: str, **options: Any) -> Explanation:
+        """Explain the score of a fact, known or not; the options are those of `itransf.interpret.explain`."""
+        return explain(self.model, self.graph, head, relation, tail, names=self.concept_names, **options)
+
+    def relation(self, name: str, top: int = 3) -> RelationProfile:
+        """Return what a relation is made of, and its inverse, equivalent and sub-relation candidates."""
+        return profile_relation(self.model, self.graph, name, top)
+
+    def cards(self, concepts: Sequence[int] | None = None, **options: Any) -> list[ConceptCard]:
+        """Return what these concepts, or all, do and what is lost without them; see `itransf.interpret.make_cards`."""
+        attention = self.concepts()
+        assert isinstance(self.model, ITransF), "only such a model has concepts"
+        return make_cards(self.model, self.graph, attention, concepts, self.concept_names, **options)
+
+    def sharing(self) -> SharingGraph:
+        """Return which relations share concepts, and who lends strength to the rare ones."""
+        return build_sharing_graph(self.concepts(), self.graph.statistics.frequency_buckets() == RARE)
+
+    def name_concepts(self, names: Mapping[int, str], path: str | Path | None = None) -> None:
+        """Give concepts names that people read; an empty name takes one back.
+
+        Args:
+            names: By the concept's number.
+            path: The run's folder, to keep the names in; without it they are kept when the run is saved.
+
+        Raises:
+            ConfigError: There is no such concept, or a name is too long.
+        """
+        count = self.concepts().weights.shape[2]
+        checked = {concept: check_name(concept, name, count) for concept, name in names.items()}
+        kept = {**self.concept_names, **checked}
+        self.concept_names = {concept: name for concept, name in kept.items() if name}
+        if path is not None:
+            folder = RunFolder(Path(path))
+            folder.read_summary()
+            folder.write_concept_names(self.concept_names)
+
+    def report(self, path: str | Path = "report.html", split: str | None = None, **options: Any) -> Path:
+        """Write everything worth seeing as one HTML page; the options are those of `itransf.interpret.write_report`."""
+        found = {"names": self.concept_names, "split": split, **options}
+        return write_report(path, self.model, self.graph, self.info(), self.history, **found)
+
     def info(self) -> dict[str, Any]:
         """Return what the run is, ready for JSON."""
         looks = [line for line in self.history if line.get("best")]
@@ -67,6 +140,7 @@ class Run:
             "parameters": sum(parameter.numel() for parameter in self.model.parameters()),
             "epochs": len([line for line in self.history if line["phase"] == "training"]),
             "seconds": sum(line["seconds"] for line in self.history),
+            "unfinished": self.unfinished,
             "best": {"epoch": looks[-1]["epoch"], self.config.validation.metric: looks[-1]["metric"]}
             if looks
             else None,
@@ -83,6 +157,7 @@ class Run:
     def _finish(self, folder: RunFolder) -> None:
         folder.write_tensors("model.safetensors", weights(self.model), {})
         folder.write_history(self.history)
+        folder.write_concept_names(self.concept_names)
 
 
 def resolve_config(
@@ -156,40 +231,42 @@ def train(
     elif folder is not None:
         start_folder(folder, facts, resolved)
     fit = Fit(facts, resolved, choose_device(device), folder, progress)
-    run = Run(facts, resolved, fit.run(resume), fit.history)
+    names = folder.read_concept_names() if folder is not None else None
+    run = Run(facts, resolved, fit.run(resume), fit.history, names)
     if folder is not None:
         run._finish(folder)
     return run
 
 
 def open_run(path: str | Path, device: str = "auto") -> Run:
-    """Open a saved run; one whose training was cut short is opened with its best weights so far."""
+    """Open a saved run; one whose training was cut short has its best weights so far, and `unfinished` says so."""
     folder = RunFolder(Path(path))
     folder.read_summary()
     config, graph = folder.read_config(MODEL_CONFIGS), folder.read_graph()
     model = build_model(graph, config, choose_device(device))
     name = "model.safetensors"
     stored: dict[str, torch.Tensor]
+    epoch = None
     if (folder.path / name).is_file() or not folder.has_checkpoint:
         stored, _ = folder.read_tensors(name)
     else:
-        stored = unfinished_weights(folder)
+        stored, epoch = unfinished_weights(folder)
     try:
         load_weights(model, stored)
     except (KeyError, RuntimeError) as error:
         raise CheckpointError(f"{folder.path}: its weights do not fit its config: {error}") from None
-    return Run(graph, config, model, folder.read_history())
+    return Run(graph, config, model, folder.read_history(), folder.read_concept_names(), epoch)
 
 
-def unfinished_weights(folder: RunFolder) -> dict[str, torch.Tensor]:
-    """Return the best weights of a checkpoint, or its last ones where nothing was validated yet."""
+def unfinished_weights(folder: RunFolder) -> tuple[dict[str, torch.Tensor], int]:
+    """Return the best weights of a checkpoint, or its last ones where nothing was validated yet, and their epoch."""
     tensors, facts = folder.read_tensors(CHECKPOINT)
     if facts["phase"] != "training":
-        raise CheckpointError(f"{folder.path}: is still in its warm start; go on with 'itransf train ... --resume'")
-    for prefix in ("best.", "model."):
-        found = {key.removeprefix(prefix): value for key, value in tensors.items() if key.startswith(prefix)}
+        raise RunError(f"{folder.path}: is still in its warm start; go on with 'itransf train ... --resume'")
+    for prefix, key in (("best.", "best_epoch"), ("model.", "epoch")):
+        found = {name.removeprefix(prefix): value for name, value in tensors.items() if name.startswith(prefix)}
         if found:
-            return found
+            return found, int(facts["progress"][key])
     raise CheckpointError(f"{folder.path}: its checkpoint holds no weights; train again")
 
 
@@ -197,7 +274,7 @@ def prepare_folder(path: str | Path, overwrite: bool) -> RunFolder:
     """Return the folder for a new run, refusing one that is in use."""
     folder = RunFolder(Path(path))
     if folder.is_occupied and not overwrite:
-        raise CheckpointError(f"{path}: already holds something; --resume goes on with it, --overwrite replaces it")
+        raise folder.refuse()
     folder.clear()
     return folder
 
@@ -205,9 +282,7 @@ def prepare_folder(path: str | Path, overwrite: bool) -> RunFolder:
 def start_folder(folder: RunFolder, graph: Graph, config: Config) -> None:
     """Write the beginning of a run, unless that would replace something."""
     if not folder.is_barely_begun:
-        raise CheckpointError(
-            f"{folder.path}: holds something, but no checkpoint to go on from; use another --out, or --overwrite"
-        )
+        raise folder.refuse()
     folder.create(graph, config, VERSION)
 
 

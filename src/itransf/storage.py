@@ -7,6 +7,7 @@ graph.safetensors       train, valid and test as numbers
 history.jsonl           one line per epoch
 checkpoint.safetensors  where training stands (weights, optimiser, random state)
 model.safetensors       the weights a finished run is used with
+concepts.json           names a person gave to concepts, by number; only where there are any
 """
 
 from __future__ import annotations
@@ -26,10 +27,11 @@ from torch import Tensor
 from itransf.config import Config, build_config, format_toml, read_layer
 from itransf.data.graph import SPLITS, Graph
 from itransf.data.vocabulary import Vocabulary
-from itransf.errors import CheckpointError, ConfigError
-from itransf.files import replacing, write_text
+from itransf.errors import CheckpointError, ConfigError, RunError, WriteError
+from itransf.files import make_folder, replacing, write_text
 
 FORMAT = 1
+CONCEPTS = "concepts.json"
 BEGINNING = ("vocabulary.json", "graph.safetensors", "config.toml", "run.json")  # written before training
 # Settings that say how long or how safely to train, not what: they may change when a run is continued.
 CHANGEABLE = {
@@ -67,15 +69,38 @@ class RunFolder:
             entry.name in BEGINNING or entry.name.startswith(half_written) for entry in self.path.iterdir()
         )
 
+    @property
+    def is_replaceable(self) -> bool:
+        """Whether what lies here, if anything, is a run and nothing else."""
+        return (self.path / "run.json").is_file() or self.is_barely_begun
+
+    def refuse(self) -> RunError:
+        """Return why no run is begun here, and what can be done, whichever way it was asked for."""
+        if not self.is_replaceable:
+            return RunError(
+                f"{self.path}: does not look like a run, so it is left alone; "
+                "choose another --out, or remove it yourself"
+            )
+        if self.has_checkpoint or self.is_barely_begun:
+            return RunError(
+                f"{self.path}: already holds a run; --resume goes on with it, --overwrite replaces it, "
+                "another --out leaves it alone"
+            )
+        return RunError(
+            f"{self.path}: already holds a run, without a checkpoint to go on from; --overwrite replaces it, "
+            "another --out leaves it alone"
+        )
+
     def clear(self) -> None:
         """Remove a run; anything that does not look like one is refused."""
         if not self.is_occupied:
             return
-        if not (self.path / "run.json").is_file() and not self.is_barely_begun:
-            raise CheckpointError(
-                f"{self.path}: does not look like a run, so it is not overwritten; remove it yourself"
-            )
-        shutil.rmtree(self.path)
+        if not self.is_replaceable:
+            raise self.refuse()
+        try:
+            shutil.rmtree(self.path)
+        except OSError as error:
+            raise WriteError(f"{self.path} cannot be replaced: {error.strerror}; choose another --out") from None
 
     def remove(self, name: str) -> None:
         """Remove one file, if it is there."""
@@ -83,10 +108,7 @@ class RunFolder:
 
     def create(self, graph: Graph, config: Config, version: str) -> None:
         """Write what does not change during training."""
-        try:
-            self.path.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise CheckpointError(f"{self.path}: cannot be made a run folder: {error}") from None
+        make_folder(self.path)
         labels = {**graph.entities.labels, **graph.relations.labels}
         vocabulary = {"entities": graph.entities.names, "relations": graph.relations.names, "labels": labels}
         write_text(self.path / "vocabulary.json", json.dumps(vocabulary, ensure_ascii=False))
@@ -111,7 +133,7 @@ class RunFolder:
         path = self.path / "run.json"
         if not path.is_file():
             what = "is not a run folder (it has no run.json)" if self.path.exists() else "there is no such run"
-            raise CheckpointError(f"{self.path}: {what}; 'itransf train DATA --out {self.path}' makes one")
+            raise RunError(f"{self.path}: {what}; 'itransf train DATA --out {self.path}' makes one")
         summary = self._read_json("run.json", {"format": int})
         if summary.get("format") != FORMAT:
             raise CheckpointError(
@@ -148,8 +170,8 @@ class RunFolder:
         try:
             with replacing(self.path / name) as temporary:
                 safetensors.torch.save_file(plain, temporary, {"facts": json.dumps(facts)})
-        except (OSError, SafetensorError) as error:
-            raise CheckpointError(f"{self.path / name}: cannot be written: {error}") from None
+        except SafetensorError as error:  # what a full disk is called there
+            raise WriteError(f"{self.path / name} cannot be written: {error}; choose another place") from None
 
     def read_tensors(self, name: str) -> tuple[dict[str, Tensor], dict[str, Any]]:
         """Read tensors and the facts written with them."""
@@ -178,22 +200,37 @@ class RunFolder:
         except (OSError, ValueError) as error:
             raise CheckpointError(f"{path}: cannot be read ({error}); remove it to do without it") from None
 
+    def write_concept_names(self, names: Mapping[int, str]) -> None:
+        """Write what people call concepts; without any, the file goes."""
+        if not names:
+            self.remove(CONCEPTS)
+            return
+        content = {"names": {str(concept): names[concept] for concept in sorted(names)}}
+        write_text(self.path / CONCEPTS, json.dumps(content, indent=2, ensure_ascii=False) + "\n")
+
+    def read_concept_names(self) -> dict[int, str]:
+        """Read what people call concepts, by number."""
+        if not (self.path / CONCEPTS).is_file():
+            return {}
+        names = self._read_json(CONCEPTS, {"names": dict})["names"]
+        if not all(key.isdecimal() and isinstance(name, str) for key, name in names.items()):
+            raise CheckpointError(f"{self.path / CONCEPTS}: holds something else than a name for each number; mend it")
+        return {int(key): name for key, name in names.items()}
+
     def check_same(self, graph: Graph, config: Config, stored: Config) -> None:
         """Refuse to continue a run with another graph or other settings."""
         old, new = flatten(stored.to_dict()), flatten(config.to_dict())
         differing = sorted(key for key in {*old, *new} - CHANGEABLE if old.get(key) != new.get(key))
         if differing:
             listed = "; ".join(f"{key}: {old.get(key)!r} then, {new.get(key)!r} now" for key in differing)
-            raise CheckpointError(
-                f"{self.path}: was trained with other settings ({listed}). Use those, or another --out"
-            )
+            raise RunError(f"{self.path}: was trained with other settings ({listed}). Use those, or another --out")
         kept = self.read_graph()
         same_names = (kept.entities.names, kept.relations.names) == (
             graph.entities.names,
             graph.relations.names,
         )
         if not same_names or not all(np.array_equal(kept.split(s), graph.split(s)) for s in SPLITS):
-            raise CheckpointError(f"{self.path}: was trained on other facts than these. Use those, or another --out")
+            raise RunError(f"{self.path}: was trained on other facts than these. Use those, or another --out")
 
     def _read_json(self, name: str, expected: Mapping[str, type]) -> dict[str, Any]:
         """Read a JSON object that must hold these keys with values of these types."""

@@ -1,6 +1,9 @@
 from __future__ import annotations
 
+import csv
+import dataclasses
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +12,11 @@ import pytest
 from cli.conftest import call
 from golden.attentions import make_attention
 from golden.comparing import check_golden, make_paper
+from itransf.cli.cards import describe_card
 from itransf.cli.concepts import format_uses, show_attention, show_sharing
+from itransf.cli.sharing import show_sharing_graph
+from itransf.interpret import ConceptCard, Use
+from itransf.interpret.ablation import Loss
 
 
 def test_the_concepts_of_relations_and_who_shares_them() -> None:
@@ -45,7 +52,7 @@ def test_json_is_the_attention(run: Path, opened: Any) -> None:
     assert content["plot"] is None
 
 
-@pytest.mark.parametrize("name", ["map.png", "map.svg"])
+@pytest.mark.parametrize("name", ["map.png", "map.svg", "map.html"])
 def test_a_plot_is_written(name: str, run: Path, tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     done = call("concepts", run, "--relation", "near", "--plot", tmp_path / name)
@@ -58,7 +65,17 @@ def test_a_plot_is_written(name: str, run: Path, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
-    [(("--relation", "neer"), "Did you mean 'near'"), (("--plot", "map.jpg"), ".png or .svg")],
+    [
+        (("--relation", "neer"), "Did you mean 'near'"),
+        (("--relation", "*x*"), "no relation fits"),
+        (("--domain", "/film"), "no relation lies in the domain"),
+        (("--plot", "map.jpg"), ".png, .svg or .html"),
+        (("--table", "weights.xls"), "does not tell a table's format"),
+        (("--card", "9"), "there is no concept 9"),
+        (("--rename", "9=x"), "there is no concept 9"),
+        (("--rename", "three=x"), "write it as number=name"),
+        (("--card", "1", "--sharing"), "one at a time"),
+    ],
 )
 def test_mistakes_are_misuse(arguments: tuple[str, ...], message: str, run: Path) -> None:
     done = call("concepts", run, *arguments)
@@ -70,3 +87,96 @@ def test_a_model_without_concepts_says_so(transe_run: Path) -> None:
     done = call("concepts", transe_run)
     assert done.code == 2
     assert "no concepts" in done.err
+
+
+def test_relations_are_chosen_by_pattern_domain_and_frequency(run: Path) -> None:
+    def chosen(*options: str) -> list[str]:
+        return [entry["relation"] for entry in json.loads(call("concepts", run, "--json", *options).out)["relations"]]
+
+    assert chosen("--relation", "*capital*") == ["capital_of", "P36"]
+    assert chosen("--domain", "capital") == ["capital_of"]
+    assert chosen("--top", "2") == ["city_in", "near"]
+
+
+@pytest.mark.parametrize("name", ["weights.csv", "weights.json"])
+def test_the_table_behind_the_heat_map_is_written(name: str, run: Path, opened: Any, tmp_path: Path) -> None:
+    done = call("concepts", run, "--relation", "near", "--table", tmp_path / name)
+    assert done.code == 0, done.err
+    assert f"The table of weights is in {tmp_path / name}" in done.out
+    text = (tmp_path / name).read_text(encoding="utf-8")
+    rows = json.loads(text) if name.endswith("json") else list(csv.DictReader(text.splitlines()))
+    row = opened.concepts().row(opened.graph.relations.index("near"), "head")
+    found = {int(line["concept"]): float(line["weight"]) for line in rows if line["side"] == "head"}
+    assert found == pytest.approx({use.concept: use.weight for use in row.concepts})
+
+
+def test_a_card_tells_what_a_concept_is(run: Path) -> None:
+    done = call("concepts", run, "--card", 1)
+    assert done.code == 0, done.err
+    for word in ("Concept 1: ", "used by", "without it", "moves", "nearest"):
+        assert word in done.out
+    (card,) = json.loads(call("concepts", run, "--card", 1, "--json").out)["cards"]
+    assert card["concept"] == 1
+
+
+def test_all_cards_or_those_of_some_relations_are_told(run: Path, opened: Any) -> None:
+    everything = json.loads(call("concepts", run, "--cards", "--json").out)["cards"]
+    assert {card["concept"] for card in everything} == set(opened.concepts().used.nonzero()[0].tolist())
+    some = json.loads(call("concepts", run, "--cards", "--relation", "near", "--json").out)["cards"]
+    assert {card["concept"] for card in some} == set(opened.concepts().choose(["near"]).used.nonzero()[0].tolist())
+
+
+def test_the_sharing_graph_is_told(run: Path) -> None:
+    done = call("concepts", run, "--sharing")
+    assert done.code == 0, done.err
+    assert "Rare relations and who lends them strength" in done.out
+    assert "has capital" in done.out
+    graph = json.loads(call("concepts", run, "--sharing", "--relation", "near", "--json").out)
+    assert [entry["relation"] for entry in graph["relations"]] == ["near"]
+    assert "Relations and who lends them strength" in call("concepts", run, "--sharing", "--relation", "near").out
+
+
+def test_a_concept_is_renamed_and_the_name_is_read_everywhere(run: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    shutil.copytree(run, folder)
+    done = call("concepts", folder, "--rename", "0=lies in", "--rename", "1=x")
+    assert done.code == 0, done.err
+    assert done.out == "concept 0: lies in\nconcept 1: x\n"
+    call("concepts", folder, "--rename", "1=")
+    shown = call("concepts", folder).out
+    assert "Named concepts: 0 lies in" in shown
+    assert "Concepts: 0 lies in" in shown  # below the heat map
+    assert json.loads(call("concepts", folder, "--json").out)["names"] == {"0": "lies in"}
+    assert "Concept 0: lies in" in call("concepts", folder, "--card", "0").out
+    call("concepts", folder, "--plot", tmp_path / "map.html")
+    assert "lies in" in (tmp_path / "map.html").read_text(encoding="utf-8")
+    assert call("concepts", folder, "--rename", "0=").out == "No concept has a name.\n"
+
+
+def test_letters_without_a_font_are_said(run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("matplotlib")
+    monkeypatch.setattr("itransf.interpret.find_missing_letters", lambda *_: "首都" * 10)
+    done = call("concepts", run, "--plot", tmp_path / "map.png", "--top", "2")
+    assert "No font here has 首都首都首都首都首都首都 and 8 more" in done.err
+
+
+def test_long_lists_are_cut_and_counted() -> None:
+    donors = [{"label": "donor", "share": 0.25}] * 5
+    entry = {"relation": "r", "label": "r", "train_facts": 1, "rare": True, "own": 0.1, "donors": donors}
+    link = {"left": "r", "right": "r", "weight": 0.5, "crossed": True, "concepts": [1, 2]}
+    console, paper = make_paper()
+    show_sharing_graph({"relations": [entry] * 40, "links": [link] * 50}, console)
+    assert "10 more relations are not listed" in paper.getvalue()
+    assert "20 more links are not listed" in paper.getvalue()
+    assert paper.getvalue().count("donor 25%, donor 25%, donor 25%") == 30
+
+
+def test_a_card_counts_what_it_does_not_list() -> None:
+    uses = tuple(Use(f"r{place}", f"r{place}", "head", 0.5) for place in range(10))
+    card = ConceptCard(2, "city", "town", True, uses, 3, uses[:1], 0.5, (), (), (), Loss(4, 4, 8, 0.5, 0.25))
+    lines = dict(describe_card(card))
+    assert lines["suggested"] == "town"
+    assert lines["used by"].endswith("r7 (H) 0.50; 2 more, 3 with less weight")
+    assert "falls by 0.125" in lines["without it"]
+    assert "1 of them use nothing else" in lines["without it"]
+    assert "not known" in dict(describe_card(dataclasses.replace(card, loss=None)))["without it"]

@@ -23,6 +23,7 @@ def test_a_run_described() -> None:
         "epochs": 60,
         "seconds": 41.7,
         "best": {"epoch": 55, "mrr": 0.65432},
+        "unfinished": None,
         "config": {"seed": 0, "model": {"name": "itransf", "dim": 64}, "training": {"decay": "none"}},
     }
     check_golden("info.txt", describe_run(info))

@@ -9,9 +9,31 @@ import pytest
 
 import itransf
 from cli.conftest import call
-from itransf.errors import CheckpointError, ConfigError, DataError, ITransFError, MissingExtraError
+from itransf.errors import (
+    CheckpointError,
+    ConfigError,
+    DataError,
+    FetchError,
+    ITransFError,
+    MissingExtraError,
+    RunError,
+    WriteError,
+)
 
-COMMANDS = ("demo", "data", "train", "evaluate", "predict", "score", "concepts", "info", "export", "presets")
+COMMANDS = (
+    "demo",
+    "data",
+    "train",
+    "evaluate",
+    "predict",
+    "score",
+    "explain",
+    "relation",
+    "concepts",
+    "info",
+    "export",
+    "presets",
+)
 
 
 def fail_with(error: BaseException, monkeypatch: pytest.MonkeyPatch) -> Any:
@@ -72,7 +94,10 @@ def test_misuse_is_told_in_one_line_with_a_hint(arguments: tuple[str, ...], mess
     [
         (ConfigError("no such thing"), 2),
         (DataError("no such thing"), 2),
+        (RunError("no such thing"), 2),
         (CheckpointError("no such thing"), 1),
+        (WriteError("no such thing"), 1),
+        (FetchError("no such thing"), 1),
         (MissingExtraError("this", "plots"), 1),
         (ITransFError("no such thing"), 1),
         (PermissionError(13, "Permission denied", "/there"), 1),

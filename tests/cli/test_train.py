@@ -68,7 +68,7 @@ def test_an_occupied_folder_is_refused_replaced_or_continued(data: Path, tmp_pat
     arguments = ("train", data, "--out", tmp_path / "run", *QUICK, *CONCEPTS, "-q", "--json")
     assert call(*arguments).code == 0
     refused = call(*arguments)
-    assert refused.code == 1
+    assert refused.code == 2
     assert "--resume" in refused.err
     assert "--overwrite" in refused.err
     assert call(*arguments, "--overwrite").code == 0

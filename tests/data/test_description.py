@@ -50,6 +50,6 @@ def test_description_is_complete_and_ready_for_json() -> None:
     assert description["leakage"]["test"]["symmetric"] == 0.5
     assert description["leakage"]["valid"]["any"] == 0
     assert description["structure"]["inverse"] == [{"relations": ["capital_of", "has_capital"], "overlap": 1.0}]
-    assert description["structure"]["symmetric"] == [{"relation": "borders", "share": 0.8}]
+    assert description["structure"]["symmetric"] == [{"relation": "borders", "share": 1.0}]
     assert description["notes"] == list(graph.notes)
     assert len(description["notes"]) == 2

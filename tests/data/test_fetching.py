@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import errno
 import hashlib
 from pathlib import Path
 
@@ -10,7 +11,7 @@ from itransf.data import fetching
 from itransf.data.catalog import PackagedFiles
 from itransf.data.fetching import fetch
 from itransf.data.indexes import make_index
-from itransf.errors import DataError
+from itransf.errors import FetchError, WriteError
 
 CONTENT = bytes(range(256)) * 4000
 NAME = "some_project-1.0.tar.gz"
@@ -70,7 +71,7 @@ def test_a_damaged_copy_is_fetched_again(tmp_path: Path) -> None:
 
 def test_a_wrong_file_never_gets_its_name(tmp_path: Path, index_server: IndexServer) -> None:
     index_server.files = {NAME: b"something else"}
-    with pytest.raises(DataError, match="has another sha256 than expected"):
+    with pytest.raises(FetchError, match="has another sha256 than expected"):
         fetch(WANTED, tmp_path, progress=False)
     assert list(tmp_path.iterdir()) == []
     assert len(index_server.asked_for_files) == 1
@@ -87,11 +88,27 @@ def test_what_was_tried_is_said(tmp_path: Path, index_server: IndexServer, monke
     indexes = [make_index(url) for url in (f"{base}/empty", "http://127.0.0.1:9/simple", f"{base}/simple")]
     monkeypatch.setattr(fetching, "find_indexes", lambda: indexes)
     index_server.password = "none is right"
-    with pytest.raises(DataError) as caught:
+    with pytest.raises(FetchError) as caught:
         fetch(WANTED, tmp_path, progress=False)
     told = str(caught.value)
     assert f"{base}/empty: the server says 401" in told
     assert "http://127.0.0.1:9/simple: [Errno" in told
     index_server.password, index_server.files = None, {}
-    with pytest.raises(DataError, match=f"simple does not list {NAME}"):
+    with pytest.raises(FetchError, match=f"simple does not list {NAME}"):
+        fetch(WANTED, tmp_path, progress=False)
+
+
+def test_a_connection_that_fails_is_called_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fetching, "find_indexes", lambda: [make_index("http://127.0.0.1:9/simple")])
+    with pytest.raises(FetchError, match=r"^the connection failed to the package index\. Tried: http") as caught:
+        fetch(WANTED, tmp_path, progress=False)
+    assert "not found" not in str(caught.value)
+
+
+def test_a_full_disk_is_no_failed_connection(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(fetching, "_continue_download", fail)
+    with pytest.raises(WriteError, match="cannot be written: No space left on device; set ITRANSF_CACHE"):
         fetch(WANTED, tmp_path, progress=False)

@@ -9,7 +9,7 @@ from index_server import IndexServer
 
 from itransf.data import indexes
 from itransf.data.indexes import find_indexes, make_index
-from itransf.errors import DataError
+from itransf.errors import FetchError
 
 SETTINGS = ("PIP_INDEX_URL", "PIP_EXTRA_INDEX_URL", "PIP_NO_INDEX", "PIP_CERT", "PIP_CONFIG_FILE")
 
@@ -59,10 +59,10 @@ def test_no_index_at_all(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in SETTINGS:
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr(sys, "executable", "/no/such/python")
-    with pytest.raises(DataError, match="no package index is configured: set PIP_INDEX_URL"):
+    with pytest.raises(FetchError, match="no package index is configured: set PIP_INDEX_URL"):
         find_indexes()
     monkeypatch.setenv("PIP_NO_INDEX", "1")
-    with pytest.raises(DataError, match=r"pip is configured to use no package index \(no-index\)"):
+    with pytest.raises(FetchError, match=r"pip is configured to use no package index \(no-index\)"):
         find_indexes()
 
 
@@ -87,7 +87,7 @@ def test_index_in_a_folder(tmp_path: Path) -> None:
 def test_the_web_may_not_link_to_local_files(monkeypatch: pytest.MonkeyPatch, index_server: IndexServer) -> None:
     index_server.files = {"x.whl": b""}
     monkeypatch.setattr(indexes, "_read_html_links", lambda _: {"x.whl": "file:///etc/passwd"})
-    with pytest.raises(DataError, match="which is no web address"):
+    with pytest.raises(FetchError, match="which is no web address"):
         make_index(index_server.url).find_file("some-project", "x.whl")
 
 

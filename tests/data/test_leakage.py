@@ -5,8 +5,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from itransf.data import Graph, Vocabulary, measure_leakage, mine_structure
+from itransf.data import Graph, Vocabulary, describe, load, measure_leakage, mine_structure
 from itransf.data.leakage import Structure
+from itransf.data.planted import plant
 
 ENTITIES, RELATIONS = 5, 4
 FACT = st.tuples(st.integers(0, ENTITIES - 1), st.integers(0, RELATIONS - 1), st.integers(0, ENTITIES - 1))
@@ -19,7 +20,9 @@ def make_graph(train: Facts, test: Facts) -> Graph:
     return Graph("g", Vocabulary(names), Vocabulary(names[:RELATIONS], kind="relation"), *splits)
 
 
-def mine_by_hand(train: Facts, threshold: float) -> tuple[set[tuple[int, int]], set[int], set[tuple[int, int]]]:
+def mine_by_hand(
+    train: Facts, threshold: float
+) -> tuple[set[tuple[int, int]], set[int], set[tuple[int, int]], list[set[tuple[int, int]]]]:
     of = {r: {(h, t) for h, x, t in train if x == r} for r in range(RELATIONS)}
     back = {r: {(t, h) for h, t in pairs} for r, pairs in of.items()}
 
@@ -27,11 +30,16 @@ def mine_by_hand(train: Facts, threshold: float) -> tuple[set[tuple[int, int]], 
         shared = len(a & b)
         return shared > 0 and shared / max(len(a), len(b)) >= threshold
 
+    def implies(a: set[tuple[int, int]], b: set[tuple[int, int]]) -> bool:
+        return len(a & b) > 0 and len(a & b) / len(a) >= threshold and not overlaps(a, b)
+
+    orders = [(a, b) for a in range(RELATIONS) for b in range(RELATIONS) if a != b]
     both = [(a, b) for a in range(RELATIONS) for b in range(a + 1, RELATIONS)]
     return (
         {(a, b) for a, b in both if overlaps(of[a], back[b])},
         {a for a in range(RELATIONS) if overlaps(of[a], back[a])},
         {(a, b) for a, b in both if overlaps(of[a], of[b])},
+        [{(a, b) for a, b in orders if implies(of[a], other[b])} for other in (back, of)],
     )
 
 
@@ -40,7 +48,9 @@ def mine_by_hand(train: Facts, threshold: float) -> tuple[set[tuple[int, int]], 
 def test_structure_and_leakage_equal_loops_over_sets(train: Facts, test: Facts, threshold: float) -> None:
     graph = make_graph(train, test)
     structure = mine_structure(graph, threshold)
-    inverse, symmetric, duplicate = mine_by_hand(train, threshold)
+    inverse, symmetric, duplicate, (one_way_inverse, one_way_duplicate) = mine_by_hand(train, threshold)
+    assert {(a, b) for a, b, _ in structure.one_way_inverse} == one_way_inverse
+    assert {(a, b) for a, b, _ in structure.one_way_duplicate} == one_way_duplicate
     assert {(a, b) for a, b, _ in structure.inverse} == inverse
     assert {a for a, _ in structure.symmetric} == symmetric
     assert {(a, b) for a, b, _ in structure.duplicate} == duplicate
@@ -50,9 +60,11 @@ def test_structure_and_leakage_equal_loops_over_sets(train: Facts, test: Facts, 
         return sum(hits) / len(hits) if hits else 0.0
 
     others = range(RELATIONS)
-    is_inverse = [any((t, o, h) in train and (min(r, o), max(r, o)) in inverse for o in others) for h, r, t in test]
+    inverse |= {(b, a) for a, b in inverse} | one_way_inverse
+    duplicate |= {(b, a) for a, b in duplicate} | one_way_duplicate
+    is_inverse = [any((t, o, h) in train and (o, r) in inverse for o in others) for h, r, t in test]
     is_symmetric = [(t, r, h) in train for h, r, t in test]
-    is_duplicate = [any((h, o, t) in train and (min(r, o), max(r, o)) in duplicate for o in others) for h, r, t in test]
+    is_duplicate = [any((h, o, t) in train and (o, r) in duplicate for o in others) for h, r, t in test]
     assert leakage.inverse == pytest.approx(share(is_inverse))
     assert leakage.symmetric == pytest.approx(share(is_symmetric))
     assert leakage.duplicate == pytest.approx(share(is_duplicate))
@@ -69,13 +81,51 @@ def test_overlap_is_measured_on_the_larger_relation_and_strongest_comes_first() 
     structure = mine_structure(make_graph(forward | backward | half, set()), threshold=0.5)
     assert structure.inverse == ((0, 1, 1.0), (0, 2, 0.5))
     assert structure.duplicate == ((1, 2, 0.5),)
+    assert structure.one_way_inverse == ()
     assert structure.symmetric == ()
 
 
-def test_leakage_mines_train_when_no_structure_is_given() -> None:
+def test_a_small_relation_inside_a_large_one_implies_it_one_way() -> None:
     forward = {(0, 0, 1), (1, 0, 2), (2, 0, 3), (3, 0, 4)}
-    train = forward | {(t, 1, h) for h, _, t in forward}
-    graph = make_graph(train | {(4, 0, 0)}, {(0, 1, 4), (2, 2, 0)})
-    assert mine_structure(graph).inverse == ((0, 1, 0.8),)
-    assert measure_leakage(graph).inverse == 0.5
+    graph = make_graph(forward | {(1, 1, 0), (0, 2, 1), (1, 2, 2)}, {(3, 1, 2), (0, 2, 3), (4, 0, 3)})
+    structure = mine_structure(graph)
+    assert (structure.inverse, structure.duplicate) == ((), ())
+    assert structure.one_way_inverse == ((1, 0, 1.0), (1, 2, 1.0))
+    assert structure.one_way_duplicate == ((2, 0, 1.0),)
+    # Relation 0 gives nothing of relation 1 away: most of its facts have no such reverse.
+    assert measure_leakage(graph, structure=structure).inverse == 0
+
+
+def test_a_graph_is_described_by_all_its_facts_and_labels_come_from_train_alone() -> None:
+    forward = {(0, 0, 1), (1, 0, 2), (2, 0, 3), (3, 0, 4)}
+    backward = {(t, 1, h) for h, _, t in forward}
+    held_out = {(1, 1, 0), (2, 0, 3)}
+    graph = make_graph((forward | backward) - held_out, held_out)
+    assert mine_structure(graph).inverse == ()
+    assert mine_structure(graph, splits=("train", "valid", "test")).inverse == ((0, 1, 1.0),)
+    assert measure_leakage(graph).inverse == 1.0
     assert measure_leakage(graph, structure=Structure((), (), ())).inverse == 0
+
+
+def test_planted_and_bundled_structure_is_named() -> None:
+    planted = plant()
+    found = mine_structure(planted.graph, splits=("train", "valid", "test"))
+    pairs = {frozenset(pair[:2]) for pair in (*found.inverse, *found.one_way_inverse)}
+    assert pairs == {frozenset(pair) for pair in planted.inverse_pairs}
+    assert {number for number, _ in found.symmetric} == set(planted.symmetric)
+    structure = describe(load("world"))["structure"]
+    assert {frozenset(pair["relations"]) for pair in structure["inverse"]} == {
+        frozenset(pair)
+        for pair in (
+            ("has_member", "member_of"),
+            ("city_in", "contains_city"),
+            ("capital_of", "has_capital"),
+            ("seat_of", "has_seat_in"),
+            ("currency_of", "has_currency"),
+            ("has_official_language", "official_language_of"),
+            ("in_region", "includes_country"),
+            ("territory_of", "has_territory"),
+        )
+    }
+    assert {entry["relation"] for entry in structure["symmetric"]} == {"near", "borders"}
+    assert {"relation": "capital_of", "implies": "city_in", "share": 1.0} in structure["one_way_duplicate"]

@@ -11,7 +11,7 @@ from index_server import IndexServer
 
 from itransf.data import DATASETS, cache_folder, find_dataset, load, locate, obtain, obtaining
 from itransf.data.catalog import Dataset, PackagedFiles
-from itransf.errors import DataError
+from itransf.errors import DataError, FetchError, WriteError
 
 FILES = {"train.txt": b"a\tr\tb\nb\tr\tc\n", "valid.txt": b"a\tr\tc\n", "test.txt": b"c\tr\ta\n"}
 FOLDER = "some_project-1.0/dataset/WN18"
@@ -92,7 +92,7 @@ def test_wrong_or_missing_files_are_refused(
     index_server.files = {"some_project-1.0.tar.gz": archive}
     assert dataset.packaged is not None
     packaged = replace(dataset.packaged, sha256=hashlib.sha256(archive).hexdigest())
-    with pytest.raises(DataError, match=r"WN18/train\.txt is not the expected file \(sha256 differs\)"):
+    with pytest.raises(FetchError, match=r"WN18/train\.txt is not the expected file \(sha256 differs\)"):
         obtain(replace(dataset, packaged=packaged), progress=False)
     assert not (cache / "WN18").exists()
 
@@ -101,7 +101,7 @@ def test_failing_to_fetch_says_what_was_tried_and_where_to_put_the_files(
     cache: Path, dataset: Dataset, index_server: IndexServer
 ) -> None:
     index_server.files = {}
-    with pytest.raises(DataError) as caught:
+    with pytest.raises(FetchError) as caught:
         obtain(dataset, progress=False)
     told = str(caught.value)
     assert f"{index_server.url} does not list some_project-1.0.tar.gz" in told
@@ -113,7 +113,7 @@ def test_offline_is_respected(
     cache: Path, dataset: Dataset, index_server: IndexServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("ITRANSF_OFFLINE", "1")
-    with pytest.raises(DataError, match="ITRANSF_OFFLINE forbids fetching"):
+    with pytest.raises(FetchError, match="ITRANSF_OFFLINE forbids fetching"):
         obtain(dataset)
     assert index_server.requests == []
     monkeypatch.setenv("ITRANSF_OFFLINE", "0")
@@ -121,7 +121,7 @@ def test_offline_is_respected(
 
 
 def test_codex_says_where_to_put_it(cache: Path) -> None:
-    with pytest.raises(DataError, match=r"no package index has it.*put train\.txt.* into .*CoDEx-S.*tsafavi/codex"):
+    with pytest.raises(FetchError, match=r"no package index has it.*put train\.txt.* into .*CoDEx-S.*tsafavi/codex"):
         load("codex-s")
     assert not cache.exists()
 
@@ -159,7 +159,7 @@ def test_cache_that_cannot_be_written(tmp_path: Path, dataset: Dataset, monkeypa
     (tmp_path / "file").write_text("")
     monkeypatch.delenv("ITRANSF_DATA", raising=False)
     monkeypatch.setenv("ITRANSF_CACHE", str(tmp_path / "file" / "cache"))
-    with pytest.raises(DataError, match=r"the cache .* cannot be written .* set ITRANSF_CACHE to another folder"):
+    with pytest.raises(WriteError, match=r"the cache .* cannot be written .* set ITRANSF_CACHE to another folder"):
         obtain(dataset)
 
 

@@ -8,7 +8,7 @@ import time
 import numpy as np
 import pytest
 
-from itransf.data import DATASETS, Dataset, Graph, load, locate, measure_leakage, mine_structure
+from itransf.data import DATASETS, SPLITS, Dataset, Graph, load, locate, measure_leakage, mine_structure
 
 PUBLISHED = [name for name, dataset in DATASETS.items() if dataset.checksums]
 
@@ -34,9 +34,10 @@ def test_counts(dataset: Dataset) -> None:
 
 def test_wn18_is_full_of_inverses() -> None:
     graph = load_or_skip("wn18")
-    structure = mine_structure(graph)
-    assert len(structure.inverse) == 7
-    assert len(structure.symmetric) == 3
+    for structure in (mine_structure(graph), mine_structure(graph, splits=SPLITS)):
+        assert len(structure.inverse) == 7
+        assert len(structure.symmetric) == 3
+        assert structure.one_way_inverse == ()
     assert len(mine_structure(graph, 0.5).symmetric) == 4
     assert measure_leakage(graph).reversed_pair == pytest.approx(0.940, abs=0.0005)
     assert "00260881" in graph.entities.names
@@ -45,6 +46,7 @@ def test_wn18_is_full_of_inverses() -> None:
 def test_fb15k_237_has_symmetric_relations_and_unseen_entities() -> None:
     graph = load_or_skip("fb15k-237")
     assert len(mine_structure(graph).symmetric) == 24
+    assert len(mine_structure(graph, splits=SPLITS).symmetric) == 24
     assert any("36 entities" in note and "9 valid and 28 test facts" in note for note in graph.notes)
 
 

@@ -9,9 +9,10 @@ import pytest
 
 from golden.attentions import make_attention, make_signed_attention
 from itransf.data import Vocabulary
-from itransf.errors import ConfigError, DataError, MissingExtraError
-from itransf.interpret import Attention, write_heatmap
+from itransf.errors import ConfigError, MissingExtraError, WriteError
+from itransf.interpret import Attention, find_missing_letters, write_heatmap
 from itransf.interpret.arranging import arrange
+from itransf.interpret.fonts import choose_fonts, read_letters
 from itransf.interpret.heatmap import choose_width, draw, shorten
 
 pytest.importorskip("matplotlib")
@@ -65,13 +66,13 @@ def test_letters_the_font_lacks_do_not_warn(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["map.pdf", "map"])
 def test_other_endings_are_refused(name: str, tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=r"\.png or \.svg"):
+    with pytest.raises(ConfigError, match=r"\.png, \.svg or \.html"):
         write_heatmap(make_attention(), tmp_path / name)
 
 
 def test_a_place_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("in the way")
-    with pytest.raises(DataError, match="cannot be written"):
+    with pytest.raises(WriteError, match="cannot be written"):
         write_heatmap(make_attention(), tmp_path / "file" / "map.png")
 
 
@@ -103,3 +104,43 @@ def test_long_labels_lose_their_middle_and_keep_their_side() -> None:
 def test_columns_grow_narrower_where_there_are_many() -> None:
     assert choose_width(10) > choose_width(150) > choose_width(240)
     assert choose_width(240) == choose_width(300)
+
+
+def test_text_stays_text_in_an_svg(tmp_path: Path) -> None:
+    text = write_heatmap(make_attention(), tmp_path / "map.svg", {1: "lies in 首都"}).read_text(encoding="utf-8")
+    assert "has official language (H)" in text
+    assert "1 lies in 首都" in text
+
+
+def test_a_page_needs_no_matplotlib(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    page = write_heatmap(make_attention(), tmp_path / "map.html", {1: "city"}).read_text(encoding="utf-8")
+    assert "<!doctype html>" in page
+
+
+def test_more_relations_are_drawn_where_more_are_asked_for(tmp_path: Path) -> None:
+    weights = np.ones((2, 90, 1), dtype=np.float32)
+    names = Vocabulary([f"r{number}" for number in range(90)], kind="relation")
+    attention = Attention(weights, names, np.zeros((2, 90, 1), dtype=np.int64), np.ones(90, dtype=np.int64))
+    assert "r85 (H)" not in write_heatmap(attention, tmp_path / "few.svg").read_text(encoding="utf-8")
+    more = write_heatmap(attention, tmp_path / "more.svg", most_relations=90)
+    assert "r85 (H)" in more.read_text(encoding="utf-8")
+
+
+def test_letters_no_font_has_are_named_and_other_fonts_are_looked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    private = "\ue123"  # nobody's letter
+    assert find_missing_letters(make_attention()) == ""
+    assert find_missing_letters(make_attention(), {1: f"a {private}"}) == private
+    monkeypatch.setattr("itransf.interpret.fonts.read_letters", lambda path: {private} if "cmr10" in path else {"a"})
+    assert choose_fonts(["a", private]) == (["DejaVu Sans", "cmr10"], "")
+
+
+def test_a_font_that_cannot_be_read_has_no_letters(tmp_path: Path) -> None:
+    (tmp_path / "broken.ttf").write_bytes(b"not a font")
+    assert read_letters(str(tmp_path / "broken.ttf")) == set()
+
+
+def test_without_fonts_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib.font_manager", None)
+    with pytest.raises(MissingExtraError, match=r"pip install 'itransf\[plots\]'"):
+        find_missing_letters(make_attention())

@@ -77,3 +77,9 @@ def test_sharing_equals_a_search_over_all_sides(relations: int, concepts: int, s
                 if weights[place, other, shared.concept] > 0 and (place, other) != (number, 0)
             }
             assert {(use.relation, use.side, use.weight) for use in shared.others} == expected
+
+
+def test_names_people_gave_are_told() -> None:
+    shared = trace_sharing(make_attention(), "capital_of", "tail", names={4: "state"})
+    assert [concept.name for concept in shared] == ["", "state"]
+    assert concepts_behind(make_attention(), "P37", names={4: "state"})["tail"][0].to_dict()["name"] == "state"

@@ -9,9 +9,11 @@ import pyarrow.parquet as pq
 import pytest
 import torch
 
+from golden.attentions import make_attention
 from itransf.data import Graph
-from itransf.errors import ConfigError, DataError
-from itransf.interpret.tables import export, export_tables
+from itransf.errors import ConfigError, WriteError
+from itransf.interpret.arranging import arrange
+from itransf.interpret.tables import export, export_tables, tabulate_uses, write_attention
 from itransf.models import MODELS, Model, Sizes
 
 DIM = 3
@@ -162,5 +164,19 @@ def test_other_formats_and_models_are_refused(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="has no entity and relation vectors"):
         export_tables(torch.nn.Linear(1, 1), make_graph())  # type: ignore[arg-type]
     (tmp_path / "file").write_text("")
-    with pytest.raises(DataError, match="cannot be written"):
+    with pytest.raises(WriteError, match="cannot be written"):
         export(make_model("transe"), make_graph(), tmp_path / "file")
+
+
+def test_a_table_of_weights_that_cannot_be_written_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("in the way")
+    with pytest.raises(WriteError, match="cannot be written"):
+        write_attention(make_attention(), tmp_path / "file" / "weights.json")
+
+
+def test_the_weights_behind_a_heat_map_stand_in_the_order_of_its_rows() -> None:
+    table = tabulate_uses(make_attention(), {3: "close"})
+    rows = [f"{row['label']} ({row['side'][0].upper()})" for row in table.to_pylist()]
+    assert list(dict.fromkeys(rows)) == list(arrange(make_attention()).labels)
+    assert {row["concept"] for row in table.to_pylist() if row["name"]} == {3}
+    assert table.num_rows == np.count_nonzero(make_attention().weights)

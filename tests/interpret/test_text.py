@@ -37,3 +37,8 @@ def test_rows_are_aligned_even_where_letters_are_wide() -> None:
     lines = [line for line in format_heatmap(make_wide(12, 9)).splitlines() if line.endswith(("·", "█"))]
     assert len(lines) == 24
     assert len({cell_len(line) for line in lines}) == 1
+
+
+def test_names_of_concepts_are_listed_below() -> None:
+    text = format_heatmap(make_attention(), {1: "city", 5: "never used"})
+    assert text.endswith("\nConcepts: 1 city\n")

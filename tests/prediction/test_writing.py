@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from itransf.errors import ConfigError, DataError
+from itransf.errors import ConfigError, DataError, WriteError
 from itransf.prediction import write_table, writing
 
 TABLE = pa.table(
@@ -79,5 +79,5 @@ def test_other_endings_are_refused(tmp_path: Path, name: str, told: str) -> None
 
 def test_a_place_that_cannot_be_written_is_told(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(DataError, match=r"cannot be written: .*; choose another place"):
+    with pytest.raises(WriteError, match=r"cannot be written: .*; choose another place"):
         write_table(TABLE, tmp_path / "file" / "t.csv")

@@ -19,14 +19,17 @@ from itransf.cli.concepts import show_concepts
 from itransf.cli.data import data_app
 from itransf.cli.demo import show_demo
 from itransf.cli.evaluate import evaluate_run
+from itransf.cli.explain import explain_fact
 from itransf.cli.export import export_run
 from itransf.cli.info import show_info
 from itransf.cli.output import make_console, remark
 from itransf.cli.predict import predict_facts
 from itransf.cli.presets import show_presets
+from itransf.cli.relation import show_relation
+from itransf.cli.report import write_report
 from itransf.cli.score import score_file
 from itransf.cli.train import Stopped, train_model
-from itransf.errors import ConfigError, DataError, ITransFError
+from itransf.errors import ITransFError, UsageError
 
 FAILURE, MISUSE, INTERRUPTED = 1, 2, 130
 
@@ -51,7 +54,10 @@ app.command("train")(train_model)
 app.command("evaluate")(evaluate_run)
 app.command("predict")(predict_facts)
 app.command("score")(score_file)
+app.command("explain")(explain_fact)
+app.command("relation")(show_relation)
 app.command("concepts")(show_concepts)
+app.command("report")(write_report)
 app.command("info")(show_info)
 app.command("export")(export_run)
 app.command("presets")(show_presets)
@@ -92,7 +98,7 @@ def run_command(arguments: list[str]) -> int:
         code = app(arguments, prog_name="itransf", standalone_mode=False, obj=arguments)
     except ITransFError as error:
         complain(str(error))
-        return MISUSE if isinstance(error, ConfigError | DataError) else FAILURE
+        return MISUSE if isinstance(error, UsageError) else FAILURE
     except OSError as error:  # a full disk, a folder that may not be written
         complain(f"{error.strerror or error}{f': {error.filename}' if error.filename else ''}")
         return FAILURE

@@ -11,6 +11,9 @@ from rich.text import Text
 from itransf.cli.output import fill, format_number, format_share, make_table, put_title
 
 MOST_ROWS = 40  # relations listed unless all are asked for
+_RULE = """\
+Relations whose facts are another's too, reversed or as they are
+(at least 80 % of its facts in all splits; A > B: those of A, not those of B)"""
 
 
 def show_description(description: Mapping[str, Any], console: Console, everything: bool = False) -> None:
@@ -48,16 +51,19 @@ def tabulate_leakage(leakage: Mapping[str, Mapping[str, float]]) -> Group:
 
 
 def describe_structure(structure: Mapping[str, Sequence[Mapping[str, Any]]], most: int = 8) -> str:
-    """Say which relations are inverse, symmetric or duplicate."""
-    found = {
-        "Inverse": [" / ".join(pair["relations"]) for pair in structure["inverse"]],
-        "Symmetric": [entry["relation"] for entry in structure["symmetric"]],
-        "Duplicate": [" / ".join(pair["relations"]) for pair in structure["duplicate"]],
-    }
-    lines = []
-    for name, relations in found.items():
+    """Say which relations are inverse, symmetric or duplicate, and by which rule."""
+    found = (
+        ("Inverse", [" / ".join(pair["relations"]) for pair in structure["inverse"]]),
+        ("  one way", [f"{pair['relation']} > {pair['implies']}" for pair in structure["one_way_inverse"]]),
+        ("Symmetric", [entry["relation"] for entry in structure["symmetric"]]),
+        ("Duplicate", [" / ".join(pair["relations"]) for pair in structure["duplicate"]]),
+        ("  one way", [f"{pair['relation']} > {pair['implies']}" for pair in structure["one_way_duplicate"]]),
+    )
+    lines = [_RULE]
+    for name, relations in found:
         rest = f" and {len(relations) - most} more" if len(relations) > most else ""
-        lines.append(f"{name + ':':11}{', '.join(relations[:most]) or 'none'}{rest}")
+        if relations or not name.startswith(" "):
+            lines.append(f"{name + ':':11}{', '.join(relations[:most]) or 'none'}{rest}")
     return "\n".join([*lines, ""])
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from itransf.cli.options import AsJson, Device, DeviceName, RunFolder, open_run
+from itransf.cli.options import AsJson, Device, DeviceName, RunFolder, open_run, tell_checkpoint
 from itransf.cli.output import make_console, print_json, warn
 from itransf.config import format_toml
 
@@ -30,6 +30,8 @@ def describe_run(info: Mapping[str, Any]) -> str:
         "Trained": f"{info['epochs']:,} epochs in {info['seconds']:,.0f} s",
         "Best": describe_best(info["best"]),
     }
+    if info["unfinished"] is not None:
+        lines["State"] = f"unfinished: {tell_checkpoint(info)}"
     told = "\n".join(f"{name:8} {value}" for name, value in lines.items())
     return f"{told}\n\n{format_toml(info['config'])}"
 

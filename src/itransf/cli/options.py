@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 import itransf
+from itransf.cli.output import warn
 from itransf.errors import ConfigError
 
 _UNITS = {"": 1, "k": 1000, "m": 1000**2, "g": 1000**3, "t": 1000**4}
@@ -48,7 +50,15 @@ Memory = Annotated[
 def open_run(folder: Path, device: DeviceName) -> itransf.Run:
     """Open a run folder on the device that was asked for."""
     run: itransf.Run = itransf.open(folder, device=device.value)
+    if run.unfinished is not None:
+        warn([f"{folder} is unfinished (it has no model.safetensors): {tell_checkpoint(run.info())}"])
     return run
+
+
+def tell_checkpoint(info: Mapping[str, Any]) -> str:
+    """Say whose weights an unfinished run is used with."""
+    total = info["config"]["training"]["epochs"]
+    return f"the weights of its checkpoint, epoch {info['unfinished']:,} of {total:,}, are used; --resume goes on"
 
 
 def parse_memory(text: str) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -10,6 +10,7 @@ import typer
 from rich.console import Console
 
 import itransf
+from itransf.cli.explain import show_short_forms
 from itransf.cli.options import AsJson, Device, DeviceName, RunFolder, open_run
 from itransf.cli.output import fill, format_number, make_console, make_table, print_json, remark
 from itransf.cli.reasons import describe_reasons
@@ -25,6 +26,7 @@ Candidates = Annotated[
 ]
 InDomain = Annotated[bool, typer.Option("--in-domain", help="Only answers the relation has on that side in train.")]
 Known = Annotated[bool, typer.Option("--known", help="Also show facts that are in the graph.")]
+Explain = Annotated[bool, typer.Option("--explain", help="Say in a line what speaks for each answer.")]
 Queries = Annotated[
     Path | None,
     typer.Option("--queries", metavar="FILE", help="Many questions: head, relation, tail; ? is asked."),
@@ -45,6 +47,7 @@ def predict_facts(
     candidates: Candidates = None,
     in_domain: InDomain = False,
     known: Known = False,
+    explain: Explain = False,
     queries: Queries = None,
     out: OutFile = None,
     device: Device = DeviceName.auto,
@@ -56,7 +59,7 @@ def predict_facts(
     in the graph already are left out, unless --known asks for them.
     """
     asked = {"head": head, "relation": relation, "tail": tail}
-    check_options(asked, queries, out)
+    check_options(asked, queries, out, explain)
     opened = open_run(run, device)
     pool = opened.graph.relations if relation is None and queries is None else opened.graph.entities
     choices: dict[str, Any] = {
@@ -71,16 +74,20 @@ def predict_facts(
         return
     found = [prediction.to_dict() for prediction in opened.predict(**asked, **choices)]
     reasons = find_reasons(opened, relation)
+    if explain:
+        add_explanations(opened, found, "tail" if tail is None else "head")
     if as_json:
         print_json({"query": asked, "predictions": found, "concepts": reasons})
     else:
         show_predictions(found, reasons, known, make_console())
 
 
-def check_options(asked: Mapping[str, str | None], queries: Path | None, out: Path | None) -> None:
+def check_options(asked: Mapping[str, str | None], queries: Path | None, out: Path | None, explain: bool) -> None:
     """Refuse options that do not go together."""
     if queries is not None and any(asked.values()):
         raise ConfigError("--queries brings its own questions: leave out --head, --relation and --tail")
+    if queries is not None and explain:
+        raise ConfigError("--explain is for a single question, not for --queries; explain facts with 'itransf explain'")
     if out is not None and queries is None:
         raise ConfigError("--out is for the answers to --queries; for a single question use --json > FILE")
 
@@ -107,6 +114,13 @@ def answer_file(run: itransf.Run, queries: Path, out: Path | None, choices: Mapp
         make_console().print(fill(make_table(*columns, names=4), rows))
 
 
+def add_explanations(run: itransf.Run, predictions: Iterable[dict[str, Any]], side: str) -> None:
+    """Put beside each prediction why it is one; `side` is where the answers stand."""
+    for found in predictions:
+        names = (found[part] for part in ("head", "relation", "tail"))
+        found["explanation"] = run.explain(*names, side=side, removals=False).to_dict()
+
+
 def find_reasons(run: itransf.Run, relation: str | None) -> dict[str, list[dict[str, Any]]] | None:
     """Return the concepts behind a relation, where the model has concepts and the relation is given."""
     if relation is None or run.config.name != "itransf":
@@ -116,7 +130,7 @@ def find_reasons(run: itransf.Run, relation: str | None) -> dict[str, list[dict[
 
 
 def show_predictions(
-    predictions: Iterable[Mapping[str, Any]], reasons: Mapping[str, Any] | None, known: bool, console: Console
+    predictions: Sequence[Mapping[str, Any]], reasons: Mapping[str, Any] | None, known: bool, console: Console
 ) -> None:
     """Print predictions as a table, and what they rest on."""
     rows = [
@@ -133,5 +147,7 @@ def show_predictions(
         return
     columns = ("", "Head", "Relation", "Tail", "Score", *(["Known"] if known else []))
     console.print(fill(make_table(*columns, names=4), rows))
+    if "explanation" in predictions[0]:
+        show_short_forms(predictions, console)
     if reasons is not None:
         console.print(describe_reasons(reasons), soft_wrap=True)

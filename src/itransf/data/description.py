@@ -20,9 +20,10 @@ def describe(graph: Graph) -> dict[str, Any]:
         Keys: name, entities, relations, facts (per split), relation_table (most frequent first: name, label,
         facts per split, tails_per_head, heads_per_tail, category, head_domain, tail_domain), categories
         (relations and train facts per mapping category), leakage (per split, shares), structure (inverse and
-        duplicate pairs, symmetric relations, by name), notes.
+        duplicate pairs, symmetric relations and what holds one way only, by name; measured on all facts, because a
+        split scatters facts and their reverses), notes.
     """
-    structure = mine_structure(graph)
+    structure = mine_structure(graph, splits=SPLITS)
     return {
         "name": graph.name,
         "entities": len(graph.entities),
@@ -67,12 +68,16 @@ def _count_categories(graph: Graph) -> dict[str, dict[str, int]]:
 def _name_structure(graph: Graph, structure: Structure) -> dict[str, list[dict[str, Any]]]:
     """Return the mined structure with names in place of numbers."""
     name = graph.relations.name
-    return {
-        "inverse": [
-            {"relations": [name(left), name(right)], "overlap": share} for left, right, share in structure.inverse
-        ],
-        "symmetric": [{"relation": name(number), "share": share} for number, share in structure.symmetric],
-        "duplicate": [
-            {"relations": [name(left), name(right)], "overlap": share} for left, right, share in structure.duplicate
-        ],
+    pairs = {
+        key: [{"relations": [name(left), name(right)], "overlap": share} for left, right, share in found]
+        for key, found in (("inverse", structure.inverse), ("duplicate", structure.duplicate))
     }
+    one_way = {
+        key: [{"relation": name(left), "implies": name(right), "share": share} for left, right, share in found]
+        for key, found in (
+            ("one_way_inverse", structure.one_way_inverse),
+            ("one_way_duplicate", structure.one_way_duplicate),
+        )
+    }
+    symmetric = [{"relation": name(number), "share": share} for number, share in structure.symmetric]
+    return {"inverse": pairs["inverse"], "symmetric": symmetric, "duplicate": pairs["duplicate"], **one_way}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import http.client
 from pathlib import Path
@@ -10,11 +11,12 @@ from urllib.error import HTTPError, URLError
 
 from itransf.data.catalog import PackagedFiles
 from itransf.data.indexes import Index, find_indexes
-from itransf.errors import DataError
+from itransf.errors import FetchError, WriteError
 from itransf.progress import track
 
 _BLOCK = 2**18
 _ATTEMPTS = 3
+_FULL = (errno.ENOSPC, errno.EDQUOT)
 
 
 def fetch(packaged: PackagedFiles, folder: Path, progress: bool = True) -> Path:
@@ -26,26 +28,34 @@ def fetch(packaged: PackagedFiles, folder: Path, progress: bool = True) -> Path:
         packaged: What to fetch.
         folder: Where to put it.
         progress: Show a progress bar.
+
+    Raises:
+        FetchError: No index could be reached, or none has the file; the message says which and why.
     """
     target = folder / packaged.filename
     if target.is_file():
         if _hash_file(target).hexdigest() == packaged.sha256:
             return target
         target.unlink()
-    failures = []
+    failures, answered = [], False
     for index in find_indexes():
         try:
             url = index.find_file(packaged.project, packaged.filename)
+            answered = True
             if url is None:
                 failures.append(f"{index.url} does not list {packaged.filename}")
                 continue
             _download(index, url, packaged, target, progress)
             return target
         except (OSError, http.client.HTTPException, ValueError, KeyError) as error:
+            if isinstance(error, OSError) and error.errno in _FULL:
+                raise WriteError(f"{folder} cannot be written: {error.strerror}; set ITRANSF_CACHE") from None
+            answered |= isinstance(error, HTTPError)
             failures.append(f"{index.url}: {_explain(error)}")
-        except DataError as error:
+        except FetchError as error:
             failures.append(str(error))
-    raise DataError(f"{packaged.filename} was not found on the package index. Tried: {'; '.join(failures)}.")
+    what = f"{packaged.filename} was not found on" if answered else "the connection failed to"
+    raise FetchError(f"{what} the package index. Tried: {'; '.join(failures)}.")
 
 
 def _download(index: Index, url: str, packaged: PackagedFiles, target: Path, progress: bool) -> None:
@@ -65,7 +75,7 @@ def _download(index: Index, url: str, packaged: PackagedFiles, target: Path, pro
         partial.unlink()
         if not resumed:
             break  # a fresh download that is wrong will be wrong again
-    raise DataError(f"{index.url}: {packaged.filename} has another sha256 than expected")
+    raise FetchError(f"{index.url}: {packaged.filename} has another sha256 than expected")
 
 
 def _continue_download(index: Index, url: str, partial: Path, progress: bool) -> str:

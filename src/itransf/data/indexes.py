@@ -19,7 +19,7 @@ from urllib.error import HTTPError
 from urllib.parse import unquote, urljoin, urlsplit, urlunsplit
 from urllib.request import Request, urlopen
 
-from itransf.errors import DataError
+from itransf.errors import FetchError
 
 TIMEOUT = 30.0  # seconds without an answer
 
@@ -74,7 +74,7 @@ class Index:
         full = urljoin(page, address.partition("#")[0])
         allowed = ("file",) if page.startswith("file:") else ("http", "https")
         if urlsplit(full).scheme not in allowed:
-            raise DataError(f"{self.url} links to {full}, which is no web address")
+            raise FetchError(f"{self.url} links to {full}, which is no web address")
         return full
 
 
@@ -82,11 +82,11 @@ def find_indexes() -> list[Index]:
     """Return the package indexes pip is configured to use, best first."""
     settings = _read_pip_settings()
     if settings.get("no-index", "").lower() in ("1", "true", "yes", "on"):
-        raise DataError("pip is configured to use no package index (no-index).")
+        raise FetchError("pip is configured to use no package index (no-index).")
     main = settings.get("index-url") or _read_default_index()
     urls = [*main.split(), *settings.get("extra-index-url", "").split()]
     if not urls:
-        raise DataError("no package index is configured: set PIP_INDEX_URL to the address of one.")
+        raise FetchError("no package index is configured: set PIP_INDEX_URL to the address of one.")
     return [make_index(url, settings.get("cert")) for url in urls]
 
 

@@ -1,33 +1,51 @@
-"""Relations that mirror or repeat each other, and how much of a split they give away."""
+"""Relations that mirror or repeat each other, and how much of a split they give away.
+
+Relation a implies relation b (reversed, or as it is) when at least THRESHOLD of a's facts are facts of b too. Two
+relations that imply each other reversed are inverse, a relation that implies itself reversed is symmetric, and two
+that imply each other as they are are duplicates; what holds in one direction only is kept apart.
+
+A split scatters facts and their reverses over train, valid and test, so train alone shows less than the graph has
+(about the train's share of it). What describes a graph is therefore measured on all facts; what judges a model, which
+has seen train only, on train.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from itransf.data.encoding import Triples
-from itransf.data.graph import Graph
+from itransf.data.graph import SPLITS, Graph
 from itransf.data.sorting import Integers, is_among, sort_distinct
 
 THRESHOLD = 0.8
-"""The overlap from which relations count as inverse, symmetric or duplicate."""
+"""The share of a relation's facts from which it counts as implying another."""
+
+Pairs = tuple[tuple[int, int, float], ...]
 
 
 @dataclass(frozen=True)
 class Structure:
-    """Relations that train shows to be inverse, symmetric or duplicate, strongest first.
+    """Relations that imply each other or others, strongest first.
 
     Attributes:
-        inverse: (relation, other relation, overlap): the facts of one, reversed, are those of the other.
+        inverse: (relation, other relation, overlap): the facts of one, reversed, are those of the other. The overlap
+            is the share of the larger one's facts.
         symmetric: (relation, share of its facts that also stand reversed).
         duplicate: (relation, other relation, overlap): both hold the same facts.
+        one_way_inverse: (relation, other relation, share): this share of the relation's facts, reversed, are facts of
+            the other, which has many more.
+        one_way_duplicate: (relation, other relation, share): the same for facts as they are.
     """
 
-    inverse: tuple[tuple[int, int, float], ...]
+    inverse: Pairs
     symmetric: tuple[tuple[int, float], ...]
-    duplicate: tuple[tuple[int, int, float], ...]
+    duplicate: Pairs
+    one_way_inverse: Pairs = ()
+    one_way_duplicate: Pairs = ()
 
 
 @dataclass(frozen=True)
@@ -35,9 +53,9 @@ class Leakage:
     """The shares of a split's facts that train gives away in one step.
 
     Attributes:
-        inverse: (tail, other relation, head) is in train, and the two relations are inverse.
+        inverse: (tail, other relation, head) is in train, and the other relation implies this one reversed.
         symmetric: (tail, relation, head) is in train.
-        duplicate: (head, other relation, tail) is in train, and the two relations are duplicates.
+        duplicate: (head, other relation, tail) is in train, and the other relation implies this one.
         any: One of these three.
         reversed_pair: Train links tail to head by any relation.
         same_pair: Train links head to tail by any relation.
@@ -51,24 +69,27 @@ class Leakage:
     same_pair: float
 
 
-def mine_structure(graph: Graph, threshold: float = THRESHOLD) -> Structure:
-    """Find inverse pairs, symmetric relations and duplicate pairs in train.
+def mine_structure(graph: Graph, threshold: float = THRESHOLD, splits: Sequence[str] = ("train",)) -> Structure:
+    """Find inverse, symmetric and duplicate relations, by default in train.
 
-    The overlap of two relations is the share of the larger one's facts that the other has too (reversed, for
-    inverse pairs). A fact that links an entity to itself counts as its own reverse.
+    A fact that links an entity to itself counts as its own reverse.
 
     Args:
-        graph: The graph; only train is looked at.
-        threshold: The overlap from which a pair or relation counts.
+        graph: The graph.
+        threshold: The share of its facts from which a relation counts as implying another.
+        splits: Where to look: train for what a model can have seen, all splits for what the graph is.
     """
-    facts, sizes = graph.train, graph.statistics.counts
+    facts = np.concatenate([graph.split(split) for split in splits])
+    sizes = np.bincount(facts[:, 1], minlength=len(graph.relations))
     pairs = _PairTable(facts, len(graph.entities))
-    reversed_pairs = _overlap(facts[:, 1], *pairs.look_up(facts[:, ::-1]), sizes, threshold)
-    same_pairs = _overlap(facts[:, 1], *pairs.look_up(facts), sizes, threshold)
+    inverse, one_way_inverse = _pair_up(facts[:, 1], *pairs.look_up(facts[:, ::-1]), sizes, threshold)
+    duplicate, one_way_duplicate = _pair_up(facts[:, 1], *pairs.look_up(facts), sizes, threshold)
     return Structure(
-        inverse=tuple(found for found in reversed_pairs if found[0] < found[1]),
-        symmetric=tuple((left, share) for left, right, share in reversed_pairs if left == right),
-        duplicate=tuple(found for found in same_pairs if found[0] < found[1]),
+        inverse=tuple(found for found in inverse if found[0] < found[1]),
+        symmetric=tuple((left, share) for left, right, share in inverse if left == right),
+        duplicate=tuple(found for found in duplicate if found[0] < found[1]),
+        one_way_inverse=one_way_inverse,
+        one_way_duplicate=one_way_duplicate,
     )
 
 
@@ -78,18 +99,18 @@ def measure_leakage(graph: Graph, split: str = "test", structure: Structure | No
     Args:
         graph: The graph.
         split: The split to measure.
-        structure: Which relations count as inverse and duplicate; mined from train if not given.
+        structure: Which relations imply which; mined from all facts if not given.
     """
     facts = graph.split(split)
     if not len(facts):
         return Leakage(0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
-    structure = structure or mine_structure(graph)
+    structure = structure or mine_structure(graph, splits=SPLITS)
     count = len(graph.relations)
     pairs = _PairTable(graph.train, len(graph.entities))
     backward, forward = pairs.look_up(facts[:, ::-1]), pairs.look_up(facts)
-    inverse = _meets(facts, *backward, _list_codes(structure.inverse, count), count)
+    inverse = _meets(facts, *backward, _list_codes(structure.inverse, structure.one_way_inverse, count), count)
     symmetric = _meets(facts, *backward, np.arange(count) * (count + 1), count)
-    duplicate = _meets(facts, *forward, _list_codes(structure.duplicate, count), count)
+    duplicate = _meets(facts, *forward, _list_codes(structure.duplicate, structure.one_way_duplicate, count), count)
     shares = (inverse, symmetric, duplicate, inverse | symmetric | duplicate, backward[0] > 0, forward[0] > 0)
     return Leakage(*(float(np.mean(share)) for share in shares))
 
@@ -115,22 +136,28 @@ class _PairTable:
         return sizes, self._relations[places]
 
 
-def _overlap(
+def _pair_up(
     relations: Integers, sizes_found: Integers, found: Integers, counts: Integers, threshold: float
-) -> list[tuple[int, int, float]]:
-    """Return the pairs of relations whose overlap reaches the threshold, strongest first."""
+) -> tuple[Pairs, Pairs]:
+    """Return the pairs of relations that imply each other, in both orders, and those where only the first does."""
     codes, shared = np.unique(np.repeat(relations, sizes_found) * len(counts) + found, return_counts=True)
     left, right = np.divmod(codes, len(counts))
-    overlap = shared / np.maximum(counts[left], counts[right])
-    rows = [
-        (int(a), int(b), float(share)) for a, b, share in zip(left, right, overlap, strict=True) if share >= threshold
-    ]
-    return sorted(rows, key=lambda row: (-row[2], row[0], row[1]))
+    overlap, share = shared / np.maximum(counts[left], counts[right]), shared / counts[left]
+    is_mutual = overlap >= threshold
+    is_one_way = ~is_mutual & (share >= threshold)
+    return _sort_pairs(left, right, overlap, is_mutual), _sort_pairs(left, right, share, is_one_way)
 
 
-def _list_codes(pairs: tuple[tuple[int, int, float], ...], count: int) -> Integers:
-    """Return the codes of relation pairs, in both orders, ascending."""
-    both = [(a, b) for left, right, _ in pairs for a, b in ((left, right), (right, left))]
+def _sort_pairs(left: Integers, right: Integers, shares: npt.NDArray[np.float64], kept: npt.NDArray[np.bool_]) -> Pairs:
+    """Return the pairs that are kept, strongest first."""
+    rows = zip(left[kept].tolist(), right[kept].tolist(), shares[kept].tolist(), strict=True)
+    return tuple(sorted(rows, key=lambda row: (-row[2], row[0], row[1])))
+
+
+def _list_codes(mutual: Pairs, one_way: Pairs, count: int) -> Integers:
+    """Return codes (implied relation x count + relation that implies it), ascending."""
+    both = [(a, b) for left, right, _ in mutual for a, b in ((left, right), (right, left))]
+    both += [(implied, relation) for relation, implied, _ in one_way]
     codes = np.array([a * count + b for a, b in both], dtype=np.int64)
     return sort_distinct(codes)
 

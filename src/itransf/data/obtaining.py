@@ -13,7 +13,7 @@ from itransf.data.archives import is_archive, read_members, strip_archive
 from itransf.data.catalog import Dataset, simplify
 from itransf.data.fetching import fetch
 from itransf.data.folders import split_of
-from itransf.errors import DataError
+from itransf.errors import DataError, FetchError, WriteError
 from itransf.files import replacing
 
 try:
@@ -35,15 +35,15 @@ def obtain(dataset: Dataset, progress: bool = True) -> Path:
         progress: Show the progress of a download.
 
     Raises:
-        DataError: It is not here and cannot be fetched; the message says where to put the files.
+        FetchError: It is not here and cannot be fetched; the message says where to put the files.
     """
     found = locate(dataset)
     if found is not None:
         return found
     if dataset.packaged is None:
-        raise DataError(f"{dataset.title} is not on this machine, and no package index has it. {_advise(dataset)}")
+        raise FetchError(f"{dataset.title} is not on this machine, and no package index has it. {_advise(dataset)}")
     if os.environ.get("ITRANSF_OFFLINE", "").lower() not in _OFF:
-        raise DataError(
+        raise FetchError(
             f"{dataset.title} is not on this machine, and ITRANSF_OFFLINE forbids fetching. {_advise(dataset)}"
         )
     with _locked(cache_folder() / "downloads"):
@@ -107,13 +107,13 @@ def _fetch_files(dataset: Dataset, progress: bool) -> Path:
     cache = cache_folder()
     try:
         archive = fetch(packaged, cache / "downloads", progress)
-    except DataError as error:
-        raise DataError(f"{dataset.title} could not be fetched: {error} {_advise(dataset)}") from None
+    except FetchError as error:
+        raise FetchError(f"{dataset.title} could not be fetched: {error} {_advise(dataset)}") from None
     members = {f"{packaged.folder}/{name}": name for name in dataset.checksums}
     contents = read_members(archive, members.__contains__)
     for member, name in members.items():
         if hashlib.sha256(contents.get(member, b"")).hexdigest() != dataset.checksums[name]:
-            raise DataError(f"{archive}: {member} is not the expected file (sha256 differs). {_advise(dataset)}")
+            raise FetchError(f"{archive}: {member} is not the expected file (sha256 differs). {_advise(dataset)}")
     folder = cache / dataset.title
     for member in sorted(members, key=lambda member: split_of(members[member]) == "train"):
         with replacing(folder / members[member]) as temporary:
@@ -139,7 +139,7 @@ def _locked(folder: Path) -> Iterator[None]:
         folder.mkdir(parents=True, exist_ok=True)
         lock = (folder / ".lock").open("w")
     except OSError as error:
-        raise DataError(
+        raise WriteError(
             f"the cache {folder.parent} cannot be written ({error.strerror}); set ITRANSF_CACHE to another folder"
         ) from None
     with lock:

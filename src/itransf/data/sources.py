@@ -51,6 +51,7 @@ def load(
 
     Raises:
         DataError: The source cannot be found, read or used; the message says where and what to do.
+        FetchError: A named dataset is not on this machine and could not be fetched.
     """
     dataset = find_dataset(source) if isinstance(source, str) else None
     if not str(source):

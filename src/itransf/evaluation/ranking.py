@@ -2,22 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 import torch
+from torch import Tensor
 
 from itransf.data.graph import Triples
 from itransf.data.known import KnownIndex
-from itransf.models.base import SIDES, Model, Side
-from itransf.ops.ranks import count_rivals
+from itransf.evaluation.ranking_cuda import can_rank_on_device, rank_on_device
+from itransf.models.base import SIDES, Model, QueryModel, Side
+from itransf.ops.counting import count_closer
+from itransf.ops.distance import Norm
+from itransf.ops.ranks import DEFAULT_MEMORY, count_by_scores
 from itransf.progress import track
 
 Ties = Literal["realistic", "optimistic", "pessimistic"]
-DEFAULT_MEMORY = 512 * 2**20  # bytes one chunk of scores may take
-BYTES_PER_SCORE = 12  # a float32 score, and what comparing it makes
+Integers = npt.NDArray[np.int64]
+Counts = tuple[Tensor, Tensor]
+Counter = Callable[..., Counts]
+MOST_FACTS = 4096  # counted between two signs of progress
 
 
 @dataclass(frozen=True)
@@ -33,15 +41,38 @@ class Ranks:
     """
 
     triples: Triples
-    above: npt.NDArray[np.int64]
-    tied: npt.NDArray[np.int64]
-    rivals: npt.NDArray[np.int64]
+    above: Integers
+    tied: Integers
+    rivals: Integers
 
     def ranks(self, side: Side, filtered: bool = True, ties: Ties = "realistic") -> npt.NDArray[np.float64]:
         """Return the rank of each fact's entity on `side`, from one."""
         place = (0 if filtered else 1, SIDES.index(side))
         share = {"optimistic": 0.0, "realistic": 0.5, "pessimistic": 1.0}[ties]
         return np.asarray(1.0 + self.above[place] + share * self.tied[place])
+
+
+@dataclass(frozen=True)
+class Questions:
+    """What is asked about one side of facts, sorted by relation and anchor; what is asked twice stands there once.
+
+    Attributes:
+        relations: Of each question, (q,).
+        anchors: The entity on the other side, (q,).
+        offsets: Where each question's known answers begin in `known`, (q + 1,).
+        known: Entities known to answer it.
+        facts: The facts in the order of their questions, (n,).
+        answers: Of each of those facts, (n,).
+        places: The question of each of those facts, (n,).
+    """
+
+    relations: Integers
+    anchors: Integers
+    offsets: Integers
+    known: Integers
+    facts: Integers
+    answers: Integers
+    places: Integers
 
 
 @torch.no_grad()
@@ -54,8 +85,8 @@ def rank_facts(
 ) -> Ranks:
     """Rank the true head and tail of every fact among all entities, filtered and raw.
 
-    The entity table is projected once per relation and side; scores are made in chunks of at most `memory` bytes
-    and never kept.
+    The entity table is projected once per relation and side. Where closer entities can be counted as they are
+    measured, no scores are kept at all; elsewhere they are made in chunks of at most `memory` bytes.
 
     Args:
         model: What scores.
@@ -64,39 +95,74 @@ def rank_facts(
         memory: Bytes for one chunk of scores.
         progress: Whether to show it.
     """
-    shape = (2, len(SIDES), len(triples))
-    above, tied, rivals = (np.zeros(shape, dtype=np.int64) for _ in range(3))
-    chunk = max(1, memory // (BYTES_PER_SCORE * model.sizes.entities))
-    order = np.argsort(triples[:, 1], kind="stable")
-    groups = np.split(order, np.flatnonzero(np.diff(triples[order, 1])) + 1) if len(order) else []
+    if can_rank_on_device(model):
+        return Ranks(triples, *rank_on_device(model, triples, known, memory, progress))
+    above, tied, rivals = (np.zeros((2, len(SIDES), len(triples)), dtype=np.int64) for _ in range(3))
+    rivals += model.sizes.entities - 1
+    device = next(model.parameters()).device
     with track("ranking", 2 * len(triples), "queries", progress) as tracker:
-        for rows in groups:
-            for number, side in enumerate(SIDES):
-                scorer = model.scorer(int(triples[rows[0], 1]), side)
-                for start in range(0, len(rows), chunk):
-                    part = rows[start : start + chunk]
-                    counts = _count(model, scorer, triples[part], known, side)
-                    above[:, number, part], tied[:, number, part], rivals[:, number, part] = counts
-                    tracker.advance(len(part))
+        for number, side in enumerate(SIDES):
+            questions = ask(triples, known, side)
+            # The answer itself is no rival, whether or not it is among the known.
+            rivals[0, number, questions.facts] -= np.diff(questions.offsets)[questions.places]
+            rivals[0, number] += known.contains(triples)
+            for relation, parts in split_by_relation(questions):
+                count = prepare_counting(model, relation, side, memory)
+                for part in parts:
+                    rows = questions.facts[part]
+                    counts = count(*select(questions, part, device))
+                    above[:, number, rows], tied[:, number, rows] = (x.cpu().numpy() for x in counts)
+                    tracker.advance(len(rows))
     return Ranks(triples, above, tied, rivals)
 
 
-def _count(
-    model: Model, scorer: object, facts: Triples, known: KnownIndex, side: Side
-) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Count rivals above and tied, (2, q) each, and how many rivals there were."""
-    heads, relations, tails = facts.T
-    if side == "tail":
-        anchors, answers, (offsets, values) = heads, tails, known.tails(heads, relations)
-    else:
-        anchors, answers, (offsets, values) = tails, heads, known.heads(relations, tails)
-    device = next(model.parameters()).device
-    move = [torch.from_numpy(np.ascontiguousarray(array)).to(device) for array in (anchors, answers, offsets, values)]
-    scores = scorer(move[0])  # type: ignore[operator]
-    above, tied = count_rivals(scores, *move[1:])
-    # The answer itself is no rival, whether or not it is among the known.
-    own = np.add.reduceat(np.append(values == np.repeat(answers, np.diff(offsets)), False), offsets[:-1])
-    own = np.where(np.diff(offsets) > 0, own, 0)
-    everyone = np.full(len(facts), model.sizes.entities - 1)
-    rivals = np.stack([everyone - (np.diff(offsets) - own), everyone])
-    return above.cpu().numpy(), tied.cpu().numpy(), rivals
+def ask(triples: Triples, known: KnownIndex, side: Side) -> Questions:
+    """Return the questions whose answers are the entities on `side`, with all that is known to answer them."""
+    heads, relations, tails = triples.T
+    anchors, answers = (heads, tails) if side == "tail" else (tails, heads)
+    order = np.lexsort((anchors, relations))
+    anchors, relations, answers = anchors[order], relations[order], answers[order]
+    fresh = np.append(True, (np.diff(anchors) != 0) | (np.diff(relations) != 0))[: len(order)]
+    places = np.cumsum(fresh) - 1
+    anchors, relations = anchors[fresh], relations[fresh]
+    offsets, values = known.tails(anchors, relations) if side == "tail" else known.heads(relations, anchors)
+    return Questions(relations, anchors, offsets, values, order, answers, places)
+
+
+def split_by_relation(questions: Questions) -> Iterator[tuple[int, list[slice]]]:
+    """Yield each relation with its facts, as ranges of at most MOST_FACTS."""
+    relations = questions.relations[questions.places]  # (n,)
+    bounds = np.flatnonzero(np.diff(relations, prepend=-1, append=-1)).tolist()
+    for start, stop in pairwise(bounds):
+        parts = [slice(first, min(first + MOST_FACTS, stop)) for first in range(start, stop, MOST_FACTS)]
+        yield int(relations[start]), parts
+
+
+def select(questions: Questions, part: slice, device: torch.device) -> list[Tensor]:
+    """Return anchors, answers, offsets, known and places of a range of facts as if there were no others."""
+    places = questions.places[part]
+    first, last = places[0], places[-1] + 1
+    offsets = questions.offsets[first : last + 1]
+    known = questions.known[offsets[0] : offsets[-1]]
+    arrays = (questions.anchors[first:last], questions.answers[part], offsets - offsets[0], known, places - first)
+    return [torch.from_numpy(array).to(device) for array in arrays]
+
+
+def prepare_counting(model: Model, relation: int, side: Side, memory: int) -> Counter:
+    """Return what counts rivals for questions about one relation; the entity table is projected here, once."""
+    if isinstance(model, QueryModel) and model.compare != "dot":
+        norm: Norm = 1 if model.compare == "l1" else 2
+        wanted = torch.tensor([relation], device=next(model.parameters()).device)
+        table = model.candidates(wanted, side, model.pool())[0]
+
+        def count_in_table(anchors: Tensor, answers: Tensor, offsets: Tensor, known: Tensor, places: Tensor) -> Counts:
+            queries = model.queries(anchors, torch.full_like(anchors, relation), side)
+            return count_closer(queries, table, answers, offsets, known, norm, places, memory)
+
+        return count_in_table
+    scorer = model.scorer(relation, side)
+
+    def count_in_scores(anchors: Tensor, *rest: Tensor) -> Counts:
+        return count_by_scores(lambda rows: scorer(anchors[rows]), model.sizes.entities, *rest, memory)
+
+    return count_in_scores

@@ -3,22 +3,45 @@
 from __future__ import annotations
 
 from itransf.interpret.attention import Attention, AttentionRow, ConceptWeight, read_attention
-from itransf.interpret.heatmap import write_heatmap
+from itransf.interpret.cards import ConceptCard, make_cards
+from itransf.interpret.choosing import choose_relations
+from itransf.interpret.explaining import explain
+from itransf.interpret.explanations import Explanation
+from itransf.interpret.heatmap import find_missing_letters, write_heatmap
+from itransf.interpret.lending import SharingGraph, build_sharing_graph
+from itransf.interpret.naming import call_concept, check_name
+from itransf.interpret.profiles import RelationProfile, profile_relation
+from itransf.interpret.report import RARE, write_report
 from itransf.interpret.sharing import SharedConcept, Use, concepts_behind, trace_sharing
-from itransf.interpret.tables import export, export_tables
+from itransf.interpret.tables import export, export_tables, write_attention
 from itransf.interpret.text import format_heatmap
 
 __all__ = [
+    "RARE",
     "Attention",
     "AttentionRow",
+    "ConceptCard",
     "ConceptWeight",
+    "Explanation",
+    "RelationProfile",
     "SharedConcept",
+    "SharingGraph",
     "Use",
+    "build_sharing_graph",
+    "call_concept",
+    "check_name",
+    "choose_relations",
     "concepts_behind",
+    "explain",
     "export",
     "export_tables",
+    "find_missing_letters",
     "format_heatmap",
+    "make_cards",
+    "profile_relation",
     "read_attention",
     "trace_sharing",
+    "write_attention",
     "write_heatmap",
+    "write_report",
 ]

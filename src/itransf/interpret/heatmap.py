@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from itransf.errors import ConfigError, DataError, MissingExtraError
+from itransf.errors import ConfigError, MissingExtraError
 from itransf.files import replacing, write_text
 from itransf.interpret.arranging import MOST_RELATIONS, Arrangement, arrange
 from itransf.interpret.attention import Attention
 from itransf.interpret.fonts import choose_fonts
-from itransf.interpret.pages.heatmap import make_heatmap_page
+from itransf.interpret.pages.attention_map import make_heatmap_page
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -47,7 +47,7 @@ def write_heatmap(
 
     Raises:
         ConfigError: The path has another ending.
-        DataError: The path cannot be written.
+        WriteError: The path cannot be written.
         MissingExtraError: matplotlib is not installed; a page does without it.
     """
     target = Path(path)
@@ -55,15 +55,17 @@ def write_heatmap(
     if suffix not in FORMATS:
         listed = f"{', '.join(FORMATS[:-1])} or {FORMATS[-1]}"
         raise ConfigError(f"{path}: a heat map is written as {listed}; choose such a name")
-    try:
-        if suffix == ".html":
-            write_text(target, make_heatmap_page(attention, names))
-        else:
-            _draw_to(target, arrange(attention, min(most_relations, TALLEST), names=names), suffix[1:])
-    except OSError as error:
-        reason = error.strerror or str(error)
-        raise DataError(f"{target} cannot be written: {reason}; choose another place") from None
+    if suffix == ".html":
+        write_text(target, make_heatmap_page(attention, names))
+    else:
+        _draw_to(target, arrange(attention, min(most_relations, TALLEST), names=names), suffix[1:])
     return target
+
+
+def find_missing_letters(attention: Attention, names: Mapping[int, str] | None = None) -> str:
+    """Return the letters of relations and concepts for which no font is installed: pictures show boxes for them."""
+    labels = [attention.relations.label(number) for number in range(len(attention.relations))]
+    return choose_fonts([*labels, *(names or {}).values()])[1]
 
 
 def _draw_to(target: Path, arrangement: Arrangement, kind: str) -> None:
@@ -118,7 +120,7 @@ def choose_width(columns: int) -> float:
 def _choose_colours(arrangement: Arrangement) -> dict[str, Any]:
     """Return a scale from 0 to 1 or, where weights may be negative, one that is even about zero."""
     if arrangement.signed:
-        return {"cmap": "RdBu_r", "vmin": -arrangement.limit, "vmax": arrangement.limit}
+        return {"cmap": "RdBu", "vmin": -arrangement.limit, "vmax": arrangement.limit}
     return {"cmap": "Blues", "vmin": 0.0, "vmax": arrangement.limit}
 
 
@@ -134,7 +136,7 @@ def _label(axes: Axes, arrangement: Arrangement) -> None:
     axes.tick_params(length=0, bottom=False, labelbottom=False, top=True, labeltop=True)
     if rows > 30:
         axes.tick_params(labelbottom=True)
-    axes.set_title(f"{arrangement.title}\n", fontsize=10, loc="left", pad=8)
+    axes.set_title(arrangement.title, fontsize=10, loc="left", pad=22)
     axes.set_xlabel("concept, by its number in the model", fontsize=8)
     for spine in axes.spines.values():
         spine.set_visible(False)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -26,18 +27,25 @@ class Use:
 
 @dataclass(frozen=True)
 class SharedConcept:
-    """A concept one side of a relation uses, and the others that use it too, strongest first."""
+    """A concept one side of a relation uses, and the others that use it too, strongest first; `name` if it has one."""
 
     concept: int
     weight: float
     others: tuple[Use, ...]
+    name: str = ""
 
     def to_dict(self) -> dict[str, Any]:
         """Return the same, ready for JSON."""
         return {**asdict(self), "others": [asdict(use) for use in self.others]}
 
 
-def trace_sharing(attention: Attention, relation: str, side: Side, least: float = WORTH_TELLING) -> list[SharedConcept]:
+def trace_sharing(
+    attention: Attention,
+    relation: str,
+    side: Side,
+    least: float = WORTH_TELLING,
+    names: Mapping[int, str] | None = None,
+) -> list[SharedConcept]:
     """Return the concepts one side of a relation uses, strongest first, and who shares each.
 
     Args:
@@ -45,6 +53,7 @@ def trace_sharing(attention: Attention, relation: str, side: Side, least: float 
         relation: A name or label.
         side: "head" or "tail".
         least: Smaller weights (in size) are passed over, here and elsewhere.
+        names: What people call some of the concepts.
 
     Raises:
         DataError: The relation is not known.
@@ -52,18 +61,24 @@ def trace_sharing(attention: Attention, relation: str, side: Side, least: float 
     number = attention.relations.index(relation)
     own = SIDES.index(side)
     weights = attention.weights[own, number]
+    called = names or {}
     return [
-        SharedConcept(concept, float(weights[concept]), _find_users(attention, concept, (own, number), least))
+        SharedConcept(
+            concept,
+            float(weights[concept]),
+            _find_users(attention, concept, (own, number), least),
+            called.get(concept, ""),
+        )
         for concept in strongest_first(weights)
         if abs(weights[concept]) >= least
     ]
 
 
 def concepts_behind(
-    attention: Attention, relation: str, least: float = WORTH_TELLING
+    attention: Attention, relation: str, least: float = WORTH_TELLING, names: Mapping[int, str] | None = None
 ) -> dict[Side, list[SharedConcept]]:
     """Return what a prediction of this relation rests on: the shared concepts of both its sides."""
-    return {side: trace_sharing(attention, relation, side, least) for side in SIDES}
+    return {side: trace_sharing(attention, relation, side, least, names) for side in SIDES}
 
 
 def _find_users(attention: Attention, concept: int, apart_from: tuple[int, int], least: float) -> tuple[Use, ...]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal, cast
 
@@ -14,6 +16,9 @@ from torch import Tensor
 from itransf.data.graph import Graph
 from itransf.data.vocabulary import Vocabulary
 from itransf.errors import ConfigError, did_you_mean
+from itransf.files import write_text
+from itransf.interpret.arranging import arrange
+from itransf.interpret.attention import Attention
 from itransf.models import SIDES, ITransF, Model, Side
 from itransf.models.projection import FullProjection
 from itransf.models.translation import Translation
@@ -119,6 +124,40 @@ def tabulate_attention(relations: Vocabulary, side: Side, attention: Tensor) -> 
             "weight": weights[numbers, concepts],
         }
     )
+
+
+def tabulate_uses(attention: Attention, names: Mapping[int, str] | None = None) -> pa.Table:
+    """Return the table behind a heat map: relation, label, side, concept, name, weight, in the order of its rows."""
+    everything = (len(attention.relations), attention.weights.shape[2])
+    sides = arrange(attention, *everything).sides
+    rows = [attention.row(relation, side) for relation, side in sides]
+    uses = [(row, use) for row in rows for use in row.concepts]
+    called = names or {}
+    return pa.table(
+        {
+            "relation": pa.array([row.relation for row, _ in uses], pa.string()),
+            "label": pa.array([row.label for row, _ in uses], pa.string()),
+            "side": pa.array([row.side for row, _ in uses], pa.string()),
+            "concept": pa.array([use.concept for _, use in uses], pa.int64()),
+            "name": pa.array([called.get(use.concept, "") for _, use in uses], pa.string()),
+            "weight": pa.array([use.weight for _, use in uses], pa.float32()),
+        }
+    )
+
+
+def write_attention(attention: Attention, path: str | Path, names: Mapping[int, str] | None = None) -> Path:
+    """Write the table behind a heat map as .csv, .tsv, .parquet or .json, and return where it lies.
+
+    Raises:
+        ConfigError: The path has another ending.
+        WriteError: The path cannot be written.
+    """
+    target = Path(path)
+    table = tabulate_uses(attention, names)
+    if target.suffix.lower() != ".json":
+        return write_table(table, target)
+    write_text(target, json.dumps(table.to_pylist(), ensure_ascii=False, indent=1) + "\n")
+    return target
 
 
 def spread(table: pa.Table) -> pa.Table:

@@ -32,7 +32,9 @@ def format_heatmap(attention: Attention, names: Mapping[int, str] | None = None)
         lines.append(f"{' ' * (margin - cell_len(label))}{label} {cells}")
     ends = [f"{shade} to {arrangement.limit * (place + 1) / 4:.2g}" for place, shade in enumerate(SHADES[1:])]
     scale = "  ".join([f"{SHADES[0]} none", *ends, "(H) head", "(T) tail"])
-    named = [f"{concept} {arrangement.names[concept]}" for concept in arrangement.concepts if concept in arrangement.names]
+    named = [
+        f"{concept} {arrangement.names[concept]}" for concept in arrangement.concepts if concept in arrangement.names
+    ]
     return "\n".join([*lines, "", scale, *([f"Concepts: {', '.join(named)}"] if named else [])]) + "\n"
 
 

@@ -27,15 +27,11 @@ def write_table(table: pa.Table, path: str | Path) -> Path:
     """
     target = Path(path)
     suffix = check_suffix(target)
-    try:
-        with replacing(target) as temporary:
-            if suffix == ".parquet":
-                pq.write_table(table, temporary)
-            else:
-                _write_text(table, temporary, "," if suffix == ".csv" else "\t", str(target))
-    except OSError as error:
-        reason = error.strerror or str(error)
-        raise DataError(f"{target} cannot be written: {reason}; choose another place") from None
+    with replacing(target) as temporary:
+        if suffix == ".parquet":
+            pq.write_table(table, temporary)
+        else:
+            _write_text(table, temporary, "," if suffix == ".csv" else "\t", str(target))
     return target
 
 

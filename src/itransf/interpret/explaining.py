@@ -1,0 +1,123 @@
+"""Explaining a fact: its score split exactly, its closest rival, its evidence, and what would change the answer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import numpy as np
+import torch
+
+from itransf.data.graph import Graph
+from itransf.errors import ConfigError, did_you_mean
+from itransf.interpret.attention import read_attention
+from itransf.interpret.decomposition import Split, split_distances
+from itransf.interpret.evidence import find_nearest, find_supporting
+from itransf.interpret.explanations import Contribution, Explanation, RunnerUp
+from itransf.interpret.removals import try_removals
+from itransf.interpret.rivals import Contest, Fact, hold_contest, replace_answer
+from itransf.interpret.sentences import tell, tell_briefly
+from itransf.interpret.sharing import SharedConcept, concepts_behind
+from itransf.interpret.spaces import DEFAULT_MEMORY, open_space
+from itransf.models import SIDES, ITransF, Model, Side
+from itransf.prediction.answers import name_fact
+from itransf.prediction.scoring import find_splits, resolve_facts
+
+
+def explain(
+    model: Model,
+    graph: Graph,
+    head: str,
+    relation: str,
+    tail: str,
+    *,
+    side: str = "tail",
+    evidence: int = 3,
+    removals: bool = True,
+    names: Mapping[int, str] | None = None,
+    memory: int = DEFAULT_MEMORY,
+) -> Explanation:
+    """Explain the score of a fact, known or not.
+
+    Args:
+        model: A model of the translation family.
+        graph: The names and the known facts.
+        head: The head's name or label.
+        relation: The relation's name or label.
+        tail: The tail's name or label.
+        side: The side whose entity counts as the answer: it is compared with its closest rival there.
+        evidence: How many training facts of each kind to name.
+        removals: Whether to rank the answer again without each concept, which takes most of the time.
+        names: What to call concepts, by number.
+        memory: Bytes for projected entities.
+
+    Raises:
+        DataError: A name is not known.
+        ConfigError: There is no such side, or the model's score cannot be split.
+    """
+    asked = check_side(side)
+    triple = resolve_facts(graph, [(head, relation, tail)], lambda _: "the fact to explain")
+    fact: Fact = (int(triple[0, 0]), int(triple[0, 1]), int(triple[0, 2]))
+    space = open_space(model, fact[1])
+    contests = {end: hold_contest(space, graph, fact, end, memory) for end in SIDES}
+    split = split_contrast(model, fact, asked, contests[asked].rival)
+    found = Explanation(
+        *name_fact(graph, fact),
+        asked,
+        find_splits(graph, triple)[0],
+        -float(split.distances[0]),
+        float(split.distances[0]),
+        {end: contest.rank for end, contest in contests.items()},
+        {end: contest.candidates for end, contest in contests.items()},
+        list_contributions(split),
+        describe_rival(graph, contests[asked], split),
+        trace_concepts(model, graph, fact[1]),
+        tuple(find_nearest(space, graph, fact, evidence, memory)),
+        tuple(find_supporting(space.model, graph, fact, evidence, memory)),
+        tuple(try_removals(space, graph, fact, asked, memory) if removals else ()),
+        dict(names or {}),
+    )
+    return replace(found, sentence=tell(found), short=tell_briefly(found))
+
+
+def check_side(side: str) -> Side:
+    """Return the side of this name."""
+    for known in SIDES:
+        if side == known:
+            return known
+    raise ConfigError(f"there is no side {side!r}; use 'head' or 'tail'.{did_you_mean(side, SIDES)}")
+
+
+def split_contrast(model: Model, fact: Fact, side: Side, rival: int | None) -> Split:
+    """Split the distance of a fact, and of the same fact with its rival, where there is one."""
+    facts = [fact] if rival is None else [fact, replace_answer(fact, side, rival)]
+    return split_distances(model, np.array(facts, dtype=np.int64))
+
+
+def list_contributions(split: Split) -> tuple[Contribution, ...]:
+    """Return each part's share, in the order head, translation, tail; on each side the largest first."""
+    own = split.values[0].tolist()
+    others = split.values[1].tolist() if len(split.values) > 1 else [None] * len(own)
+    found = [
+        Contribution(part.side, part.concept, part.weight, value, rival, None if rival is None else rival - value)
+        for part, value, rival in zip(split.parts, own, others, strict=True)
+    ]
+    order = ("head", "translation", "tail")
+    return tuple(sorted(found, key=lambda part: (order.index(part.side), -abs(part.value))))
+
+
+def describe_rival(graph: Graph, contest: Contest, split: Split) -> RunnerUp | None:
+    """Put a name to the rival."""
+    if contest.rival is None:
+        return None
+    entities = graph.entities
+    return RunnerUp(entities.name(contest.rival), entities.label(contest.rival), float(split.distances[1]))
+
+
+@torch.no_grad()
+def trace_concepts(model: Model, graph: Graph, relation: int) -> Mapping[Side, tuple[SharedConcept, ...]] | None:
+    """Return who shares the concepts of a relation, for each side; None for a model without concepts."""
+    if not isinstance(model, ITransF):
+        return None
+    behind = concepts_behind(read_attention(model, graph), graph.relations.name(relation))
+    return {side: tuple(found) for side, found in behind.items()}

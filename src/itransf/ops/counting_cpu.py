@@ -1,0 +1,237 @@
+"""Counting closer candidates on the CPU, compiled by numba; imported only where that is installed.
+
+Every distance is the same sum in the same order, first dimension to last, each step rounded alone: nothing is
+reassociated or fused. A candidate's distance has the same bits whether it is measured as an answer, as a rival in a
+tile or as one of the known. Under l2 squares are compared, not their roots, which would make ties.
+
+Candidates lie side by side in a tile, one per lane, and a tile serves all queries while it is in the nearest cache,
+two queries at a time, as each number read then serves both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, NamedTuple, TypeVar, cast
+
+import numba
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+from itransf.ops.distance import Norm
+
+LANES = 128  # candidates of a tile: with 50 dimensions it takes 25 kB
+PARTS_PER_THREAD = 4  # threads that get ahead take more of them
+Floats = npt.NDArray[Any]  # float32 or float64
+Integers = npt.NDArray[np.int64]
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+class Work(NamedTuple):
+    """What is asked: f answers to q queries among n candidates.
+
+    Attributes:
+        queries: (q, d)
+        table: (n, d)
+        answers: (f,), those of query i from starts[i] to starts[i + 1].
+        starts: (q + 1,)
+        known: Those of query i from offsets[i] to offsets[i + 1].
+        offsets: (q + 1,)
+        norm: The distance.
+    """
+
+    queries: Floats
+    table: Floats
+    answers: Integers
+    starts: Integers
+    known: Integers
+    offsets: Integers
+    norm: int
+
+
+def count_closer_cpu(
+    queries: Tensor, table: Tensor, answers: Tensor, offsets: Tensor, known: Tensor, norm: Norm, places: Tensor
+) -> tuple[Tensor, Tensor]:
+    """Count, for each answer, the candidates closer to its query than it is, and those as close.
+
+    Args:
+        queries: (q, d) float32 or float64.
+        table: The candidates, (n, d), of the same type.
+        answers: The true candidates, (f,).
+        offsets: Where each query's known candidates begin in `known`, (q + 1,).
+        known: Candidates known to be right, the answer among them or not; they are no rivals.
+        norm: The distance.
+        places: The query that each answer belongs to, ascending, (f,).
+
+    Returns:
+        (above, tied), both (2, f), filtered first, raw second, as `count_rivals` gives them for minus the distances.
+    """
+    starts = torch.searchsorted(places, torch.arange(len(queries) + 1))
+    arrays = [x.detach().contiguous().numpy() for x in (queries, table, answers, starts, known, offsets)]
+    work = Work(*arrays, norm)
+    own = np.empty(len(answers), arrays[0].dtype)  # distances of the answers
+
+    def leave_out(first: int, last: int) -> Integers:
+        counts = np.zeros((2, len(own)), np.int64)
+        count_known(work, first, last, own, counts)
+        return counts
+
+    def compare(first: int, last: int) -> Integers:
+        counts = np.zeros((2, len(own)), np.int64)
+        count_tiles(work, first, last, own, counts)
+        return counts
+
+    known_above, known_tied = share_out(leave_out, len(queries))
+    above, tied = share_out(compare, -(-len(table) // LANES))
+    broken = np.isnan(own)  # a model that diverged: its answer comes last
+    above, tied = np.where(broken, len(table) - 1, above), np.where(broken, 0, tied - 1)  # less the answer itself
+    return (
+        torch.from_numpy(np.stack([above - known_above, above])),
+        torch.from_numpy(np.stack([tied - known_tied, tied])),
+    )
+
+
+def share_out(task: Callable[[int, int], Integers], count: int) -> Integers:
+    """Return the sum of what a task gives for each part of a range, worked on by as many threads as torch uses."""
+    threads = torch.get_num_threads()
+    parts = max(1, min(threads * PARTS_PER_THREAD, count)) if threads > 1 else 1
+    bounds = [count * part // parts for part in range(parts + 1)]
+    if parts == 1:
+        return task(0, count)
+    with ThreadPoolExecutor(threads) as pool:
+        return np.sum(list(pool.map(task, bounds[:-1], bounds[1:])), axis=0)
+
+
+def compiled(function: Function, **options: Any) -> Function:
+    """Compile a function when it is first called, to run without the interpreter's lock; keep it if possible."""
+    try:
+        return cast(Function, numba.njit(nogil=True, cache=True, **options)(function))
+    except RuntimeError:  # no folder can be written to
+        return cast(Function, numba.njit(nogil=True, **options)(function))
+
+
+def pasted(function: Function) -> Function:
+    """Compile a function into each of its callers, so that constants they pass are constants in it."""
+    return compiled(function, inline="always")
+
+
+@compiled
+def fill(tile: Floats, table: Floats, rows: Integers) -> None:
+    """Copy candidates into a tile (d, lanes), one per lane."""
+    for lane in range(len(rows)):
+        for k in range(table.shape[1]):
+            tile[k, lane] = table[rows[lane], k]
+
+
+@compiled
+def count_within(distances: Floats, limit: Any) -> Any:
+    """Count the distances not above a limit; what is not a number is never counted."""
+    count = np.int32(0)  # as wide as a distance, so that a vector of them fits a vector
+    for lane in range(len(distances)):
+        count = np.int32(count + (distances[lane] <= limit))
+    return count
+
+
+@compiled
+def count_below(distances: Floats, limit: Any) -> Any:
+    """Count the distances below a limit."""
+    count = np.int32(0)
+    for lane in range(len(distances)):
+        count = np.int32(count + (distances[lane] < limit))
+    return count
+
+
+@pasted
+def gap(left: Any, right: Any, norm: int) -> Any:
+    """Return what one dimension adds to an l1 distance, or to a squared l2 distance."""
+    difference = left - right
+    return abs(difference) if norm == 1 else difference * difference
+
+
+@pasted
+def measure_as(norm: int, distances: Floats, left: Floats, right: Floats, tile: Floats) -> None:
+    """Write the distance of two queries to each lane of a tile, one after the other, four dimensions in one pass."""
+    distances[:] = 0
+    whole = len(left) // 4 * 4
+    for k in range(0, whole, 4):
+        a, b, c, d = left[k], left[k + 1], left[k + 2], left[k + 3]
+        e, f, g, h = right[k], right[k + 1], right[k + 2], right[k + 3]
+        row_0, row_1, row_2, row_3 = tile[k], tile[k + 1], tile[k + 2], tile[k + 3]
+        for lane in range(LANES):
+            x = distances[lane] + gap(a, row_0[lane], norm)
+            y = distances[LANES + lane] + gap(e, row_0[lane], norm)
+            x, y = x + gap(b, row_1[lane], norm), y + gap(f, row_1[lane], norm)
+            x, y = x + gap(c, row_2[lane], norm), y + gap(g, row_2[lane], norm)
+            distances[lane] = x + gap(d, row_3[lane], norm)
+            distances[LANES + lane] = y + gap(h, row_3[lane], norm)
+    for k in range(whole, len(left)):
+        a, e, row_0 = left[k], right[k], tile[k]
+        for lane in range(LANES):
+            distances[lane] += gap(a, row_0[lane], norm)
+            distances[LANES + lane] += gap(e, row_0[lane], norm)
+
+
+@compiled
+def measure_l1(distances: Floats, left: Floats, right: Floats, tile: Floats) -> None:
+    """Measure l1 distances."""
+    measure_as(1, distances, left, right, tile)
+
+
+@compiled
+def measure_l2(distances: Floats, left: Floats, right: Floats, tile: Floats) -> None:
+    """Measure squared l2 distances."""
+    measure_as(2, distances, left, right, tile)
+
+
+@compiled
+def measure(norm: int, distances: Floats, left: Floats, right: Floats, tile: Floats) -> None:
+    """Measure by either norm; see `measure_as`."""
+    if norm == 1:
+        measure_l1(distances, left, right, tile)
+    else:
+        measure_l2(distances, left, right, tile)
+
+
+@compiled
+def count_known(work: Work, first: int, last: int, own: Floats, counts: Integers) -> None:
+    """Measure the answers of the queries from `first` to `last`; count the known closer than each, and as close."""
+    queries, table, answers, starts, known, offsets, norm = work
+    tile = np.zeros((table.shape[1], LANES), table.dtype)
+    distances = np.empty(2 * LANES, table.dtype)
+    for i in range(first, last):
+        for start in range(starts[i], starts[i + 1], LANES):
+            rows = answers[start : min(start + LANES, starts[i + 1])]
+            fill(tile, table, rows)
+            measure(norm, distances, queries[i], queries[i], tile)
+            own[start : start + len(rows)] = distances[: len(rows)]
+        for start in range(offsets[i], offsets[i + 1], LANES):
+            rows = known[start : min(start + LANES, offsets[i + 1])]
+            fill(tile, table, rows)
+            measure(norm, distances, queries[i], queries[i], tile)
+            for f in range(starts[i], starts[i + 1]):
+                for lane in range(len(rows)):
+                    if rows[lane] != answers[f]:
+                        counts[0, f] += distances[lane] < own[f] or np.isnan(own[f])
+                        counts[1, f] += distances[lane] == own[f]
+
+
+@compiled
+def count_tiles(work: Work, first: int, last: int, own: Floats, counts: Integers) -> None:
+    """Count the candidates in the tiles from `first` to `last` that are closer than each answer, and as close."""
+    queries, table, starts = work.queries, work.table, work.starts
+    tile = np.zeros((table.shape[1], LANES), table.dtype)
+    distances = np.empty(2 * LANES, table.dtype)
+    for number in range(first, last):
+        rows = np.arange(number * LANES, min((number + 1) * LANES, len(table)))
+        fill(tile, table, rows)
+        for i in range(0, len(queries), 2):
+            pair = min(2, len(queries) - i)
+            measure(work.norm, distances, queries[i], queries[i + pair - 1], tile)
+            for j in range(pair):
+                near = distances[j * LANES : j * LANES + len(rows)]
+                for f in range(starts[i + j], starts[i + j + 1]):
+                    below = count_below(near, own[f])
+                    counts[0, f] += below
+                    counts[1, f] += count_within(near, own[f]) - below

@@ -1,0 +1,114 @@
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cli.conftest import call
+from golden.comparing import check_golden, make_paper
+from golden.explanations import make_explanation, make_loser, make_plain
+from itransf.cli import explain as command
+from itransf.cli.explain import show_explanation, show_short_forms
+
+
+def test_what_people_see() -> None:
+    console, paper = make_paper(100)
+    show_explanation(make_explanation().to_dict(), console)
+    check_golden("explanation.txt", paper.getvalue())
+
+
+def test_what_people_see_without_concepts_and_rivals() -> None:
+    console, paper = make_paper()
+    show_explanation(make_plain().to_dict(), console)
+    check_golden("explanation_plain.txt", paper.getvalue())
+
+
+def test_short_forms_stand_beside_the_answers() -> None:
+    console, paper = make_paper(120)
+    found = [make_explanation(), make_loser()]
+    show_short_forms([{"rank": rank, "explanation": line.to_dict()} for rank, line in enumerate(found, 9)], console)
+    check_golden("short_forms.txt", paper.getvalue())
+
+
+def test_many_parts_are_told_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(command, "MOST_PARTS", 1)
+    console, paper = make_paper()
+    show_explanation(make_explanation().to_dict(), console)
+    line = next(line for line in paper.getvalue().splitlines() if line.startswith("tail") and "2 more" in line)
+    assert line.split() == ["tail", "2", "more", "-0.125", "+0.125", "+0.250"]
+
+
+def test_a_concept_that_changes_nothing_is_said_to_stay() -> None:
+    console, paper = make_paper(120)
+    explanation = make_explanation()
+    removals = tuple(replace(removal, rank=1.0) for removal in explanation.removals)
+    show_explanation(replace(explanation, removals=removals).to_dict(), console)
+    assert "without concept 0 on the tail side, France [state] stays at rank 1" in paper.getvalue()
+
+
+def test_a_fact_by_names_and_labels(run: Path, opened: Any) -> None:
+    done = call("explain", run, "Italy", "has capital", "Rome")
+    expected = opened.explain("Italy", "P36", "Roma")
+    assert done.code == 0, done.err
+    assert " ".join(done.out.split()).startswith(expected.sentence)
+    assert expected.known == "train"
+    shown = json.loads(call("explain", run, "Italy", "P36", "Roma", "--json").out)
+    assert shown == json.loads(json.dumps(expected.to_dict()))
+    assert sum(part["value"] for part in shown["contributions"]) == pytest.approx(shown["distance"], abs=1e-9)
+
+
+def test_the_other_side_and_more_evidence(run: Path) -> None:
+    shown = json.loads(call("explain", run, "Italy", "P36", "Lyon", "--side", "head", "--facts", 1, "--json").out)
+    assert (shown["side"], shown["known"], len(shown["nearest"])) == ("head", None, 1)
+    assert f"{shown['ranks']['head']:g}" in call("explain", run, "Italy", "P36", "Lyon", "--side", "head").out
+
+
+def test_a_model_without_concepts_is_explained_too(transe_run: Path) -> None:
+    done = call("explain", transe_run, "Italy", "P36", "Roma")
+    assert done.code == 0, done.err
+    assert "concept" not in done.out
+    assert json.loads(call("explain", transe_run, "Italy", "P36", "Roma", "--json").out)["sharing"] is None
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("Itly", "P36", "Roma"), "Did you mean 'Italy'"),
+        (("Italy", "neer", "Roma"), "Did you mean 'near'"),
+        (("Italy", "P36", "Rom"), "'Rome'"),
+        (("Italy", "P36", "Roma", "--side", "middle"), "'middle'"),
+        (("Italy", "P36"), "Missing argument 'TAIL'"),
+    ],
+)
+def test_mistakes_are_misuse(arguments: tuple[str, ...], message: str, run: Path) -> None:
+    done = call("explain", run, *arguments)
+    assert done.code == 2
+    assert message in done.err
+    assert done.out == ""
+
+
+class TestPredict:
+    def test_short_forms_follow_the_answers(self, run: Path, opened: Any) -> None:
+        asked = ("predict", run, "--head", "Italy", "--relation", "P36", "--top", 2, "--explain")
+        done = call(*asked)
+        best = opened.predict(head="Italy", relation="P36", top=1)[0]
+        expected = opened.explain("Italy", "P36", best.tail, removals=False)
+        assert f"  1  {best.tail_label}: {expected.short}" in done.out
+        shown = json.loads(call(*asked, "--json").out)["predictions"][0]["explanation"]
+        assert shown == json.loads(json.dumps(expected.to_dict()))
+
+    def test_heads_are_compared_where_heads_are_asked(self, run: Path) -> None:
+        asked = ("predict", run, "--relation", "near", "--tail", "Rome", "--top", 1, "--explain", "--json")
+        assert json.loads(call(*asked).out)["predictions"][0]["explanation"]["side"] == "head"
+
+    def test_without_it_nothing_is_explained(self, run: Path) -> None:
+        asked = ("predict", run, "--head", "Italy", "--relation", "P36", "--json")
+        assert "explanation" not in json.loads(call(*asked).out)["predictions"][0]
+
+    def test_a_file_of_questions_is_not_explained(self, run: Path) -> None:
+        done = call("predict", run, "--queries", "q.tsv", "--explain")
+        assert done.code == 2
+        assert "--explain is for a single question" in done.err

@@ -1,0 +1,98 @@
+"""Explanations made by hand: an answer that is ahead, one that is behind, one of a model without concepts."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from golden.attentions import make_attention
+from itransf.interpret.evidence import Evidence
+from itransf.interpret.explanations import Contribution, Explanation, RunnerUp
+from itransf.interpret.removals import Removal
+from itransf.interpret.sentences import tell, tell_briefly
+from itransf.interpret.sharing import concepts_behind
+
+
+def make_part(side: str, concept: int | None, weight: float | None, value: float, rival: float) -> Contribution:
+    return Contribution(side, concept, weight, value, rival, rival - value)  # type: ignore[arg-type]
+
+
+def finish(explanation: Explanation) -> Explanation:
+    """Return the explanation with its words."""
+    return replace(explanation, sentence=tell(explanation), short=tell_briefly(explanation))
+
+
+def make_explanation() -> Explanation:
+    """Return why Paris is the capital of France, of a model with concepts."""
+    nearest = Evidence("Q2807", "capital_of", "Q29", "Madrid", "capital_of", "Spain", 1.5)
+    backing = Evidence("Q142", "has_capital", "Q90", "France [state]", "has_capital", "Paris", 2.25)
+    sharing = {side: tuple(found) for side, found in concepts_behind(make_attention(), "capital_of").items()}
+    explanation = Explanation(
+        *("Q90", "capital_of", "Q142", "Paris", "capital_of", "France [state]"),
+        "tail",
+        None,
+        -1.25,
+        1.25,
+        {"head": 3.0, "tail": 1.0},
+        {"head": 1234, "tail": 1200},
+        (
+            make_part("head", 1, 1.0, 2.0, 2.5),
+            make_part("translation", None, None, -0.5, -0.75),
+            make_part("tail", 0, 0.75, -0.125, 0.125),
+            make_part("tail", 4, 0.24, -0.1, 0.1),
+            make_part("tail", 2, 0.01, -0.025, 0.025),
+        ),
+        RunnerUp("Q31", "Belgium", 2.0),
+        sharing,
+        (nearest,),
+        (backing, nearest),
+        (
+            Removal("tail", 0, 0.75, -4.5, 17.0),
+            Removal("tail", 4, 0.24, -1.5, 1.0),
+            Removal("tail", 2, 0.01, -1.25, 1.0),
+        ),
+        {4: "lies in"},
+    )
+    return finish(explanation)
+
+
+def make_loser() -> Explanation:
+    """Return the same for an answer that is behind, a training fact, asked for its head."""
+    explanation = make_explanation()
+    parts = tuple(
+        Contribution(part.side, part.concept, part.weight, part.rival or 0.0, part.value, -(part.favour or 0.0))
+        for part in explanation.contributions
+    )
+    return finish(
+        replace(
+            explanation,
+            side="head",
+            known="train",
+            score=-2.0,
+            distance=2.0,
+            contributions=parts,
+            runner_up=RunnerUp("Q90", "Lyon", 1.25),
+            supporting=explanation.nearest,
+        )
+    )
+
+
+def make_plain() -> Explanation:
+    """Return the same for a model without concepts, and an answer without a rival."""
+    explanation = make_explanation()
+    parts = (
+        Contribution("head", None, None, 2.0, None, None),
+        Contribution("translation", None, None, 0.5, None, None),
+        Contribution("tail", None, None, -1.25, None, None),
+    )
+    return finish(
+        replace(
+            explanation,
+            known="test",
+            contributions=parts,
+            runner_up=None,
+            sharing=None,
+            nearest=(),
+            supporting=(),
+            removals=(),
+        )
+    )

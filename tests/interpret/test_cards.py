@@ -1,0 +1,121 @@
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+import torch
+
+from itransf.errors import ConfigError
+from itransf.interpret import ConceptCard, make_cards
+from itransf.models import SIDES
+from itransf.run import Run
+
+
+@pytest.fixture(scope="module")
+def run(random_graph: Callable, short: Callable) -> Run:
+    found: Run = short(random_graph(entities=20, relations=4, train=90, valid=20), "itransf", "model.concepts=6")
+    with torch.no_grad():
+        noise = torch.randn(found.model.concepts.shape, generator=torch.Generator().manual_seed(3))
+        found.model.concepts.add_(0.3 * noise)
+    return found
+
+
+@pytest.fixture(scope="module")
+def cards(run: Run) -> list[ConceptCard]:
+    return make_cards(run.model, run.graph, run.concepts(), names={1: "lies in"})
+
+
+def test_every_used_concept_has_a_card_those_missed_most_first(run: Run, cards: list[ConceptCard]) -> None:
+    assert {card.concept for card in cards} == set(np.flatnonzero(run.concepts().used).tolist())
+    losses = [card.loss.lost_overall for card in cards if card.loss]
+    assert losses == sorted(losses, reverse=True)
+
+
+def test_users_are_the_sides_with_weight_strongest_first(run: Run, cards: list[ConceptCard]) -> None:
+    weights = run.concepts().weights
+    for card in cards:
+        expected = {
+            (f"r{relation}", side): float(weights[number, relation, card.concept])
+            for number, side in enumerate(SIDES)
+            for relation in range(4)
+            if abs(weights[number, relation, card.concept]) >= 0.05
+        }
+        assert {(use.relation, use.side): use.weight for use in card.users} == expected
+        assert [use.weight for use in card.users] == sorted(expected.values(), reverse=True)
+
+
+def test_moved_entities_are_the_ends_of_what_the_formula_gives(run: Run, cards: list[ConceptCard]) -> None:
+    statistics = run.graph.statistics
+    counts = np.bincount(run.graph.train[:, [0, 2]].reshape(-1), minlength=20)
+    for card in cards:
+        domain = set()
+        for use in card.users:
+            relation = run.graph.relations.index(use.relation)
+            domain |= set((statistics.head_domain if use.side == "head" else statistics.tail_domain)(relation).tolist())
+        matrix = run.model.concepts[card.concept].detach().numpy()
+        far = {}
+        for entity in domain:
+            vector = run.model.entities[entity].detach().numpy()
+            far[entity] = np.linalg.norm(matrix @ vector - vector) / np.linalg.norm(vector)
+        assert card.movement == pytest.approx(np.mean(list(far.values())), rel=1e-4)
+        known = [entity for entity in far if counts[entity] >= np.median([counts[e] for e in domain])]
+        order = sorted(known, key=lambda entity: -far[entity])
+        assert [moved.entity for moved in card.moved] == [f"e{e}" for e in order[: min(5, (len(order) + 1) // 2)]]
+        assert [kept.entity for kept in card.kept] == [f"e{e}" for e in order[::-1][: min(5, len(order) // 2)]]
+
+
+def test_the_nearest_concepts_have_the_most_similar_changes(run: Run, cards: list[ConceptCard]) -> None:
+    used = np.flatnonzero(run.concepts().used).tolist()
+    change = run.model.concepts.detach().numpy() - np.eye(4)
+    for card in cards:
+        own = change[card.concept].ravel()
+        cosine = {
+            other: own @ change[other].ravel() / np.linalg.norm(own) / np.linalg.norm(change[other])
+            for other in used
+            if other != card.concept
+        }
+        best = sorted(cosine, key=lambda other: -cosine[other])[:3]
+        assert [near.concept for near in card.nearest] == best
+        assert card.nearest[0].similarity == pytest.approx(cosine[best[0]], abs=1e-5)
+
+
+def test_a_given_name_is_told_before_the_suggestion(run: Run) -> None:
+    (card,) = make_cards(run.model, run.graph, run.concepts(), [1], {1: "lies in"})
+    assert (card.name, card.renamed) == ("lies in", True)
+    assert card.suggestion != "lies in"
+    others = make_cards(run.model, run.graph, run.concepts(), [0, 2], {1: "lies in"})
+    assert [other.concept for other in others] == [0, 2]
+    assert not others[0].renamed
+    near = [found.name for card in others for found in card.nearest if found.concept == 1]
+    assert set(near) <= {"lies in"}
+
+
+def test_a_card_is_ready_for_json(cards: list[ConceptCard]) -> None:
+    content = json.loads(json.dumps(cards[0].to_dict()))
+    assert content["loss"]["facts"] > 0
+    assert content["users"][0]["side"] in SIDES
+
+
+def test_an_unknown_concept_is_refused(run: Run) -> None:
+    with pytest.raises(ConfigError, match="numbered 0 to 5"):
+        make_cards(run.model, run.graph, run.concepts(), [6])
+
+
+def test_a_concept_nobody_uses_strongly_tells_its_strongest_users(random_graph: Callable, short: Callable) -> None:
+    run = short(random_graph(), "itransf", "model.attention=dense", "model.concepts=40")
+    card = make_cards(run.model, run.graph, run.concepts(), [7])[0]
+    assert 0 < len(card.users) <= 5
+    assert all(abs(use.weight) < 0.05 for use in card.users)
+    assert card.lighter_users == 6 - len(card.users)
+
+
+def test_a_concept_nobody_uses_has_an_empty_card(random_graph: Callable, short: Callable) -> None:
+    run = short(random_graph(relations=1, train=20), "itransf", "model.concepts=9", "model.support_size=1")
+    attention = run.concepts()
+    unused = int(np.flatnonzero(~attention.used)[0])
+    card = make_cards(run.model, run.graph, attention, [unused])[0]
+    assert (card.name, card.users, card.moved, card.loss, card.movement) == ("unused", (), (), None, 0.0)
+    used = int(np.flatnonzero(attention.used)[0])
+    assert make_cards(run.model, run.graph, attention, [used])[0].alone

@@ -1,0 +1,134 @@
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+import numpy as np
+import pytest
+
+from golden.attentions import make_attention, make_signed_attention
+from interpret.pages_checking import check_page
+from itransf.data import Vocabulary
+from itransf.interpret import Attention, build_sharing_graph
+from itransf.interpret.lending import SharingGraph
+from itransf.interpret.pages.attention_map import collect_heatmap, count_relations, make_heatmap_page
+from itransf.interpret.pages.figures import draw_training, format_metric
+from itransf.interpret.pages.markup import Markup, element, embed, join, read_asset, soften
+from itransf.interpret.pages.sharing_circle import choose_links, choose_members, draw_circle, show_sharing
+
+EVIL = "</script><script>alert(1)</script>"
+
+
+def make_many(relations: int, concepts: int = 20, kind: Any = "sparse") -> Attention:
+    weights = np.zeros((2, relations, concepts), dtype=np.float32)
+    for relation in range(relations):
+        weights[:, relation, relation % concepts] = 0.75
+        weights[1, relation, (relation * 7 + 1) % concepts] += 0.25
+    names = Vocabulary([f"/domain/{number}/relation" for number in range(relations)], kind="relation")
+    supports = np.zeros((2, relations, 1), dtype=np.int64)
+    return Attention(weights, names, supports, np.arange(relations)[::-1] + 1, kind)
+
+
+def make_graph(relations: int) -> SharingGraph:
+    attention = make_many(relations)
+    return build_sharing_graph(attention, np.arange(relations) >= relations * 2 / 3)
+
+
+def test_text_is_escaped_and_markup_is_not() -> None:
+    assert element("p", "<b>", Markup("<i></i>"), None) == "<p>&lt;b&gt;<i></i></p>"
+    assert element("td", class_="n", data_value=3, hidden=True, title=None, x='"') == (
+        '<td class="n" data-value="3" hidden x="&quot;"></td>'
+    )
+    assert element("input", type="search") == '<input type="search">'
+    assert join(["a", "<", None], " & ") == "a &amp; &lt;"
+    assert soften("/a_<b>") == "/<wbr>a_&lt;b&gt;"
+
+
+def test_no_data_can_end_its_element() -> None:
+    held = embed("data", {"name": EVIL, "line": "\u2028"})
+    assert held.count("<") == 2
+    assert json.loads(re.sub(r"^<script[^>]*>|</script>$", "", held)) == {"name": EVIL, "line": "\u2028"}
+
+
+@pytest.mark.parametrize("name", ["tables.js", "heatmap.js", "circle.js", "page.css"])
+def test_assets_come_with_the_package_and_cannot_end_their_element(name: str) -> None:
+    text = read_asset(name)
+    assert len(text) > 500
+    assert "</script" not in text
+    assert "</style" not in text
+
+
+def test_the_map_holds_the_weights_of_the_attention() -> None:
+    attention = make_attention()
+    data = collect_heatmap(attention, {1: "city"}, [f"suggested {number}" for number in range(6)])
+    assert [relation[2] for relation in data["relations"]] == sorted(attention.counts.tolist(), reverse=True)
+    assert sorted(concept for concept, _, _ in data["concepts"]) == [0, 1, 3, 4]
+    assert [1, "city", "suggested 1"] in data["concepts"]
+    found = np.zeros_like(attention.weights)
+    for relation, side, flat in data["rows"]:
+        number = attention.relations.index(data["relations"][relation][1])
+        for column, weight in zip(flat[::2], flat[1::2], strict=True):
+            found[side, number, data["concepts"][column][0]] = weight
+    np.testing.assert_allclose(found, attention.weights, atol=1e-4)
+
+
+def test_a_page_of_the_map_stands_alone_and_names_cannot_break_it() -> None:
+    weights = np.ones((2, 1, 1), dtype=np.float32)
+    relations = Vocabulary([EVIL], kind="relation")
+    attention = Attention(weights, relations, np.zeros((2, 1, 1), dtype=np.int64), np.ones(1, dtype=np.int64))
+    reader = check_page(make_heatmap_page(attention, {0: EVIL}))
+    assert reader.tags.count("script") == 3  # the data and two scripts
+    signed = make_heatmap_page(make_signed_attention())
+    assert "below zero" in "".join(check_page(signed).text)
+
+
+def test_a_large_dense_map_keeps_to_the_most_frequent_relations() -> None:
+    attention = make_many(50, 30, "dense")
+    attention.weights[:] = 1 / 30
+    assert count_relations(attention, 600) == 10
+    assert count_relations(attention, 1) == 1
+    assert count_relations(make_many(50), 10**6) == 50
+
+
+def test_a_small_circle_shows_every_relation_and_a_large_one_the_rare_and_their_donors() -> None:
+    small, large = make_graph(12), make_graph(90)
+    assert len(choose_members(small)) == 12
+    chosen = {member.relation for member in choose_members(large)}
+    assert len(chosen) == 60
+    first = large.rare[0]
+    assert {first.relation, *(donor.relation for donor in first.donors[:2])} <= chosen
+    assert "60 of 90 relations" in show_sharing(large)
+    assert "30 are left out" in show_sharing(large)
+    assert "left out" not in show_sharing(small)
+
+
+def test_the_circle_is_drawn_the_same_every_time_and_within_its_frame() -> None:
+    graph = make_graph(70)
+    drawing = draw_circle(graph)
+    assert drawing == draw_circle(graph)
+    assert drawing.count('class="node rare"') == sum(member.rare for member in choose_members(graph))
+    assert drawing.count("<path") >= len(choose_links(graph, choose_members(graph)))
+    places = [float(number) for pair in re.findall(r'c[xy]="([\d.]+)"', drawing) for number in [pair]]
+    assert min(places) > 0
+    assert max(places) < 940
+    check_page(f"<!doctype html><html><body>{drawing}</body></html>")
+
+
+def test_an_empty_graph_can_be_drawn() -> None:
+    assert "<svg" in draw_circle(SharingGraph((), ()))
+
+
+def test_the_curve_of_training_needs_two_epochs() -> None:
+    line = {"phase": "training", "loss": 2.0}
+    assert draw_training([{**line, "epoch": 1}], "mrr") is None
+    history = [{**line, "epoch": 1}, {**line, "epoch": 2, "loss": 1.0, "metric": 40.0}, {"phase": "warm", "epoch": 1}]
+    assert "best 40" in str(draw_training(history, "mr"))
+    assert "best" not in str(draw_training([{**line, "epoch": 1}, {**line, "epoch": 2}], "mrr"))
+
+
+def test_metrics_are_written_as_people_do() -> None:
+    shown = [
+        format_metric(name, value) for name, value in (("MRR", 0.5), ("Hits@10", 0.5), ("MR", 1234.5), ("MR", None))
+    ]
+    assert shown == ["0.500", "50.0%", "1,234.5", "–"]

@@ -1,0 +1,157 @@
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from itransf.data import Graph
+from itransf.errors import ConfigError, DataError
+from itransf.interpret import kinship, profile_relation
+from itransf.interpret.profiles import RelatedRelation
+from itransf.models import MODELS, Sizes
+from prediction.conftest import make_case
+
+NAMES = ("base", "inverse", "twin", "wider", "symmetric", "other", "another")
+DIM = 5
+
+
+def make_graph() -> Graph:
+    graph = Graph.from_names("kin", [("a", name, "b") for name in NAMES])
+    return graph.labelled({"inverse": "the inverse"})
+
+
+def make_stranse() -> Any:
+    """Return a model whose relations stand in the roles they are named after."""
+    torch.manual_seed(5)
+    model: Any = MODELS["stranse"](Sizes(2, len(NAMES)), MODELS["stranse"].Config(dim=DIM, projected="none")).double()
+    place = {name: make_graph().relations.index(name) for name in NAMES}
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.normal_()
+        heads, tails, vectors = model.project_head.weight, model.project_tail.weight, model.relations
+        base, inverse, twin, wider = (place[name] for name in NAMES[:4])
+        heads[inverse], tails[inverse], vectors[inverse] = tails[base], heads[base], -vectors[base]
+        heads[twin], tails[twin], vectors[twin] = heads[base], tails[base], vectors[base]
+        shrink = torch.diag(torch.tensor([1.0, 1.0, 0.9, 0.8, 0.0]).double())
+        heads[wider] = (shrink @ heads[base].view(DIM, DIM)).flatten()
+        tails[wider] = (shrink @ tails[base].view(DIM, DIM)).flatten()
+        vectors[wider] = shrink @ vectors[base]
+        tails[place["symmetric"]] = heads[place["symmetric"]]
+        vectors[place["symmetric"]] = 0.0
+    return model
+
+
+def scores(found: tuple[RelatedRelation, ...]) -> dict[str, float]:
+    return {related.relation: related.score for related in found}
+
+
+def test_roles_that_were_built_in_are_found() -> None:
+    profile = profile_relation(make_stranse(), make_graph(), "base", top=9)
+    assert profile.inverse[0].label == "the inverse"
+    assert profile.inverse[0].score == pytest.approx(1.0)
+    assert profile.equivalent[0].relation == "twin"
+    assert profile.equivalent[0].score == pytest.approx(1.0)
+    broader, narrower = scores(profile.broader), scores(profile.narrower)
+    assert broader["wider"] == pytest.approx(1.0, abs=1e-6)
+    assert narrower["wider"] < 0.999
+    assert broader["other"] < 0.9
+    assert len(profile.inverse) == len(profile.broader) == len(NAMES) - 1
+    assert (profile.head, profile.tail) == ((), ())
+    assert profile.inverse[0].attention is None
+    assert str(profile) == "base looks like the inverse of the inverse (1.00) and comes close to twin (1.00)."
+    assert json.loads(json.dumps(profile.to_dict()))["sentence"] == profile.sentence
+
+
+def test_a_symmetric_relation_is_its_own_inverse() -> None:
+    model = make_stranse()
+    found = {name: profile_relation(model, make_graph(), name).symmetric for name in NAMES}
+    assert found["symmetric"] == pytest.approx(1.0)
+    assert all(score < 0.75 for name, score in found.items() if name != "symmetric")
+    assert profile_relation(model, make_graph(), "symmetric").sentence == "symmetric looks symmetric (1.00)."
+
+
+def cosine(left: Any, right: Any) -> float:
+    a, b = np.ravel(left), np.ravel(right)
+    return float(a @ b / (np.linalg.norm(a) * np.linalg.norm(b)))
+
+
+@pytest.mark.parametrize("name", ["transr", "stranse", "itransf"])
+@pytest.mark.parametrize("limit", [1, 2**26])
+def test_scores_are_those_of_the_formulas(name: str, limit: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kinship, "_MATRIX_BYTES", limit)
+    case = make_case(name, norm=2)
+    model: Any = case.model
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.normal_()
+        everyone = torch.arange(4)
+        head, tail = (p.matrices(everyone).numpy() for p in (model.project_head, model.project_tail))
+    v = model.relations.detach().numpy()
+    profile = profile_relation(model, case.graph, "r2", top=9)
+    for other, score in scores(profile.inverse).items():
+        s = int(other[1:])
+        sides = (cosine(head[2], tail[s]) + cosine(tail[2], head[s])) / 4
+        assert score == pytest.approx(sides - cosine(v[2], v[s]) / 2)
+    for other, score in scores(profile.equivalent).items():
+        s = int(other[1:])
+        sides = (cosine(head[2], head[s]) + cosine(tail[2], tail[s])) / 4
+        assert score == pytest.approx(sides + cosine(v[2], v[s]) / 2)
+    lengths = (v**2).sum(1)
+    q = np.sort(lengths)[1]  # torch takes the lower of two medians
+    small = (q - lengths[2]) / (q + lengths[2])
+    assert profile.symmetric == pytest.approx(cosine(head[2], tail[2]) / 2 + small / 2)
+    for found, is_broader in ((profile.broader, True), (profile.narrower, False)):
+        for other, score in scores(found).items():
+            narrow, wide = (2, int(other[1:])) if is_broader else (int(other[1:]), 2)
+            narrow_map, wide_map = (np.concatenate([head[i], -tail[i]], axis=1) for i in (narrow, wide))
+            left, values, right = np.linalg.svd(wide_map @ np.linalg.pinv(narrow_map))
+            a = left @ np.diag(np.minimum(values, 1.0)) @ right
+            share = 1 - np.sum((wide_map - a @ narrow_map) ** 2) / np.sum(wide_map**2)
+            assert score == pytest.approx(share / 2 + cosine(a @ v[narrow], v[wide]) / 2, abs=1e-5)
+
+
+def test_concepts_and_attention_stand_beside_the_scores() -> None:
+    case = make_case("itransf")
+    model: Any = case.model
+    profile = profile_relation(model, case.graph, "Relation One")
+    attention = [p.attention().detach().numpy() for p in (model.project_head, model.project_tail)]
+    assert {use.concept for use in profile.head} == set(np.flatnonzero(attention[0][1]).tolist())
+    weights = [abs(use.weight) for use in profile.tail]
+    assert weights == sorted(weights, reverse=True)
+    best = profile.inverse[0]
+    s = int(best.relation[1:])
+    swapped = (cosine(attention[0][1], attention[1][s]) + cosine(attention[1][1], attention[0][s])) / 2
+    assert best.attention == pytest.approx(swapped)
+
+
+def test_translations_alone_decide_where_there_are_no_matrices() -> None:
+    case = make_case("transe")
+    model: Any = case.model
+    with torch.no_grad():
+        model.relations[3] = -2.0 * model.relations[1]
+    best = profile_relation(model, case.graph, "r1").inverse[0]
+    assert (best.relation, best.score, best.matrices) == ("r3", pytest.approx(1.0), pytest.approx(1.0))
+    with torch.no_grad():
+        model.relations.zero_()
+    assert profile_relation(model, case.graph, "r1").symmetric == pytest.approx(1.0)
+
+
+def test_a_relation_alone_has_no_kin() -> None:
+    graph = Graph.from_names("one", [("a", "likes", "b")])
+    torch.manual_seed(0)
+    profile = profile_relation(MODELS["stranse"](Sizes(2, 1), MODELS["stranse"].Config(dim=3)), graph, "likes")
+    assert profile.inverse == profile.equivalent == profile.broader == profile.narrower == ()
+    alone = replace(profile, symmetric=0.0)
+    assert alone.sentence.startswith("likes stands by itself")
+
+
+def test_mistakes_are_told() -> None:
+    with pytest.raises(DataError, match=r"unknown relation 'bas'\. Did you mean 'base'"):
+        profile_relation(make_stranse(), make_graph(), "bas")
+    table = make_case("table")
+    with pytest.raises(ConfigError, match="cannot be split"):
+        profile_relation(table.model, table.graph, "r1")
