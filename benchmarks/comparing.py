@@ -21,7 +21,7 @@ def compare(rows: Sequence[Row], targets: Mapping[str, Any]) -> list[dict[str, A
         target = _find_target(row, targets, "ratio")
         found.append(
             {
-                **{key: row[key] for key in ("activity", "dataset", "dim", "model", "norm", "block_size")},
+                **_copy(row, "activity", "dataset", "dim", "model", "norm", "block_size", "fast"),
                 "faster_peer": faster["contender"],
                 "ratio": ratio,
                 "target": target,
@@ -40,7 +40,7 @@ def judge_memory(rows: Sequence[Row], targets: Mapping[str, Any]) -> list[dict[s
         target = _find_target(row, targets, "peak_bytes")
         found.append(
             {
-                **{key: row[key] for key in ("contender", "dataset", "dim", "model", "norm", "peak_bytes")},
+                **_copy(row, "contender", "dataset", "dim", "model", "norm", "fast", "peak_bytes"),
                 "target": target,
                 "met": None if target is None else row["peak_bytes"] < target,
             }
@@ -61,6 +61,11 @@ def judge_times(starts: Mapping[str, Row], targets: Mapping[str, Any]) -> dict[s
     }
 
 
+def _copy(row: Row, *keys: str) -> dict[str, Any]:
+    """Return what a row has under these keys; records of earlier versions have fewer."""
+    return {key: row[key] for key in keys if key in row}
+
+
 def _is_rival(row: Row, other: Row) -> bool:
     """Tell whether the other row is a peer's measurement of the same activity on the same graph."""
     same = all(row[key] == other[key] for key in ("activity", "dataset", "dim"))
@@ -71,6 +76,8 @@ def _find_target(row: Row, targets: Mapping[str, Any], kind: str) -> float | Non
     """Return the target this row has to meet, if there is one."""
     wanted = targets[row["activity"]]
     if row["contender"] != OURS or row["model"] != wanted["model"] or row["norm"] != wanted["norm"]:
+        return None
+    if not row.get("fast", True):
         return None
     limit: float | None = wanted.get(kind, {}).get(row["dataset"])
     return limit

@@ -13,7 +13,8 @@ from statistics import mean, stdev
 from typing import Any
 
 import itransf
-from benchmarks.records import RESULTS, ROOT, read_records, start_record, write_record
+from benchmarks.records import RESULTS, ROOT, read_records, start_record
+from itransf.experiments.bench.records import write_record
 from itransf.files import write_text
 
 METRICS = ("mr", "mrr", "hits@1", "hits@3", "hits@10", "rare hits@10")

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import argparse
 import statistics
-import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -15,27 +14,16 @@ from typing import Any
 import torch
 
 import itransf
-from benchmarks.records import RESULTS, start_record, write_record
-from itransf.config import Config, assignments_layer, build_config
+from benchmarks.records import RESULTS, start_record
 from itransf.evaluation import rank_facts
+from itransf.experiments.bench.clock import time_call
+from itransf.experiments.bench.records import write_record
+from itransf.experiments.bench.settings import PAPER, make_config
 from itransf.fitting import build_model
-from itransf.run import MODEL_CONFIGS
 from itransf.training import Trainer
 from itransf.training.assignment import draw_sample, reassign
 from itransf.training.losses import make_contrast_loss
 
-PAPER = {
-    "model.name": "itransf",
-    "model.norm": 1,
-    "model.support_size": 5,
-    "model.entities": "unit",
-    "model.projected": "unit",
-    "loss.kind": "hinge",
-    "training.optimizer": "sgd",
-    "training.epochs": 10**6,
-    "assignment.every": 0,
-    "validation.every": 0,
-}
 FB15K = {**PAPER, "model.dim": 100, "model.concepts": 300, "training.batch_size": 1000, "training.learning_rate": 0.1}
 WN18 = {**PAPER, "model.dim": 50, "model.concepts": 30, "training.batch_size": 1000, "training.learning_rate": 0.1}
 MODERN = {
@@ -59,34 +47,15 @@ EPOCHS: dict[str, tuple[str, dict[str, Any], float | None]] = {
 RANKING_BAR, ASSIGNMENT_BAR = 0.7, 1.0
 
 
-def make_config(settings: Mapping[str, Any]) -> Config:
-    """Return the whole configuration."""
-    return build_config([assignments_layer([f"{key}={value}" for key, value in settings.items()])], MODEL_CONFIGS)
-
-
 def make_trainer(dataset: str, settings: Mapping[str, Any], device: torch.device) -> Trainer:
     """Return a trainer at its first epoch."""
     graph, config = itransf.load(dataset, progress=False), make_config(settings)
     return Trainer(build_model(graph, config, device), graph, config)
 
 
-def time_calls(call: Callable[[], Any], warmup: int, repetitions: int) -> list[float]:
+def time_repeatedly(call: Callable[[], Any], device: torch.device, warmup: int, repetitions: int) -> list[float]:
     """Return the seconds each call took, the device's work included."""
-    found = []
-    for number in range(warmup + repetitions):
-        wait()
-        started = time.perf_counter()
-        call()
-        wait()
-        if number >= warmup:
-            found.append(time.perf_counter() - started)
-    return found
-
-
-def wait() -> None:
-    """Wait for the device."""
-    if torch.cuda.is_available():
-        torch.cuda.synchronize()
+    return [time_call(call, device) for _ in range(warmup + repetitions)][warmup:]
 
 
 def describe(seconds: Sequence[float], bar: float | None) -> dict[str, Any]:
@@ -103,7 +72,7 @@ def measure_epochs(dataset: str, settings: Mapping[str, Any], device: torch.devi
     """Return the seconds of whole epochs: shuffling, corruption, updates and constraints."""
     trainer = make_trainer(dataset, settings, device)
     epochs = trainer.epochs()
-    return time_calls(lambda: next(epochs), 2, repetitions)
+    return time_repeatedly(lambda: next(epochs), device, 2, repetitions)
 
 
 def measure_assignment(device: torch.device, repetitions: int) -> list[float]:
@@ -115,7 +84,7 @@ def measure_assignment(device: torch.device, repetitions: int) -> list[float]:
         sample = draw_sample(trainer.train, trainer.sampler, 0, 1, trainer.generator)
         reassign(trainer.model, sample, loss, trainer.config.assignment)
 
-    return time_calls(assign, 1, repetitions)
+    return time_repeatedly(assign, device, 1, repetitions)
 
 
 def measure_ranking(norm: int, device: torch.device, repetitions: int) -> list[float]:
@@ -123,7 +92,7 @@ def measure_ranking(norm: int, device: torch.device, repetitions: int) -> list[f
     trainer = make_trainer("fb15k", {**FB15K, "model.norm": norm}, device)
     graph = trainer.graph
     _ = graph.known
-    return time_calls(lambda: rank_facts(trainer.model, graph.test, graph.known), 1, repetitions)
+    return time_repeatedly(lambda: rank_facts(trainer.model, graph.test, graph.known), device, 1, repetitions)
 
 
 def main() -> None:

@@ -13,8 +13,8 @@ from typing import Any
 
 import torch
 
-from benchmarks.clock import Clock, TimeIsUpError
 from benchmarks.tasks import Task, draw_facts, load_graph
+from itransf.experiments.bench.clock import Clock, TimeIsUpError
 
 WARMUP_FACTS = 4  # ranked before the clock runs
 
@@ -51,6 +51,8 @@ def read_peak_memory() -> int:
 def main() -> None:
     """Measure the task that the only argument describes."""
     task = Task.from_json(sys.argv[1])
+    if not task.fast:
+        sys.modules["numba"] = None  # type: ignore[assignment]  # to import it fails, as where it is not installed
     warnings.simplefilter("ignore")  # peers' remarks on their own dependencies
     torch.set_num_threads(task.threads)
     torch.manual_seed(task.seed)

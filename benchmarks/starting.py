@@ -9,7 +9,8 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-from benchmarks.records import ROOT, summarise
+from benchmarks.records import ROOT
+from itransf.experiments.bench.records import summarise
 
 STARTS = {
     "python": ("-c", "pass"),

@@ -37,6 +37,7 @@ class Task:
         seconds: Seconds of training that count.
         threads: Threads torch may use.
         seed: Of weights, batches, negatives and the sample of test facts.
+        fast: Whether the extra `fast` (numba) may be used.
     """
 
     activity: Literal["training", "ranking"]
@@ -57,6 +58,7 @@ class Task:
     seconds: float = 4.0
     threads: int = 1
     seed: int = 0
+    fast: bool = True
 
     def to_json(self) -> str:
         """Return the task as one line of JSON."""

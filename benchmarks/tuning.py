@@ -20,7 +20,8 @@ from pathlib import Path
 from typing import Any
 
 import itransf
-from benchmarks.records import RESULTS, start_record, write_record
+from benchmarks.records import RESULTS, start_record
+from itransf.experiments.bench.records import write_record
 
 CHOICES: Mapping[str, Sequence[float | str]] = {
     "training.learning_rate": (0.02, 0.05, 0.08, 0.12, 0.2),

@@ -178,6 +178,7 @@ class TestCheckpoints:
         assert len(folder.phases) == 3  # after epochs 2 and 4, and at the end
         assert len(folder.read_history()) == 5
 
+    @pytest.mark.usefixtures("single_batch_plans")
     def test_are_due_after_minutes_even_within_an_epoch(
         self, configure: Configure, graph: Graph, tmp_path: Path
     ) -> None:

@@ -18,6 +18,8 @@ from training.interruption import FragileFolder, InterruptionError
 if TYPE_CHECKING:
     from conftest import Configure, GraphMaker
 
+pytestmark = pytest.mark.usefixtures("single_batch_plans")
+
 CPU = torch.device("cpu")
 
 

@@ -102,7 +102,7 @@ class TestOccupation:
             raise SafetensorError("I/O error: No space left on device")
 
         monkeypatch.setattr("safetensors.torch.save_file", fail)
-        with pytest.raises(WriteError, match="cannot be written: .*No space left"):
+        with pytest.raises(WriteError, match=r"cannot be written: .*No space left"):
             folder.write_tensors("t.safetensors", {"a": torch.zeros(2)}, {})
 
     def test_a_run_that_cannot_be_removed_is_said(self, folder: RunFolder, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -153,7 +153,8 @@ class TestDamage:
     def test_what_is_no_run_is_said_with_the_command_that_makes_one(self, tmp_path: Path) -> None:
         with pytest.raises(RunError, match=r"there is no such run; 'itransf train DATA --out .*none'"):
             RunFolder(tmp_path / "none").read_summary()
-        with pytest.raises(RunError, match=r"is not a run folder \(it has no run.json\)"):
+        (tmp_path / "other").write_text("x")
+        with pytest.raises(RunError, match=r"is not a run folder \(it has no run.json\); give one that"):
             RunFolder(tmp_path).read_summary()
 
     def test_another_format_is_refused(self, folder: RunFolder) -> None:

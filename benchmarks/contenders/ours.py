@@ -10,6 +10,7 @@ import torch
 from benchmarks.tasks import Stopwatch, Task, Triples, load_graph
 from itransf.config import Config, Layer, build_config
 from itransf.evaluation import rank_facts
+from itransf.experiments.bench.running import train_until
 from itransf.fitting import build_model
 from itransf.run import MODEL_CONFIGS
 from itransf.training import Trainer
@@ -55,13 +56,7 @@ def train(task: Task, clock: Stopwatch) -> None:
     """Train until the clock stops it."""
     graph, config = load_graph(task), make_config(task)
     trainer = Trainer(build_model(graph, config, torch.device("cpu")), graph, config)
-
-    def count_batch() -> None:
-        done = (trainer.progress.batches - 1) * task.batch_size
-        clock.count(min(task.batch_size, len(graph.train) - done))
-
-    for _ in trainer.epochs(after_batch=count_batch):
-        pass
+    train_until(clock.count, trainer)
 
 
 def prepare_ranking(task: Task) -> Callable[[Triples], None]:

@@ -81,15 +81,10 @@ class RunFolder:
                 f"{self.path}: does not look like a run, so it is left alone; "
                 "choose another --out, or remove it yourself"
             )
-        if self.has_checkpoint or self.is_barely_begun:
-            return RunError(
-                f"{self.path}: already holds a run; --resume goes on with it, --overwrite replaces it, "
-                "another --out leaves it alone"
-            )
-        return RunError(
-            f"{self.path}: already holds a run, without a checkpoint to go on from; --overwrite replaces it, "
-            "another --out leaves it alone"
-        )
+        can_go_on = self.has_checkpoint or self.is_barely_begun
+        found = "a run; --resume goes on with it," if can_go_on else "a run, without a checkpoint to go on from;"
+        cure = "--overwrite replaces it, another --out leaves it alone"
+        return RunError(f"{self.path}: already holds {found} {cure}")
 
     def clear(self) -> None:
         """Remove a run; anything that does not look like one is refused."""
@@ -132,8 +127,11 @@ class RunFolder:
         """Read run.json."""
         path = self.path / "run.json"
         if not path.is_file():
-            what = "is not a run folder (it has no run.json)" if self.path.exists() else "there is no such run"
-            raise RunError(f"{self.path}: {what}; 'itransf train DATA --out {self.path}' makes one")
+            if self.is_occupied:
+                raise RunError(
+                    f"{self.path}: is not a run folder (it has no run.json); give one that 'itransf train' made"
+                )
+            raise RunError(f"{self.path}: there is no such run; 'itransf train DATA --out {self.path}' makes one")
         summary = self._read_json("run.json", {"format": int})
         if summary.get("format") != FORMAT:
             raise CheckpointError(

@@ -2,22 +2,19 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
-from benchmarks.clock import Clock, TimeIsUpError
 from benchmarks.comparing import compare, judge_memory, judge_times
-from benchmarks.peers import TARGETS, plan_tasks, read_options
-from benchmarks.records import (
-    RESULTS,
-    describe_versions,
-    format_command,
-    read_records,
-    start_record,
-    summarise,
-    write_record,
-)
+from benchmarks.peers import TARGETS, adapt, plan_tasks, read_options
+from benchmarks.records import RESULTS, ROOT, read_records, start_record
 from benchmarks.tasks import Task
+
+from itransf.experiments.bench.clock import Clock, TimeIsUpError
+from itransf.experiments.bench.hardware import describe_versions
+from itransf.experiments.bench.records import format_command, summarise, write_record
 
 STORED = sorted(RESULTS.glob("benchmark-*.json"))
 
@@ -110,6 +107,56 @@ def test_every_comparison_is_planned_with_both_peers() -> None:
     assert {task.norm for task in tasks if task.activity == "ranking" and task.contender == "ours"} == {1, 2}
 
 
+@pytest.mark.parametrize("activity", ["training", "ranking"])
+@pytest.mark.parametrize("dataset", ["wn18", "fb15k-237"])
+def test_our_rows_are_planned_with_and_without_the_extra(activity: str, dataset: str) -> None:
+    wanted = (activity, dataset, "ours", "itransf", 1, 1)
+    found = [
+        task.fast
+        for task in plan_tasks(read_options([]))
+        if (task.activity, task.dataset, task.contender, task.model, task.norm, task.block_size) == wanted
+    ]
+    assert found == [True, False]
+
+
+def test_what_is_not_installed_is_not_run() -> None:
+    tasks = plan_tasks(read_options([]))
+    assert adapt(tasks, [], True) == tasks
+    left = adapt(tasks, ["pykeen"], False)
+    assert {task.contender for task in left} == {"ours", "torchkge"}
+    assert not any(task.fast for task in left)
+    assert len(left) == len(set(left))
+
+
+def test_targets_are_for_ranking_with_the_extra() -> None:
+    rows = [
+        make_row("ours", "itransf", 160.0, activity="ranking", fast=True),
+        make_row("ours", "itransf", 160.0, activity="ranking", fast=False),
+        make_row("pykeen", "transr", 10.0, activity="ranking", fast=True),
+    ]
+    assert [(line["target"], line["met"], line["fast"]) for line in compare(rows, TARGETS)] == [
+        (15.0, True, True),
+        (None, None, False),
+    ]
+    assert [line["target"] for line in judge_memory(rows, TARGETS)] == [
+        TARGETS["ranking"]["peak_bytes"]["wn18"],
+        None,
+        None,
+    ]
+
+
+def test_without_the_extra_nothing_is_compiled() -> None:
+    task = Task("ranking", "ours", "itransf", "world", 4, concepts=4, support_size=2, facts=3, fast=False)
+    code = (
+        "import sys; from benchmarks import measure; "
+        f"sys.argv = ['measure', {task.to_json()!r}]; measure.main(); "
+        "from itransf.ops.counting import load_compiled; assert load_compiled() is None"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["units"] == 6
+
+
 def test_a_task_survives_the_way_to_its_process() -> None:
     task = Task("ranking", "ours", "itransf", "wn18", 50, norm=2, facts=10)
     assert Task.from_json(task.to_json()) == task
@@ -118,7 +165,7 @@ def test_a_task_survives_the_way_to_its_process() -> None:
 def test_the_stored_command_measures_the_same_again() -> None:
     options = read_options(["--datasets", "wn18", "--seconds", "0.5", "--demo"])
     config = {key: value for key, value in vars(options).items() if key != "out"}
-    words = format_command("peers", config).split()
+    words = format_command(("python", "-m", "benchmarks.peers"), config).split()
     assert words[:3] == ["python", "-m", "benchmarks.peers"]
     assert read_options(words[3:]) == options
 

@@ -9,6 +9,7 @@ import itransf
 from cli.conftest import TEST, TRAIN, VALID, call
 from golden.comparing import check_golden, make_paper
 from itransf.cli.description import show_description
+from itransf.data.indexes import make_index
 
 
 @pytest.fixture(autouse=True)
@@ -87,8 +88,6 @@ def test_get_of_what_is_bundled() -> None:
         (("info", "wn81"), "Did you mean 'wn18'"),
         (("get", "wn81"), "Did you mean 'wn18'"),
         (("get", "xyz"), "There are: wn18"),
-        (("get", "wn18"), "ITRANSF_OFFLINE"),
-        (("get", "codex-s"), "put train.txt"),
     ],
 )
 def test_mistakes_are_misuse(arguments: tuple[str, ...], message: str) -> None:
@@ -96,3 +95,19 @@ def test_mistakes_are_misuse(arguments: tuple[str, ...], message: str) -> None:
     assert done.code == 2
     assert message in done.err
     assert done.out == ""
+
+
+@pytest.mark.parametrize(("name", "message"), [("wn18", "ITRANSF_OFFLINE"), ("codex-s", "put train.txt")])
+def test_what_cannot_be_fetched_is_a_failure(name: str, message: str) -> None:
+    done = call("data", "get", name)
+    assert done.code == 1
+    assert message in done.err
+
+
+def test_without_a_connection_that_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ITRANSF_OFFLINE", "0")
+    monkeypatch.setattr("itransf.data.fetching.find_indexes", lambda: [make_index("http://127.0.0.1:9/simple")])
+    done = call("data", "get", "wn18")
+    assert done.code == 1
+    assert "WN18 could not be fetched: the connection to the package index failed" in done.err
+    assert "not found" not in done.err

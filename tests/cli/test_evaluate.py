@@ -152,7 +152,7 @@ def test_memory_that_is_no_size_is_refused(text: str, run: Path) -> None:
 @pytest.mark.parametrize("command", ["evaluate", "info", "concepts"])
 def test_a_missing_run_says_how_to_make_one(command: str, tmp_path: Path) -> None:
     done = call(command, tmp_path / "nowhere")
-    assert done.code == 1
+    assert done.code == 2
     assert "there is no such run" in done.err
     assert "itransf train" in done.err
 

@@ -1,12 +1,14 @@
 from __future__ import annotations
 
 import json
+import shutil
 import tomllib
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+import itransf
 from cli.conftest import call
 from golden.comparing import check_golden
 from itransf.cli.info import describe_run
@@ -41,6 +43,35 @@ def test_info_of_a_run(run: Path, opened: Any) -> None:
     settings = done.out[done.out.index("seed") :]
     assert tomllib.loads(settings) == opened.config.to_dict()
     assert json.loads(call("info", run, "--json").out) == opened.info()
+
+
+@pytest.mark.parametrize("command", ["info", "evaluate"])
+def test_an_unfinished_run_is_said_to_be_one(command: str, run: Path, tmp_path: Path) -> None:
+    copy = shutil.copytree(run, tmp_path / "copy")
+    assert "unfinished" not in call(command, copy).err
+    (copy / "model.safetensors").unlink()
+    done = call(command, copy, "--json")
+    assert done.code == 0
+    epoch = itransf.open(copy).unfinished
+    told = f"the weights of its checkpoint, epoch {epoch} of 2, are used; --resume goes on"
+    assert f"Note: {copy} is unfinished (it has no model.safetensors): {told}\n" in done.err
+    if command == "info":
+        assert json.loads(done.out)["unfinished"] == epoch
+        assert f"State    unfinished: {told}" in call("info", copy).out
+
+
+def test_tables_that_cannot_be_written_are_a_failure(run: Path, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("in the way")
+    (tmp_path / "q.csv").write_text("head,relation,tail\nItaly,P36,?\n")
+    place = tmp_path / "file"
+    for arguments in (
+        ("export", run, "--out", place),
+        ("concepts", run, "--plot", place / "map.svg"),
+        ("predict", run, "--queries", tmp_path / "q.csv", "--out", place / "answers.csv"),
+    ):
+        done = call(*arguments)
+        assert done.code == 1, arguments
+        assert "cannot be written" in done.err
 
 
 @pytest.mark.parametrize("kind", ["parquet", "csv"])

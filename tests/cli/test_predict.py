@@ -62,6 +62,7 @@ def test_tails_by_name_and_label(run: Path, opened: Any) -> None:
         ("--relation", "near", "--tail", "Rome"),
         ("--relation", "near"),
         ("--relation", "near", "--in-domain"),
+        ("--relation", "near", "--anywhere"),
         ("--head", "Paris", "--tail", "Lyon"),
     ],
 )
@@ -70,6 +71,21 @@ def test_other_questions(run: Path, asked: tuple[str, ...]) -> None:
     assert done.code == 0, done.err
     assert "Score" in done.out
     assert "Known" in done.out
+
+
+def test_a_relation_alone_is_searched_in_its_domain(run: Path) -> None:
+    def ask(*options: str) -> list[tuple[str, str]]:
+        found = json.loads(call("predict", run, "--relation", "city_in", "--top", 500, "--json", *options).out)
+        return [(fact["head"], fact["tail"]) for fact in found["predictions"]]
+
+    countries = {"France", "Spain", "Italy", "Poland"}
+    assert ask()
+    assert all(head not in countries and tail in countries for head, tail in ask())
+    assert ask("--in-domain") == ask()
+    assert any(tail not in countries for _, tail in ask("--anywhere"))
+    help_text = " ".join(call("predict", "--help").out.split())
+    assert "--in-domain / --anywhere" in help_text
+    assert "default: in-domain for a relation alone" in help_text
 
 
 def test_a_model_without_concepts_predicts_without_reasons(transe_run: Path) -> None:
@@ -93,19 +109,20 @@ def test_candidates_restrict_the_answers(run: Path, tmp_path: Path) -> None:
 
 def test_queries_go_to_a_file(run: Path, tmp_path: Path) -> None:
     queries = tmp_path / "queries.csv"
-    queries.write_text("head,relation,tail\nItaly,P36,?\n?,near,Rome\n")
+    queries.write_text("head,relation,tail\nItaly,P36,?\n?,near,Rome\nLyon,?,Rome\n")
     out = tmp_path / "answers.csv"
     done = call("predict", run, "--queries", queries, "--top", 2, "--out", out)
     assert done.code == 0, done.err
-    assert "4 answers to 2 questions" in done.err
+    assert "6 answers to 3 questions" in done.err
     with out.open() as file:
         rows = list(csv.DictReader(file))
-    assert [row["query"] for row in rows] == ["1", "1", "2", "2"]
+    assert [row["query"] for row in rows] == ["1", "1", "2", "2", "3", "3"]
+    assert {row["head"] + row["tail"] for row in rows[4:]} == {"LyonRoma"}
     shown = call("predict", run, "--queries", queries, "--top", 2, "--json")
     assert [row["head"] for row in json.loads(shown.out)["predictions"]] == [row["head"] for row in rows]
     assert rows[0]["tail"] in call("predict", run, "--queries", queries, "--top", 2).out
     told = call("predict", run, "--queries", queries, "--top", 2, "--out", out, "--json")
-    assert json.loads(told.out) == {"queries": 2, "answers": 4, "out": str(out)}
+    assert json.loads(told.out) == {"queries": 3, "answers": 6, "out": str(out)}
 
 
 @pytest.mark.parametrize(
@@ -113,6 +130,7 @@ def test_queries_go_to_a_file(run: Path, tmp_path: Path) -> None:
     [
         (("--head", "Itly", "--relation", "P36"), "Did you mean 'Italy'"),
         (("--head", "Italy", "--relation", "neer"), "Did you mean 'near'"),
+        (("--head", "Pluto", "--relation", "P36"), "There are 16 entities; 'itransf export RUN --format csv"),
         (("--head", "Italy"), "too little to predict from"),
         (("--head", "Italy", "--relation", "P36", "--tail", "Roma"), "nothing to predict"),
         (("--queries", "q.tsv", "--head", "Italy"), "--queries brings its own questions"),

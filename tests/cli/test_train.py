@@ -14,7 +14,7 @@ def test_training_prints_ranks_and_what_to_do_next(trained: tuple[Path, Outcome]
     folder, done = trained
     assert "Trained itransf on places: 2 epochs" in done.out
     assert "filtered  both" in done.out
-    assert f"itransf predict {folder} --head" in done.out
+    assert f"\n\nWhat next:\n  itransf predict {folder} --head" in done.out
     assert f"itransf concepts {folder}" in done.out
     assert "Training on places: 16 entities, 4 relations, 27 train facts" in done.err
 
@@ -77,6 +77,46 @@ def test_an_occupied_folder_is_refused_replaced_or_continued(data: Path, tmp_pat
     assert json.loads(longer.out)["epochs"] == 3
 
 
+def test_other_settings_or_facts_are_misuse_and_damage_is_a_failure(data: Path, tmp_path: Path) -> None:
+    arguments = ("train", data, "--out", tmp_path / "run", *QUICK, *CONCEPTS, "-q", "--resume")
+    assert call(*arguments).code == 0
+    assert call(*arguments, "--set", "model.dim=7").code == 2
+    write_facts(tmp_path / "other" / "train.tsv", TRAIN[1:])
+    assert call("train", tmp_path / "other", *arguments[2:]).code == 2
+    (tmp_path / "run" / "checkpoint.safetensors").write_bytes(b"damaged")
+    damaged = call(*arguments)
+    assert damaged.code == 1
+    assert "checkpoint.safetensors: cannot be read" in damaged.err
+
+
+@pytest.mark.parametrize("way", [(), ("--resume",), ("--overwrite",)])
+def test_a_folder_of_something_else_is_left_alone_with_true_advice(
+    data: Path, tmp_path: Path, way: tuple[str, ...]
+) -> None:
+    (tmp_path / "thesis.tex").write_text("precious")
+    done = call("train", data, "--out", tmp_path, *QUICK, *CONCEPTS, "-q", *way)
+    assert done.code == 2
+    told = f"{tmp_path}: does not look like a run, so it is left alone; choose another --out, or remove it yourself"
+    assert done.err == f"Error: {told}\n"
+    assert [path.name for path in tmp_path.iterdir()] == ["thesis.tex"]
+
+
+def test_a_folder_that_cannot_be_written_is_named(data: Path, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("in the way")
+    done = call("train", data, "--out", tmp_path / "file" / "run", *QUICK, *CONCEPTS, "-q")
+    assert done.code == 1
+    assert f"the folder {tmp_path / 'file' / 'run'} cannot be written: " in done.err
+    assert "choose another" in done.err
+
+
+def test_labels_of_nothing_are_counted(data: Path, tmp_path: Path) -> None:
+    labels = tmp_path / "labels.tsv"
+    labels.write_text("Roma\tRome\nPluto\tthe ninth\n", encoding="utf-8")
+    done = call("data", "info", data, "--labels", labels)
+    assert done.code == 0
+    assert "Note: 1 of 2 labels is not used: the graph has no name 'Pluto'." in done.err
+
+
 def test_resume_and_overwrite_exclude_each_other(data: Path) -> None:
     done = call("train", data, "--resume", "--overwrite")
     assert done.code == 2
@@ -111,6 +151,7 @@ def test_without_test_facts_nothing_is_ranked(tmp_path: Path) -> None:
         (("world", "--preset", "wn18/itrans"), "Did you mean 'wn18/itransf"),
         (("world", "--config", "nowhere.toml"), "there is no such config file"),
         (("world", "--labels", "nowhere.tsv"), "nowhere.tsv"),
+        (("world", "--set", "model.concepts=2"), "model.support_size = 3 asks for more"),
     ],
 )
 def test_mistakes_are_misuse_and_leave_nothing_behind(

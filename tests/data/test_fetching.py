@@ -100,7 +100,7 @@ def test_what_was_tried_is_said(tmp_path: Path, index_server: IndexServer, monke
 
 def test_a_connection_that_fails_is_called_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fetching, "find_indexes", lambda: [make_index("http://127.0.0.1:9/simple")])
-    with pytest.raises(FetchError, match=r"^the connection failed to the package index\. Tried: http") as caught:
+    with pytest.raises(FetchError, match=r"^the connection to the package index failed\. Tried: http") as caught:
         fetch(WANTED, tmp_path, progress=False)
     assert "not found" not in str(caught.value)
 

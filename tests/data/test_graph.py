@@ -57,6 +57,8 @@ def test_unknown_names_are_kept_counted_and_refused_when_strict() -> None:
     assert len(graph.entities) == 5
     with pytest.raises(DataError, match=r"2 entities .* never occur in train, the first 'Italy' in valid, fact 1"):
         Graph.from_names("g", TRAIN, valid, test, strict=True)
+    with pytest.raises(DataError, match=r"or keep them by not asking for strict reading \(--strict, strict=True\)"):
+        Graph.from_names("g", TRAIN, valid, test, strict=True)
     with pytest.raises(DataError, match=r"1 relation .* never occurs in train, the first 'near' in test, fact 1"):
         Graph.from_names("g", TRAIN, (), test, strict=True)
 
@@ -110,6 +112,10 @@ def test_labels_from_a_mapping_and_a_file(tmp_path: Path) -> None:
     assert [graph.entities.label(number) for number in range(3)] == ["City of Light", "France", "España"]
     assert graph.relations.label(1) == "is next to"
     assert graph.entities.index("City of Light") == 0
+    assert graph.notes[-1] == "1 of 3 labels is not used: the graph has no name 'Mars'."
+    assert graph.labelled({"Spain": "España"}).notes == graph.notes
+    strangers = Graph.from_names("g", TRAIN).labelled({"Paris": "P", "X": "x", "Y": "y"})
+    assert strangers.notes[-1] == "2 of 3 labels are not used: the graph has no name 'X' (the first of them)."
 
 
 def test_labels_of_another_graph_are_refused(tmp_path: Path) -> None:

@@ -50,10 +50,13 @@ def test_small_vocabulary_lists_what_there_is() -> None:
         Vocabulary(("likes", "hates"), kind="relation").index("xyz")
 
 
-def test_large_vocabulary_says_nothing_when_nothing_is_near() -> None:
+def test_large_vocabulary_says_how_to_list_it_when_nothing_is_near() -> None:
     with pytest.raises(DataError) as caught:
         Vocabulary([f"name{number}" for number in range(1000)]).index("ÖÖÖ")
-    assert str(caught.value) == "unknown entity 'ÖÖÖ'."
+    assert str(caught.value) == (
+        "unknown entity 'ÖÖÖ'. There are 1,000 entities; 'itransf export RUN --format csv --out FOLDER' lists those of "
+        "a run in entities.csv."
+    )
 
 
 def test_a_name_given_twice_is_refused() -> None:

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
-from itransf.models import Model, Sizes
+from itransf.data.graph import Graph
+from itransf.evaluation.ranking import Ties
+from itransf.models import Model, Side, Sizes
+
+SHARES = {"optimistic": 0.0, "realistic": 0.5, "pessimistic": 1.0}
 
 
 class TableModel(Model):
@@ -25,3 +31,20 @@ class TableModel(Model):
 
     def score_heads(self, relations: Tensor, tails: Tensor) -> Tensor:
         return self.table[:, relations, tails].T
+
+
+def brute_force(
+    table: npt.NDArray[Any], graph: Graph, fact: list[int], side: Side, *, filtered: bool, ties: Ties
+) -> tuple[float, int]:
+    """One fact's rank, and among how many rivals, counted one entity at a time."""
+    known = {tuple(other) for split in ("train", "valid", "test") for other in graph.split(split).tolist()}
+    head, relation, tail = fact
+    above = tied = rivals = 0
+    for entity in range(len(table)):
+        other = (entity, relation, tail) if side == "head" else (head, relation, entity)
+        if other == tuple(fact) or (filtered and other in known):
+            continue
+        rivals += 1
+        above += table[other] > table[tuple(fact)]
+        tied += table[other] == table[tuple(fact)]
+    return 1 + above + SHARES[ties] * tied, rivals

@@ -3,41 +3,20 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
-import numpy.typing as npt
 import pytest
-import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evaluation.tables import TableModel
-from itransf.data.graph import Graph
-from itransf.evaluation import ranking
+from evaluation.tables import TableModel, brute_force
 from itransf.evaluation.ranking import Ties, rank_facts
-from itransf.models import MODELS, SIDES, Side, Sizes
+from itransf.models import SIDES, Side
+from itransf.ops.ranks import BYTES_PER_SCORE
 
 if TYPE_CHECKING:
-    from conftest import Configure, GraphMaker
+    from conftest import GraphMaker
 
 ENTITIES, RELATIONS = 6, 2
 FACT = st.tuples(st.integers(0, ENTITIES - 1), st.integers(0, RELATIONS - 1), st.integers(0, ENTITIES - 1))
-SHARES = {"optimistic": 0.0, "realistic": 0.5, "pessimistic": 1.0}
-
-
-def brute_force(
-    table: npt.NDArray[Any], graph: Graph, fact: list[int], side: Side, *, filtered: bool, ties: Ties
-) -> tuple[float, int]:
-    """One fact's rank, and among how many rivals, counted one entity at a time."""
-    known = {tuple(other) for split in ("train", "valid", "test") for other in graph.split(split).tolist()}
-    head, relation, tail = fact
-    above = tied = rivals = 0
-    for entity in range(len(table)):
-        other = (entity, relation, tail) if side == "head" else (head, relation, entity)
-        if other == tuple(fact) or (filtered and other in known):
-            continue
-        rivals += 1
-        above += table[other] > table[tuple(fact)]
-        tied += table[other] == table[tuple(fact)]
-    return 1 + above + SHARES[ties] * tied, rivals
 
 
 def test_ranks_by_hand(number_graph: GraphMaker) -> None:
@@ -77,7 +56,7 @@ def test_ranks_equal_brute_force_whatever_the_chunks(
 ) -> None:
     graph = number_graph(*splits, entities=ENTITIES, relations=RELATIONS)
     table = np.random.default_rng(seed).integers(0, 4, (ENTITIES, RELATIONS, ENTITIES)).astype(float)
-    memory = ranking.BYTES_PER_SCORE * ENTITIES * queries_per_chunk
+    memory = BYTES_PER_SCORE * ENTITIES * queries_per_chunk
     found = rank_facts(TableModel(table), graph.test, graph.known, memory)
     for number, side in enumerate(SIDES):
         for protocol, filtered in enumerate((True, False)):
@@ -96,41 +75,6 @@ def test_a_fact_that_is_not_among_the_known_is_ranked_all_the_same(number_graph:
     ranks = rank_facts(TableModel(table), np.array([[0, 0, 1], [1, 0, 2]]), graph.known)
     assert ranks.ranks("tail").tolist() == [2.0, 2.5]  # above: 2, as 3 is known; then three ties
     assert ranks.rivals[0, 1].tolist() == [2, 3]
-
-
-@pytest.mark.parametrize("name", list(MODELS))
-@pytest.mark.parametrize("norm", [1, 2])
-def test_models_whose_vectors_are_small_whole_numbers_rank_alike_in_any_chunks(
-    configure: Configure, random_graph: GraphMaker, name: str, norm: int
-) -> None:
-    """Where float32 is exact, the memory must not change a single rank."""
-    graph = random_graph(entities=30, relations=3, train=40, valid=10, test=60)
-    config = configure(name, "model.projected=none", f"model.norm={norm}")
-    torch.manual_seed(0)
-    model = MODELS[name](Sizes(30, 3), config.model)
-    with torch.no_grad():
-        for parameter in model.parameters():
-            parameter.copy_(torch.randint(-2, 3, parameter.shape).float())
-        if name == "itransf":  # weights of one half are exact
-            model.project_head.scores.zero_()  # type: ignore[union-attr]
-            model.project_tail.scores.zero_()  # type: ignore[union-attr]
-    small, large = (rank_facts(model, graph.test, graph.known, memory) for memory in (1, 1 << 30))
-    assert np.array_equal(small.above, large.above)
-    assert np.array_equal(small.tied, large.tied)
-    assert int(small.tied.sum()) > 0
-
-
-@pytest.mark.parametrize("norm", [1, 2])
-def test_metrics_do_not_depend_on_chunks_to_four_decimals(
-    configure: Configure, random_graph: GraphMaker, norm: int
-) -> None:
-    graph = random_graph(entities=40, relations=3, train=60, test=80)
-    torch.manual_seed(0)
-    model = MODELS["itransf"](Sizes(40, 3), configure("itransf", f"model.norm={norm}").model)
-    small, large = (rank_facts(model, graph.test, graph.known, memory) for memory in (1, 1 << 30))
-    for side in SIDES:
-        found = [np.mean(1 / ranks.ranks(side)) for ranks in (small, large)]
-        assert found[0] == pytest.approx(found[1], abs=1e-4)
 
 
 def test_every_relation_is_projected_once_per_side(random_graph: GraphMaker) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 import itransf
+from itransf.errors import WriteError
 from itransf.experiments import DemoResult, run_demo
 
 # One epoch is enough to see that everything fits together.
@@ -73,9 +74,17 @@ def test_a_second_demo_replaces_the_first_and_needs_no_matplotlib(
     assert again.to_dict()["models"][-1]["mrr"] == result.to_dict()["models"][-1]["mrr"]
 
 
-def test_another_folder_is_not_overwritten(tmp_path: Path) -> None:
+def test_places_that_cannot_be_used_are_refused_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "itransf").mkdir()
     (tmp_path / "itransf" / "thesis.tex").write_text("precious")
+    (tmp_path / "file").write_text("in the way")
+
+    def refuse(*_: object, **__: object) -> None:
+        raise AssertionError("nothing is trained before the place is known to be good")
+
+    monkeypatch.setattr("itransf.experiments.demo.train", refuse)
     with pytest.raises(itransf.CheckpointError, match="does not look like a run"):
         run_demo(tmp_path, progress=False, settings=QUICK)
+    with pytest.raises(WriteError, match=r"the folder .*file cannot be written: .*; choose another"):
+        run_demo(tmp_path / "file", progress=False, settings=QUICK)
     assert (tmp_path / "itransf" / "thesis.tex").read_text() == "precious"

@@ -20,17 +20,22 @@ def draw_queries(count: int = 30) -> list[Query]:
     return queries
 
 
+def draw_relation_queries() -> list[Query]:
+    return [Query("e0", None, "e1"), Query("Entity One", None, "e9"), Query("e0", None, "e1")]
+
+
 @pytest.mark.parametrize("memory", [1, 2**20])
 @pytest.mark.parametrize(
     "options", [{}, {"in_domain": True}, {"candidates": ["e3", "Entity One", "e12"], "include_known": True}]
 )
 def test_many_queries_equal_one_by_one(case: Any, options: dict[str, Any], memory: int) -> None:
-    queries = draw_queries()
+    queries = draw_queries(10) + draw_relation_queries() + draw_queries()
     table = answer_queries(case.model, case.graph, queries, 4, memory=memory, **options)
     expected = []
     for number, query in enumerate(queries, start=1):
         asked = {"head": query.head, "relation": query.relation, "tail": query.tail}
-        for found in complete(case.model, case.graph, top=4, **asked, **options):
+        chosen = {key: value for key, value in options.items() if key != "candidates" or query.relation is not None}
+        for found in complete(case.model, case.graph, top=4, **asked, **chosen):
             row = found.to_dict()
             keys = ("head", "relation", "tail", "score", "rank", "known")
             expected.append({"query": number} | {key: row[key] for key in keys})
@@ -63,7 +68,9 @@ def test_each_relation_and_side_is_opened_once(
     monkeypatch.setattr(itransf_case.model, "scorer", lambda *given: opened.append(given[:2]) or original(*given))
     queries = draw_queries()
     answer_queries(itransf_case.model, itransf_case.graph, queries, memory=1, progress=True)
-    assert sorted(opened) == sorted({(int(query.relation[1]), query.side) for query in queries})
+    assert sorted(opened) == sorted(
+        {(int(str(query.relation)[1]), "head" if query.head is None else "tail") for query in queries}
+    )
     assert "answering: 30/30 queries" in capsys.readouterr().err
 
 

@@ -80,8 +80,20 @@ def test_facts_of_a_relation_equal_brute_force(case: Any, options: dict[str, Any
     for relation in (0, looping, 3):
         facts = [(h, relation, t) for h in range(17) for t in range(17) if h != t or relation == looping]
         expected = brute_force(case, facts, 12, asked=["head", "tail"], **options)
-        found = complete(case.model, case.graph, relation=f"r{relation}", top=12, memory=memory, **options)
+        chosen = {"in_domain": False, **options}
+        found = complete(case.model, case.graph, relation=f"r{relation}", top=12, memory=memory, **chosen)
         assert plain(found) == expected
+
+
+def test_a_relation_alone_is_searched_in_its_domain_unless_told_otherwise(case: Any, looping: int) -> None:
+    facts = [(h, looping, t) for h in range(17) for t in range(17)]
+    by_default = complete(case.model, case.graph, relation=f"r{looping}", top=300)
+    assert plain(by_default) == brute_force(case, facts, 300, asked=["head", "tail"], in_domain=True)
+    assert len(complete(case.model, case.graph, relation=f"r{looping}", top=300, in_domain=False)) > len(by_default)
+    for question in ({"head": "e0", "relation": "r1"}, {"head": "e0", "tail": "e1"}):
+        asked = {"top": 300, "include_known": True, **question}
+        everything = complete(case.model, case.graph, in_domain=False, **asked)
+        assert complete(case.model, case.graph, **asked) == everything
 
 
 @pytest.mark.parametrize("memory", [1, 2**20])
@@ -115,7 +127,7 @@ def test_candidates_are_relations_where_those_are_asked(table_case: Any) -> None
 
 
 def test_all_there_is_comes_when_more_is_asked(table_case: Any) -> None:
-    found = complete(table_case.model, table_case.graph, relation="r0", top=10**6)
+    found = complete(table_case.model, table_case.graph, relation="r0", top=10**6, in_domain=False)
     known = sum(fact[1] == 0 for fact in table_case.known)
     assert len(found) == 17 * 16 - known
     assert [prediction.rank for prediction in found] == list(range(1, len(found) + 1))
@@ -202,13 +214,13 @@ def test_scores_are_made_in_chunks_that_fit(itransf_case: Any, monkeypatch: pyte
 
     monkeypatch.setattr(model, "scorer", watch)
     memory = 4 * 17 * BYTES_PER_SCORE
-    complete(model, itransf_case.graph, relation="r1", memory=memory)
+    complete(model, itransf_case.graph, relation="r1", memory=memory, in_domain=False)
     assert opened == [(1, "tail")]
     assert sizes == [4 * 17 * BYTES_PER_SCORE] * 4 + [17 * BYTES_PER_SCORE]
 
 
 def test_searching_a_relation_shows_progress(table_case: Any, capsys: pytest.CaptureFixture[str]) -> None:
-    complete(table_case.model, table_case.graph, relation="Relation One", progress=True)
+    complete(table_case.model, table_case.graph, relation="Relation One", progress=True, in_domain=False)
     assert "searching Relation One: 17/17 heads" in capsys.readouterr().err
 
 

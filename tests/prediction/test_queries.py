@@ -30,8 +30,12 @@ def test_queries_are_read(tmp_path: Path, name: str, content: str) -> None:
         Query("France", "borders", None, f"{path}, line 2"),
         Query(None, "capital of", "Italy", f"{path}, line 4"),
     ]
-    assert [query.side for query in read_queries(str(path))] == ["tail", "head"]
-    assert [query.anchor for query in read_queries(path)] == ["France", "Italy"]
+
+
+@pytest.mark.parametrize("asked", ["", "?", " ? "])
+def test_a_relation_may_be_asked_for(tmp_path: Path, asked: str) -> None:
+    path = write(tmp_path / "q.tsv", f"head\trelation\ttail\nFrance\t{asked}\tParis\n")
+    assert read_queries(path) == [Query("France", None, "Paris", f"{path}, line 2")]
 
 
 def test_quotes_mean_something_in_csv_only(tmp_path: Path) -> None:
@@ -58,10 +62,10 @@ def test_compressed_queries_are_read(tmp_path: Path) -> None:
         ("head\trelation\ttail\n", "there is no query below the header"),
         ("France\tborders\t\n", "line 1: 'France.* does not name the columns"),
         ("head\trelation\ttail\na\tr\t\na\tr\n", "line 3: 2 columns instead of 3 .* write ?"),
-        ("head\trelation\ttail\na\tr\tb\n", "line 2: both head and tail are given; leave exactly one"),
-        ("head\trelation\ttail\n?\tr\t\n", "line 2: neither head nor tail is given"),
-        ("head\trelation\ttail\na\t\t\n", "line 2: the relation is empty"),
-        ("head\trelation\ttail\na\t?\t\n", "line 2: the relation is empty"),
+        ("head\trelation\ttail\na\tr\tb\n", "line 2: head, relation and tail are all given; leave exactly one"),
+        ("head\trelation\ttail\n?\tr\t\n", "line 2: head and tail are asked for; leave exactly one"),
+        ("head\trelation\ttail\na\t\t\n", "line 2: relation and tail are asked for"),
+        ("head\trelation\ttail\na\t?\t\n", "line 2: relation and tail are asked for"),
         (b"head\trelation\ttail\n\xe9\tr\t\n", "line 2: byte 0xe9 is not UTF-8"),
     ],
 )
@@ -71,10 +75,10 @@ def test_faulty_queries_are_told_with_file_and_line(tmp_path: Path, content: str
         read_queries(path)
 
 
-def test_a_query_asks_for_one_end() -> None:
-    with pytest.raises(DataError, match=r"^both head and tail"):
+def test_a_query_asks_for_one_part() -> None:
+    with pytest.raises(DataError, match=r"^head, relation and tail are all given"):
         Query("a", "r", "b")
-    with pytest.raises(DataError, match=r"^neither head nor tail"):
+    with pytest.raises(DataError, match=r"^head and tail are asked for"):
         Query(None, "r", None)
 
 

@@ -24,6 +24,7 @@ from itransf.data.graph import Graph
 from itransf.fitting import Fit, deterministic
 from itransf.models import MODELS
 from itransf.storage import RunFolder
+from itransf.training import trainer
 from itransf.training.trainer import weights
 
 MOST_KILLS = 10
@@ -99,5 +100,6 @@ def main(root: Path) -> None:
 
 if __name__ == "__main__":
     torch.set_num_threads(1)
+    trainer.make_engine = lambda *_: None  # compiled steps take longer to load than these trainings take
     with deterministic(False):  # what its first call may import is then there before any child is forked
         main(Path(sys.argv[1]))

@@ -16,6 +16,8 @@ from itransf.training import Trainer
 if TYPE_CHECKING:
     from conftest import Configure, GraphMaker
 
+pytestmark = pytest.mark.usefixtures("single_batch_plans")
+
 State = tuple[dict[str, Tensor], dict[str, Any]]
 RECIPES = {
     "sgd": ("stranse", "training.optimizer=sgd"),

@@ -100,6 +100,7 @@ class TestLearning:
 
     def test_every_fact_is_learned_once_in_each_epoch(self, configure: Configure, graph: Graph) -> None:
         trainer = make_trainer(graph, configure("transe", "training.batch_size=7", "training.epochs=2"))
+        trainer.engine = None
         seen: list[list[int]] = []
         inner = trainer.objective
 
@@ -144,6 +145,7 @@ class TestLearning:
 
 
 class TestSchedule:
+    @pytest.mark.usefixtures("single_batch_plans")
     def test_linear_decay_reaches_zero_after_the_last_epoch(self, configure: Configure, graph: Graph) -> None:
         trainer = make_trainer(
             graph,

@@ -15,6 +15,7 @@ import typer
 from rich.text import Text
 
 import itransf
+from itransf.cli.bench import show_bench
 from itransf.cli.concepts import show_concepts
 from itransf.cli.data import data_app
 from itransf.cli.demo import show_demo
@@ -61,6 +62,7 @@ app.command("report")(write_report)
 app.command("info")(show_info)
 app.command("export")(export_run)
 app.command("presets")(show_presets)
+app.command("bench")(show_bench)
 
 
 def print_version(asked: bool) -> None:
@@ -122,6 +124,7 @@ def complain(message: str) -> None:
 def complain_of_usage(error: BaseException) -> int:
     """Print what is wrong with the options, and where help is; return the exit code."""
     message = error.format_message() if hasattr(error, "format_message") else str(error)
+    message = message.replace(": Value error, ", ": ")  # how Python calls it helps nobody here
     context = getattr(error, "ctx", None)
     if message.lstrip().startswith("Usage:"):  # nothing was asked for, so the message is the help
         print(message, file=sys.stderr)

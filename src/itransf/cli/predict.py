@@ -24,12 +24,19 @@ Candidates = Annotated[
     Path | None,
     typer.Option("--candidates", metavar="FILE", help="The only answers that count, one name per line."),
 ]
-InDomain = Annotated[bool, typer.Option("--in-domain", help="Only answers the relation has on that side in train.")]
+InDomain = Annotated[
+    bool | None,
+    typer.Option(
+        "--in-domain/--anywhere",
+        help="Only answers the relation has on that side in train, or all. [default: in-domain for a relation alone]",
+        show_default=False,
+    ),
+]
 Known = Annotated[bool, typer.Option("--known", help="Also show facts that are in the graph.")]
 Explain = Annotated[bool, typer.Option("--explain", help="Say in a line what speaks for each answer.")]
 Queries = Annotated[
     Path | None,
-    typer.Option("--queries", metavar="FILE", help="Many questions: head, relation, tail; ? is asked."),
+    typer.Option("--queries", metavar="FILE", help="Many questions: head, relation, tail; one of them is ?."),
 ]
 OutFile = Annotated[
     Path | None,
@@ -45,7 +52,7 @@ def predict_facts(
     tail: Tail = None,
     top: Top = 10,
     candidates: Candidates = None,
-    in_domain: InDomain = False,
+    in_domain: InDomain = None,
     known: Known = False,
     explain: Explain = False,
     queries: Queries = None,
@@ -55,8 +62,9 @@ def predict_facts(
 ) -> None:
     """Predict missing facts, with the concepts behind them.
 
-    Give a head and a relation, a relation and a tail, a head and a tail, or a relation alone. Facts that are
-    in the graph already are left out, unless --known asks for them.
+    Give a head and a relation, a relation and a tail, a head and a tail, or a relation alone, which is searched
+    among the entities it has in train; --anywhere searches all. Facts that are in the graph already are left
+    out, unless --known asks for them.
     """
     asked = {"head": head, "relation": relation, "tail": tail}
     check_options(asked, queries, out, explain)
@@ -70,7 +78,7 @@ def predict_facts(
         "progress": True,
     }
     if queries is not None:
-        answer_file(opened, queries, out, choices, as_json)
+        answer_file(opened, queries, out, {**choices, "in_domain": bool(in_domain)}, as_json)
         return
     found = [prediction.to_dict() for prediction in opened.predict(**asked, **choices)]
     reasons = find_reasons(opened, relation)

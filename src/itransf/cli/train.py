@@ -97,6 +97,7 @@ def show_result(run: itransf.Run, folder: Path, quiet: bool, as_json: bool) -> N
     else:
         console.print("There are no test facts to measure it on.")
     if not quiet:
+        console.print()
         console.print(write_next_steps(run, folder), markup=False, soft_wrap=True)
 
 

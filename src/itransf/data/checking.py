@@ -123,7 +123,7 @@ def _tell_unseen(kind: str, count: int, first: str, sizes: str, strict: bool) ->
         raise DataError(
             f"{amount} in train, the first {first}; "
             f"add facts about {them} to train, drop those rows, "
-            "or read without strict to keep them"
+            f"or keep {them} by not asking for strict reading (--strict, strict=True)"
         )
     return (
         f"{amount} in train ({sizes} facts touch one; first: {first}): kept, but nothing can be learned about {them}."

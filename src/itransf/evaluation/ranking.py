@@ -18,13 +18,14 @@ from itransf.evaluation.ranking_cuda import can_rank_on_device, rank_on_device
 from itransf.models.base import SIDES, Model, QueryModel, Side
 from itransf.ops.counting import count_closer
 from itransf.ops.distance import Norm
-from itransf.ops.ranks import DEFAULT_MEMORY, count_by_scores
+from itransf.ops.ranks import CHUNK_MEMORY, count_by_scores
 from itransf.progress import track
 
 Ties = Literal["realistic", "optimistic", "pessimistic"]
 Integers = npt.NDArray[np.int64]
 Counts = tuple[Tensor, Tensor]
 Counter = Callable[..., Counts]
+DEFAULT_MEMORY = CHUNK_MEMORY
 MOST_FACTS = 4096  # counted between two signs of progress
 
 
@@ -162,7 +163,8 @@ def prepare_counting(model: Model, relation: int, side: Side, memory: int) -> Co
         return count_in_table
     scorer = model.scorer(relation, side)
 
-    def count_in_scores(anchors: Tensor, *rest: Tensor) -> Counts:
-        return count_by_scores(lambda rows: scorer(anchors[rows]), model.sizes.entities, *rest, memory)
+    def count_in_scores(anchors: Tensor, answers: Tensor, offsets: Tensor, known: Tensor, places: Tensor) -> Counts:
+        entities = model.sizes.entities
+        return count_by_scores(lambda rows: scorer(anchors[rows]), entities, answers, offsets, known, places, memory)
 
     return count_in_scores

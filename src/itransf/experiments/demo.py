@@ -12,8 +12,10 @@ from itransf.data import Graph, load
 from itransf.errors import MissingExtraError
 from itransf.evaluation import Evaluation
 from itransf.experiments.discoveries import Discovery, find_discoveries
+from itransf.files import make_folder
 from itransf.interpret import Attention, write_heatmap
 from itransf.run import Run, train
+from itransf.storage import RunFolder
 
 MODELS = ("transe", "stranse", "itransf")
 
@@ -94,8 +96,9 @@ def run_demo(
         settings: Strings such as "training.epochs=5" that override the defaults of all three.
         device: "auto", "cpu" or "cuda".
     """
-    graph = load("world")
     folder = Path(out)
+    check_place(folder)
+    graph = load("world")
     results, run = [], None
     for model in MODELS:
         started = time.perf_counter()
@@ -115,6 +118,14 @@ def run_demo(
         heatmap,
         missing,
     )
+
+
+def check_place(folder: Path) -> None:
+    """Refuse, before anything is trained, a folder that the results cannot be written to."""
+    make_folder(folder)
+    run = RunFolder(folder / "itransf")
+    if not run.is_replaceable:
+        raise run.refuse()
 
 
 def draw_if_possible(attention: Attention, path: Path) -> tuple[Path | None, str]:

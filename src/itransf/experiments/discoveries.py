@@ -51,7 +51,7 @@ def find_discoveries(run: Run, attention: Attention, count: int = 10, per_relati
     """
     found: list[Prediction] = []
     for relation in open_relations(run.graph):
-        found += run.predict(relation=relation, top=LOOKED_AT, in_domain=True)
+        found += run.predict(relation=relation, top=LOOKED_AT)
     scored = run.score((fact.head, fact.relation, fact.tail) for fact in found)
     leads = measure_leads(run, scored)
     order = sorted(range(len(scored)), key=lambda place: -leads[place])

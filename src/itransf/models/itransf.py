@@ -12,9 +12,10 @@ from itransf.errors import ConfigError
 from itransf.models.base import Side, Sizes
 from itransf.models.projection import AttentionKind, ConceptProjection, noisy_identities
 from itransf.models.translation import Translation, TranslationConfig
-from itransf.ops.distance import distance
-from itransf.ops.products import multiply_transposed
+from itransf.ops.gathering import gathered_distance
+from itransf.ops.products import spread_product
 
+TABLE_NUMBERS = 1 << 24  # floats that tables of projected entities may hold at once
 ConceptStart = Literal["identity", "reflect", "mixed"]
 
 
@@ -44,6 +45,11 @@ class ITransFConfig(TranslationConfig):
         for key in ("concepts", "support_size", "temperature"):
             if getattr(self, key) <= 0:
                 raise ConfigError(f"model.{key} must be above zero, not {getattr(self, key)}")
+        if self.attention == "sparse" and self.support_size > self.concepts:
+            raise ConfigError(
+                f"model.support_size = {self.support_size} asks for more concepts on a side than there are "
+                f"(model.concepts = {self.concepts}); lower the one or raise the other"
+            )
 
 
 class ITransF(Translation):
@@ -91,12 +97,14 @@ class ITransF(Translation):
         """
         entities, anchors = (heads, tails) if side == "head" else (tails, heads)
         wanted = self.queries(anchors, relations, side)  # (b, d)
-        distinct, place = torch.unique(entities, return_inverse=True)
+        distinct, places = torch.unique(entities, return_inverse=True)
         vectors = self.entities[distinct]
+        at_once = max(1, TABLE_NUMBERS // vectors.numel())
         scores = wanted.new_empty(len(wanted), len(self.concepts))
-        for i, concept in enumerate(self.concepts):
-            projected = self.limit_projected(multiply_transposed(vectors, concept))
-            scores[:, i] = -distance(projected[place] - wanted, self.config.norm)
+        for start in range(0, len(self.concepts), at_once):
+            part = slice(start, start + at_once)
+            tables = self.limit_projected(spread_product(vectors, self.concepts[part]))  # (c, e', d)
+            scores[:, part] = -gathered_distance(tables, places, wanted, self.config.norm)
         return scores
 
 

@@ -97,7 +97,7 @@ class ConceptProjection(MatrixProjection):
         # Free weights start where the softmax of equal scores does: an even mixture.
         start = 1.0 / m if kind == "l1" else 0.0
         self.scores = nn.Parameter(torch.full((relations, m), start))
-        k = min(support_size, m) if kind == "sparse" else m
+        k = support_size if kind == "sparse" else m
         everything = torch.arange(m).repeat(relations, 1)
         self.register_buffer("support", random_supports(relations, m, k) if k < m else everything)
 

@@ -10,9 +10,7 @@ from torch import Tensor
 
 from itransf.ops.counting_cuda import count_closer_cuda, has_triton
 from itransf.ops.distance import Norm, pairwise_distance
-from itransf.ops.ranks import DEFAULT_MEMORY, count_by_scores, repeat_lists
-
-COMPILED_FOR = (torch.float32, torch.float64)
+from itransf.ops.ranks import CHUNK_MEMORY, count_by_scores, repeat_lists
 
 
 def count_closer(
@@ -23,7 +21,7 @@ def count_closer(
     known: Tensor,
     norm: Norm,
     places: Tensor | None = None,
-    memory: int = DEFAULT_MEMORY,
+    memory: int = CHUNK_MEMORY,
 ) -> tuple[Tensor, Tensor]:
     """Count, for each answer, the candidates closer to its query than it is, and those as close.
 
@@ -46,17 +44,28 @@ def count_closer(
     """
     if places is None:
         places = torch.arange(len(queries), device=queries.device)
-    if queries.is_cuda and queries.dtype == torch.float32 and has_triton():
-        lists = repeat_lists(offsets, known, places)
-        return count_closer_cuda(queries[places], table, answers, *lists, norm)
-    count_compiled = load_compiled()
-    if count_compiled is not None and queries.device.type == "cpu" and queries.dtype in COMPILED_FOR:
-        return count_compiled(queries, table, answers, offsets, known, norm, places)
+    if queries.dtype == torch.float32:  # what the kernels are compiled for
+        if queries.is_cuda and has_triton():
+            lists = repeat_lists(offsets, known, places)
+            return count_closer_cuda(queries[places], table, answers, *lists, norm)
+        if queries.device.type == "cpu" and (count_compiled := load_compiled()):
+            return count_compiled(queries, table, answers, offsets, known, norm, places)
 
-    def score(rows: slice) -> Tensor:
-        return -pairwise_distance(queries[rows], table, norm)
-
+    score = prepare_scores(queries, table, norm)
     return count_by_scores(score, len(table), answers, offsets, known, places, memory)
+
+
+def prepare_scores(queries: Tensor, table: Tensor, norm: Norm) -> Callable[[slice], Tensor]:
+    """Return a function from a range of queries to scores (q, n) that order candidates as their distances do.
+
+    The scores for l2 come from matrix products: exact for small whole numbers, else rounded as the vectors' squared
+    lengths are, and equal candidates may differ by such a rounding.
+    """
+    if norm == 1:
+        return lambda rows: -pairwise_distance(queries[rows], table, norm)
+    turned, lengths = table.t().contiguous(), torch.linalg.vecdot(table, table)
+    # |q - c|^2 = |q|^2 + |c|^2 - 2 q.c, of which the first is the same for all candidates of a query.
+    return lambda rows: torch.addmm(lengths, queries[rows], turned, beta=-1.0, alpha=2.0)
 
 
 @cache

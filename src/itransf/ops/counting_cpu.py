@@ -24,7 +24,7 @@ from itransf.ops.distance import Norm
 
 LANES = 128  # candidates of a tile: with 50 dimensions it takes 25 kB
 PARTS_PER_THREAD = 4  # threads that get ahead take more of them
-Floats = npt.NDArray[Any]  # float32 or float64
+Floats = npt.NDArray[np.float32]
 Integers = npt.NDArray[np.int64]
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -57,8 +57,8 @@ def count_closer_cpu(
     """Count, for each answer, the candidates closer to its query than it is, and those as close.
 
     Args:
-        queries: (q, d) float32 or float64.
-        table: The candidates, (n, d), of the same type.
+        queries: (q, d) float32.
+        table: The candidates, (n, d) float32.
         answers: The true candidates, (f,).
         offsets: Where each query's known candidates begin in `known`, (q + 1,).
         known: Candidates known to be right, the answer among them or not; they are no rivals.
@@ -69,22 +69,10 @@ def count_closer_cpu(
         (above, tied), both (2, f), filtered first, raw second, as `count_rivals` gives them for minus the distances.
     """
     starts = torch.searchsorted(places, torch.arange(len(queries) + 1))
-    arrays = [x.detach().contiguous().numpy() for x in (queries, table, answers, starts, known, offsets)]
-    work = Work(*arrays, norm)
-    own = np.empty(len(answers), arrays[0].dtype)  # distances of the answers
-
-    def leave_out(first: int, last: int) -> Integers:
-        counts = np.zeros((2, len(own)), np.int64)
-        count_known(work, first, last, own, counts)
-        return counts
-
-    def compare(first: int, last: int) -> Integers:
-        counts = np.zeros((2, len(own)), np.int64)
-        count_tiles(work, first, last, own, counts)
-        return counts
-
-    known_above, known_tied = share_out(leave_out, len(queries))
-    above, tied = share_out(compare, -(-len(table) // LANES))
+    arrays = (x.detach().contiguous().numpy() for x in (queries, table, answers, starts, known, offsets))
+    work, own = Work._make((*arrays, norm)), np.empty(len(answers), np.float32)
+    known_above, known_tied = share_out(count_known, len(queries), work, own)
+    above, tied = share_out(count_tiles, -(-len(table) // LANES), work, own)
     broken = np.isnan(own)  # a model that diverged: its answer comes last
     above, tied = np.where(broken, len(table) - 1, above), np.where(broken, 0, tied - 1)  # less the answer itself
     return (
@@ -93,15 +81,22 @@ def count_closer_cpu(
     )
 
 
-def share_out(task: Callable[[int, int], Integers], count: int) -> Integers:
-    """Return the sum of what a task gives for each part of a range, worked on by as many threads as torch uses."""
+def share_out(kernel: Callable[..., None], count: int, work: Work, own: Floats) -> Integers:
+    """Return what a kernel counts over a range of queries or tiles, (2, f), on as many threads as torch uses."""
+
+    def run(first: int, last: int) -> Integers:
+        counts = np.zeros((2, len(own)), np.int64)
+        kernel(work, first, last, own, counts)
+        return counts
+
     threads = torch.get_num_threads()
-    parts = max(1, min(threads * PARTS_PER_THREAD, count)) if threads > 1 else 1
+    parts = min(threads * PARTS_PER_THREAD, count)
+    if threads == 1 or parts <= 1:
+        return run(0, count)
     bounds = [count * part // parts for part in range(parts + 1)]
-    if parts == 1:
-        return task(0, count)
     with ThreadPoolExecutor(threads) as pool:
-        return np.sum(list(pool.map(task, bounds[:-1], bounds[1:])), axis=0)
+        counts: Integers = np.stack(list(pool.map(run, bounds[:-1], bounds[1:]))).sum(0)
+    return counts
 
 
 def compiled(function: Function, **options: Any) -> Function:
@@ -143,7 +138,7 @@ def count_below(distances: Floats, limit: Any) -> Any:
     return count
 
 
-@pasted
+@compiled
 def gap(left: Any, right: Any, norm: int) -> Any:
     """Return what one dimension adds to an l1 distance, or to a squared l2 distance."""
     difference = left - right
@@ -153,7 +148,8 @@ def gap(left: Any, right: Any, norm: int) -> Any:
 @pasted
 def measure_as(norm: int, distances: Floats, left: Floats, right: Floats, tile: Floats) -> None:
     """Write the distance of two queries to each lane of a tile, one after the other, four dimensions in one pass."""
-    distances[:] = 0
+    for lane in range(len(distances)):
+        distances[lane] = 0
     whole = len(left) // 4 * 4
     for k in range(0, whole, 4):
         a, b, c, d = left[k], left[k + 1], left[k + 2], left[k + 3]
@@ -198,14 +194,15 @@ def measure(norm: int, distances: Floats, left: Floats, right: Floats, tile: Flo
 def count_known(work: Work, first: int, last: int, own: Floats, counts: Integers) -> None:
     """Measure the answers of the queries from `first` to `last`; count the known closer than each, and as close."""
     queries, table, answers, starts, known, offsets, norm = work
-    tile = np.zeros((table.shape[1], LANES), table.dtype)
-    distances = np.empty(2 * LANES, table.dtype)
+    tile = np.zeros((table.shape[1], LANES), np.float32)
+    distances = np.empty(2 * LANES, np.float32)
     for i in range(first, last):
         for start in range(starts[i], starts[i + 1], LANES):
             rows = answers[start : min(start + LANES, starts[i + 1])]
             fill(tile, table, rows)
             measure(norm, distances, queries[i], queries[i], tile)
-            own[start : start + len(rows)] = distances[: len(rows)]
+            for lane in range(len(rows)):
+                own[start + lane] = distances[lane]
         for start in range(offsets[i], offsets[i + 1], LANES):
             rows = known[start : min(start + LANES, offsets[i + 1])]
             fill(tile, table, rows)
@@ -221,8 +218,8 @@ def count_known(work: Work, first: int, last: int, own: Floats, counts: Integers
 def count_tiles(work: Work, first: int, last: int, own: Floats, counts: Integers) -> None:
     """Count the candidates in the tiles from `first` to `last` that are closer than each answer, and as close."""
     queries, table, starts = work.queries, work.table, work.starts
-    tile = np.zeros((table.shape[1], LANES), table.dtype)
-    distances = np.empty(2 * LANES, table.dtype)
+    tile = np.zeros((table.shape[1], LANES), np.float32)
+    distances = np.empty(2 * LANES, np.float32)
     for number in range(first, last):
         rows = np.arange(number * LANES, min((number + 1) * LANES, len(table)))
         fill(tile, table, rows)

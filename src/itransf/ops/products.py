@@ -77,6 +77,8 @@ def spread_product(table: Tensor, matrices: Tensor) -> Tensor:
     Returns:
         Products (u, n, p).
     """
+    if table.is_cuda:  # one batched product, whatever side is transposed
+        return table @ matrices.transpose(1, 2)
     return _SpreadProduct.apply(table, matrices)  # type: ignore[no-any-return, no-untyped-call]
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-DEFAULT_MEMORY = 512 * 2**20  # bytes one chunk of scores may take
+CHUNK_MEMORY = 512 * 2**20  # bytes one chunk of scores may take
 BYTES_PER_SCORE = 12  # a float32 score, and what comparing it makes
 
 
@@ -48,7 +48,7 @@ def count_by_scores(
     offsets: Tensor,
     known: Tensor,
     places: Tensor,
-    memory: int = DEFAULT_MEMORY,
+    memory: int = CHUNK_MEMORY,
 ) -> tuple[Tensor, Tensor]:
     """Count rivals of answers to queries that may be asked more than once, a chunk of scores at a time.
 

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
 
-from itransf.data.graph import Graph
+from itransf.data.graph import Graph, Triples
 from itransf.data.sorting import Integers
 from itransf.data.vocabulary import Vocabulary
 from itransf.errors import DataError
-from itransf.models.base import SIDES, Model
+from itransf.models.base import Model, Side
 from itransf.prediction.answers import Found, group_equal, join_found
 from itransf.prediction.completion import resolve_candidates
 from itransf.prediction.queries import Query
-from itransf.prediction.searching import DEFAULT_MEMORY, Search, find_entities
+from itransf.prediction.searching import DEFAULT_MEMORY, Search, find_entities, find_relations
 from itransf.progress import track
+
+OPEN = -1  # stands for what a query asks
 
 
 def answer_queries(
@@ -40,8 +43,9 @@ def answer_queries(
         graph: The names, and the facts that are known.
         queries: What is asked.
         top: How many answers to each.
-        candidates: The only entities that may be answers, by name or label.
-        in_domain: Whether only entities count that train has on that side of the relation.
+        candidates: The only entities that may be answers, by name or label; relations may all be.
+        in_domain: Whether only entities count that train has on that side of the relation, and only relations
+            that have both entities there.
         include_known: Whether facts of train, valid and test may be answers.
         memory: Bytes for one chunk of scores.
         progress: Whether to show it.
@@ -51,25 +55,38 @@ def answer_queries(
     """
     numbers = None if candidates is None else resolve_candidates(graph.entities, candidates)
     search = Search(model, graph, top, numbers, in_domain, include_known, memory)
-    keys, anchors = resolve_queries(graph, queries)
+    facts = resolve_queries(graph, queries)
     parts = []
     with track("answering", len(queries), "queries", progress) as tracker:
-        for rows in group_equal(keys):
-            relation, side = divmod(int(keys[rows[0]]), len(SIDES))
-            parts.append((rows, find_entities(search, relation, SIDES[side], anchors[rows], tracker)))
+        for rows in group_equal(number_groups(facts)):
+            head, relation, tail = facts[rows[0]].tolist()
+            if relation == OPEN:
+                parts.append((rows, find_relations(replace(search, candidates=None), head, tail)))
+                tracker.advance(1)
+            else:
+                side: Side = "tail" if tail == OPEN else "head"
+                anchors = facts[rows, 0 if side == "tail" else 2]
+                parts.append((rows, find_entities(search, relation, side, anchors, tracker)))
     return tabulate(graph, join_found(parts))
 
 
-def resolve_queries(graph: Graph, queries: Sequence[Query]) -> tuple[Integers, Integers]:
-    """Return a number for each query's relation and side (relation x 2 + side), and its given entity."""
-    keys, anchors = np.empty(len(queries), dtype=np.int64), np.empty(len(queries), dtype=np.int64)
+def resolve_queries(graph: Graph, queries: Sequence[Query]) -> Triples:
+    """Return queries as numbers (n, 3), with OPEN for what is asked."""
+    facts = np.full((len(queries), 3), OPEN)
+    vocabularies = (graph.entities, graph.relations, graph.entities)
     for row, query in enumerate(queries):
         try:
-            keys[row] = graph.relations.index(query.relation) * len(SIDES) + SIDES.index(query.side)
-            anchors[row] = graph.entities.index(query.anchor)
+            names = zip(vocabularies, (query.head, query.relation, query.tail), strict=True)
+            facts[row] = [OPEN if name is None else vocabulary.index(name) for vocabulary, name in names]
         except DataError as error:
             raise DataError(f"{query.where or f'query {row + 1}'}: {error}") from None
-    return keys, anchors
+    return facts
+
+
+def number_groups(facts: Triples) -> Integers:
+    """Return a number for each relation and side that is asked for, and one of its own for each asked relation."""
+    relations = facts[:, 1]
+    return np.where(relations == OPEN, -1 - np.arange(len(facts)), 2 * relations + (facts[:, 2] == OPEN))
 
 
 def tabulate(graph: Graph, found: Found) -> pa.Table:

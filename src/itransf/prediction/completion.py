@@ -59,7 +59,7 @@ def complete(
     tail: str | None = None,
     top: int = 10,
     candidates: Sequence[str] | None = None,
-    in_domain: bool = False,
+    in_domain: bool | None = None,
     include_known: bool = False,
     memory: int = DEFAULT_MEMORY,
     progress: bool = False,
@@ -67,8 +67,8 @@ def complete(
     """Return the most plausible facts that complete what is given, best first; equal scores by number.
 
     Head and relation ask for tails, relation and tail for heads, head and tail for relations. A relation
-    alone asks for its most plausible facts among all pairs of entities. A fact whose head is its tail is no
-    answer unless train has such facts of the relation. Labels may stand for names.
+    alone asks for its most plausible facts, by default among the entities of its own domain. A fact whose
+    head is its tail is no answer unless train has such facts of the relation. Labels may stand for names.
 
     Args:
         model: What scores.
@@ -80,7 +80,8 @@ def complete(
         candidates: The only answers that count: entities (for a relation alone, both ends must be among
             them), or relations where head and tail are given.
         in_domain: Whether only entities count that train has on that side of the relation (for a relation
-            alone, on both); where head and tail are given, only relations that have the two there.
+            alone, on both); where head and tail are given, only relations that have the two there. If not
+            given: true for a relation alone, where most pairs of all entities make no sense, and false otherwise.
         include_known: Whether facts of train, valid and test may be answers.
         memory: Bytes for one chunk of scores.
         progress: Whether to show the progress of searching a whole relation.
@@ -88,6 +89,8 @@ def complete(
     check_question(head, relation, tail)
     pool = graph.relations if relation is None else graph.entities
     numbers = None if candidates is None else resolve_candidates(pool, candidates)
+    if in_domain is None:
+        in_domain = head is None and tail is None
     search = Search(model, graph, top, numbers, in_domain, include_known, memory)
     if relation is None:
         ends = (graph.entities.index(name) for name in (head, tail) if name is not None)

@@ -12,7 +12,6 @@ from itransf.data.layout import Layout, match_header, split_line
 from itransf.data.readers import read_table
 from itransf.data.vocabulary import Vocabulary
 from itransf.errors import DataError
-from itransf.models.base import Side
 
 ASKED = "?"  # stands for what is asked, as an empty field does
 _SEPARATORS = ("\t", ",", ";", "|")
@@ -20,44 +19,32 @@ _SEPARATORS = ("\t", ",", ";", "|")
 
 @dataclass(frozen=True)
 class Query:
-    """A fact with its head or its tail left open.
+    """A fact with its head, its relation or its tail left open.
 
     Attributes:
         head: Name or label of the head; None where it is asked for.
-        relation: Name or label of the relation.
+        relation: Name or label of the relation; None where it is asked for.
         tail: Name or label of the tail; None where it is asked for.
         where: Where the query stands ("queries.tsv, line 3"), for messages.
     """
 
     head: str | None
-    relation: str
+    relation: str | None
     tail: str | None
     where: str = ""
 
     def __post_init__(self) -> None:
-        """Refuse what does not ask for exactly one end."""
-        place = f"{self.where}: " if self.where else ""
-        if (self.head is None) == (self.tail is None):
-            what = "neither head nor tail is given" if self.head is None else "both head and tail are given"
-            raise DataError(f"{place}{what}; leave exactly one of the two empty (or {ASKED}) to ask for it")
-        if not self.relation:
-            raise DataError(f"{place}the relation is empty; a query needs it")
-
-    @property
-    def side(self) -> Side:
-        """The side that is asked for."""
-        return "head" if self.head is None else "tail"
-
-    @property
-    def anchor(self) -> str:
-        """The entity that is given."""
-        anchor = self.tail if self.head is None else self.head
-        assert anchor is not None, "one end is always given"
-        return anchor
+        """Refuse what does not ask for exactly one part."""
+        parts = {"head": self.head, "relation": self.relation, "tail": self.tail}
+        asked = [part for part, name in parts.items() if not name]
+        if len(asked) != 1:
+            what = f"{' and '.join(asked)} are asked for" if asked else "head, relation and tail are all given"
+            place = f"{self.where}: " if self.where else ""
+            raise DataError(f"{place}{what}; leave exactly one of the three empty (or {ASKED}) to ask for it")
 
 
 def read_queries(path: str | Path) -> list[Query]:
-    """Read queries: a header head, relation, tail, then lines with head or tail left empty or "?".
+    """Read queries: a header head, relation, tail, then lines with one of the three left empty or "?".
 
     Args:
         path: A text file, plain or compressed, with tab, comma, semicolon or bar between columns (quotes have
@@ -73,9 +60,9 @@ def read_queries(path: str | Path) -> list[Query]:
                 f"{where}: {len(fields)} column{'s' * (len(fields) != 1)} instead of 3 "
                 f"(head, relation, tail); write {ASKED} for what is asked"
             )
-        head, relation, tail = (fields[place].strip() for place in layout.order)
-        ends = (None if name in ("", ASKED) else name for name in (head, tail))
-        queries.append(Query(next(ends), "" if relation == ASKED else relation, next(ends), where))
+        names = (fields[place].strip() for place in layout.order)
+        head, relation, tail = (None if name in ("", ASKED) else name for name in names)
+        queries.append(Query(head, relation, tail, where))
     if not queries:
         raise DataError(f"{path}: there is no query below the header; write one per line")
     return queries

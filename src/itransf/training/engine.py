@@ -5,6 +5,7 @@ from __future__ import annotations
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
+import torch
 from torch import Tensor
 
 from itransf.config import Config
@@ -17,22 +18,30 @@ from itransf.training.optimizers import RowOptimizer
 if TYPE_CHECKING:
     from itransf.training.fused.engine import FusedEngine
 
+COMPILERS = {"cuda": "triton", "cpu": "numba"}
+
 
 def make_engine(
     model: Model, train: Tensor, sampler: NegativeSampler, optimizer: RowOptimizer, config: Config
 ) -> FusedEngine | None:
-    """Return the engine of fused steps, or None where plain ones are taken: on a CPU, or where no kernel fits."""
-    if not train.is_cuda or find_spec("triton") is None:
+    """Return the engine of fused steps, or None where plain ones are taken: no compiler, or no kernel that fits."""
+    if find_spec(COMPILERS.get(train.device.type, "")) is None or not can_fuse(model, config):
         return None
-    if not isinstance(model, Translation) or not can_fuse(model, config):
-        return None
-    from itransf.training.fused.engine import FusedEngine  # noqa: PLC0415 - triton is there only beside CUDA
+    assert isinstance(model, Translation)
+    # Compilers are extras, and slow to import: only the one that is used.
+    if train.is_cuda:
+        from itransf.training.fused.gpu import RecordedEngine  # noqa: PLC0415
 
-    return FusedEngine(model, train, sampler, optimizer, config)
+        return RecordedEngine(model, train, sampler, optimizer, config)
+    from itransf.training.fused.cpu import CompiledEngine  # noqa: PLC0415
+
+    return CompiledEngine(model, train, sampler, optimizer, config)
 
 
-def can_fuse(model: Translation, config: Config) -> bool:
-    """Tell whether this loss, penalty and attention have kernels."""
+def can_fuse(model: Model, config: Config) -> bool:
+    """Tell whether this model, loss, penalty and attention have kernels."""
+    if not isinstance(model, Translation) or model.entities.dtype != torch.float32:
+        return False
     projection = model.project_head
     free_weights = isinstance(projection, ConceptProjection) and projection.kind == "l1"
     return config.loss.kind in ("hinge", "adversarial") and not model.config.n3 and not free_weights

@@ -16,7 +16,10 @@ from itransf.training.negatives import Corruption
 from itransf.training.trainer import Trainer, weights
 
 pytest.importorskip("triton")
+pytest.importorskip("numba")
+from itransf.training.fused.cpu import CompiledEngine
 from itransf.training.fused.engine import FusedEngine
+from itransf.training.fused.gpu import RecordedEngine
 
 if TYPE_CHECKING:
     from conftest import Configure, GraphMaker
@@ -55,17 +58,25 @@ def run_plain(graph: Graph, config: Config, order: Tensor) -> tuple[list[float],
     return losses, {**weights(trainer.model), **trainer.optimizer.state}
 
 
-def run_fused(graph: Graph, config: Config, order: Tensor) -> tuple[list[float], dict[str, Tensor]]:
+@pytest.fixture(params=[CompiledEngine, RecordedEngine] if DEVICE.type == "cpu" else [RecordedEngine])
+def engine_kind(request: pytest.FixtureRequest) -> type[FusedEngine]:
+    kind: type[FusedEngine] = request.param
+    return kind
+
+
+def run_fused(
+    kind: type[FusedEngine], graph: Graph, config: Config, order: Tensor
+) -> tuple[list[float], dict[str, Tensor]]:
     trainer = make_trainer(graph, config)
     assert can_fuse(trainer.model, config)
-    engine = FusedEngine(trainer.model, trainer.train, trainer.sampler, trainer.optimizer, config)  # type: ignore[arg-type]
+    engine = kind(trainer.model, trainer.train, trainer.sampler, trainer.optimizer, config)  # type: ignore[arg-type]
     losses = engine.run(order, trainer.generator)
     return losses.tolist(), {**weights(trainer.model), **trainer.optimizer.state}
 
 
-def compare(graph: Graph, config: Config) -> None:
+def compare(kind: type[FusedEngine], graph: Graph, config: Config) -> None:
     order = torch.randperm(len(graph.train), generator=torch.Generator().manual_seed(5)).to(DEVICE)
-    losses, found = run_fused(graph, config, order)
+    losses, found = run_fused(kind, graph, config, order)
     expected_losses, expected = run_plain(graph, config, order)
     assert losses == pytest.approx(expected_losses, abs=1e-5)
     for name, tensor in expected.items():
@@ -76,30 +87,36 @@ def compare(graph: Graph, config: Config) -> None:
 
 @pytest.mark.parametrize("name", ["transe", "transr", "stranse", "itransf"])
 @pytest.mark.parametrize("optimizer", ["sgd", "adagrad", "adam"])
-def test_every_model_and_optimizer(configure: Configure, graph: Graph, name: str, optimizer: str) -> None:
-    compare(graph, configure(name, f"training.optimizer={optimizer}", "training.learning_rate=0.05"))
+def test_every_model_and_optimizer(
+    engine_kind: type[FusedEngine], configure: Configure, graph: Graph, name: str, optimizer: str
+) -> None:
+    compare(engine_kind, graph, configure(name, f"training.optimizer={optimizer}", "training.learning_rate=0.05"))
 
 
 @pytest.mark.parametrize("loss", ["hinge", "adversarial"])
 @pytest.mark.parametrize("norm", [1, 2])
 @pytest.mark.parametrize("count", [1, 5, 17])
-def test_every_loss_and_distance(configure: Configure, graph: Graph, loss: str, norm: int, count: int) -> None:
+def test_every_loss_and_distance(
+    engine_kind: type[FusedEngine], configure: Configure, graph: Graph, loss: str, norm: int, count: int
+) -> None:
     settings = (f"loss.kind={loss}", f"model.norm={norm}", f"negatives.per_fact={count}", "loss.margin=0.7")
-    compare(graph, configure("itransf", *settings))
+    compare(engine_kind, graph, configure("itransf", *settings))
 
 
 @pytest.mark.parametrize("length", ["unit", "ball", "none"])
-def test_every_constraint(configure: Configure, graph: Graph, length: str) -> None:
-    compare(graph, configure("itransf", f"model.entities={length}", f"model.projected={length}"))
+def test_every_constraint(engine_kind: type[FusedEngine], configure: Configure, graph: Graph, length: str) -> None:
+    compare(engine_kind, graph, configure("itransf", f"model.entities={length}", f"model.projected={length}"))
 
 
 @pytest.mark.parametrize(
     "settings", [("model.attention=dense",), ("model.support_size=1",), ("model.matrix_rate=0.3",)]
 )
-def test_other_attention(configure: Configure, graph: Graph, settings: tuple[str, ...]) -> None:
-    compare(graph, configure("itransf", *settings))
+def test_other_attention(
+    engine_kind: type[FusedEngine], configure: Configure, graph: Graph, settings: tuple[str, ...]
+) -> None:
+    compare(engine_kind, graph, configure("itransf", *settings))
 
 
 @pytest.mark.parametrize("batch", [1, 7, 22, 100])
-def test_every_batch_size(configure: Configure, graph: Graph, batch: int) -> None:
-    compare(graph, configure("itransf", f"training.batch_size={batch}"))
+def test_every_batch_size(engine_kind: type[FusedEngine], configure: Configure, graph: Graph, batch: int) -> None:
+    compare(engine_kind, graph, configure("itransf", f"training.batch_size={batch}"))

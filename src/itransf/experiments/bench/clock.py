@@ -1,9 +1,11 @@
-"""A stopwatch for endless work: a warm-up that does not count, then a fixed time that does."""
+"""Stopwatches: for endless work, with a warm-up that does not count, and for calls that a device works off later."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable
+
+import torch
 
 
 class TimeIsUpError(Exception):
@@ -37,3 +39,27 @@ class Clock:
         self.elapsed = now - self._started
         if self.elapsed >= self.seconds:
             raise TimeIsUpError
+
+
+def time_call(call: Callable[[], object], device: torch.device) -> float:
+    """Return the seconds a call takes, the device's work included."""
+    _wait_for(device)
+    started = time.perf_counter()
+    call()
+    _wait_for(device)
+    return time.perf_counter() - started
+
+
+def time_calls(call: Callable[[], object], device: torch.device, seconds: float) -> list[float]:
+    """Return the seconds of each call, made again until so many seconds are spent; the first is not timed."""
+    call()
+    found = [time_call(call, device)]
+    while sum(found) < seconds:
+        found.append(time_call(call, device))
+    return found
+
+
+def _wait_for(device: torch.device) -> None:
+    """Wait until the device has nothing left to do."""
+    if device.type == "cuda":
+        torch.cuda.synchronize(device)

@@ -1,0 +1,73 @@
+"""Learning a new entity from facts that mention it, with all else as it is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import torch
+
+from itransf.config import Config
+from itransf.data.graph import Graph, Triples
+from itransf.data.statistics import RelationStatistics
+from itransf.errors import ConfigError, DataError
+from itransf.models import Model
+from itransf.models.translation import Translation
+from itransf.prediction.scoring import NamedFact
+from itransf.teaching.extending import add_entity, add_facts, extend_model, name_places
+from itransf.teaching.rows import Effort, fit_row
+
+ENTITY_EFFORT = Effort(steps=100, rate=0.05)
+
+
+def learn_entity(
+    model: Model,
+    graph: Graph,
+    config: Config,
+    name: str,
+    facts: Sequence[NamedFact],
+    locate: Callable[[int], str] | None = None,
+    effort: Effort = ENTITY_EFFORT,
+) -> tuple[Model, Graph]:
+    """Return a model and a graph that know one more entity; all else keeps its bits.
+
+    Args:
+        model: Its other entities, relations and matrices are used as they are.
+        graph: What it knows.
+        config: The run's settings: the loss is its own.
+        name: What to call the entity.
+        facts: (head, relation, tail), names or labels; each mentions the entity.
+        locate: Names the place of a fact (numbered from 0) in messages.
+        effort: How long to fit.
+
+    Raises:
+        DataError: The name is taken, a fact does not mention the entity, or names something unknown.
+    """
+    if not isinstance(model, Translation):
+        raise ConfigError(f"a {config.name} model has no vector per entity that could be fitted; train again")
+    place = name_places(locate)
+    extended = add_entity(graph, name)
+    given = list(facts)
+    for row, fact in enumerate(given):
+        if len(fact) == 3 and name not in (fact[0], fact[2]):
+            raise DataError(f"{place(row)}: does not mention {name!r}; give facts with it as head or tail")
+    note = f"The entity {name!r} was learned from {{count}}; all else stayed as it was."
+    extended = add_facts(extended, given, place, note)
+    larger = extend_model(model, extended)
+    device = next(larger.parameters()).device
+    new = extended.train[len(graph.train) :]
+    alike = find_alike(graph.statistics, new, len(graph.entities))
+    with torch.no_grad():
+        table = larger.get_parameter("entities")
+        table[-1] = table[torch.as_tensor(alike, device=device)].mean(0)
+    places = torch.arange(len(graph.train), len(extended.train), device=device)
+    fit_row(larger, extended, config, ["entities"], len(graph.entities), places, effort)
+    return larger, extended
+
+
+def find_alike(statistics: RelationStatistics, facts: Triples, entity: int) -> Triples:
+    """Return the entities that stand where a new one stands in its facts, once per place; all, if there are none."""
+    found = [statistics.head_domain(relation) for head, relation, _ in facts.tolist() if head == entity]
+    found += [statistics.tail_domain(relation) for _, relation, tail in facts.tolist() if tail == entity]
+    alike = np.concatenate([np.zeros(0, dtype=np.int64), *found])
+    return alike if len(alike) else np.arange(entity)

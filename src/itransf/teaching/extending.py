@@ -1,0 +1,91 @@
+"""Room for one more: a graph with a new name and its facts, a model with a new row."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+
+import numpy as np
+import torch
+
+from itransf.data.graph import Graph
+from itransf.data.vocabulary import Vocabulary
+from itransf.errors import DataError
+from itransf.models import Model, Sizes
+from itransf.prediction.scoring import NamedFact, resolve_facts
+from itransf.training.trainer import weights
+
+
+def add_relation(graph: Graph, name: str) -> Graph:
+    """Return the graph with a new relation, which has no facts yet."""
+    return replace(graph, relations=_add_name(graph.relations, name, graph.name))
+
+
+def add_entity(graph: Graph, name: str) -> Graph:
+    """Return the graph with a new entity, which no fact mentions yet."""
+    return replace(graph, entities=_add_name(graph.entities, name, graph.name))
+
+
+def _add_name(vocabulary: Vocabulary, name: str, graph: str) -> Vocabulary:
+    if not name.strip():
+        raise DataError(f"the new {vocabulary.kind} has no name; give it one")
+    taken = vocabulary.find(name)
+    if taken is not None:
+        known = "" if vocabulary.has_name(name) else f" (it is the label of {vocabulary.name(taken)!r})"
+        raise DataError(
+            f"{graph} has a {vocabulary.kind} {name!r} already{known}; choose another name, or train again with "
+            "the new facts to teach it more"
+        )
+    return Vocabulary([*vocabulary.names, name], vocabulary.labels, vocabulary.kind)
+
+
+def add_facts(graph: Graph, facts: Sequence[NamedFact], locate: Callable[[int], str], note: str) -> Graph:
+    """Return the graph with these facts at the end of train, each once, and a note that says so.
+
+    Args:
+        graph: It has all their names.
+        facts: Names or labels.
+        locate: Names the place of a fact (numbered from 0) in messages.
+        note: What happened, as a sentence with `{count}` for the number of facts.
+    """
+    if not facts:
+        raise DataError("there is no fact to learn from; give a handful")
+    triples = resolve_facts(graph, facts, locate)
+    _, first = np.unique(triples, axis=0, return_index=True)
+    added = triples[np.sort(first)]
+    told = note.format(count=f"{len(added):,} fact{'s' * (len(added) != 1)}")
+    return replace(graph, train=np.concatenate([graph.train, added]), notes=(*graph.notes, told))
+
+
+@torch.no_grad()
+def extend_model(model: Model, graph: Graph) -> Model:
+    """Return a copy of the model with rows for all names of the graph; its own rows keep their bits."""
+    device = next(model.parameters()).device
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        larger = type(model)(Sizes(len(graph.entities), len(graph.relations)), model.config)
+    larger.to(device).eval()
+    known = weights(model)
+    for name, tensor in weights(larger).items():
+        tensor[: len(known[name])] = known[name]
+    return larger
+
+
+def name_places(locate: Callable[[int], str] | None) -> Callable[[int], str]:
+    """Return what names the place of a fact: as given, or "fact 1" and so on."""
+    return locate or (lambda row: f"fact {row + 1}")
+
+
+def complete_pairs(
+    relation: str, facts: Iterable[Sequence[str]], locate: Callable[[int], str]
+) -> list[NamedFact]:
+    """Return (head, tail) pairs, or facts that name the relation already, as facts of the relation."""
+    found: list[NamedFact] = []
+    for row, fact in enumerate(facts):
+        parts = () if isinstance(fact, str) else tuple(fact)
+        if len(parts) == 3 and parts[1] != relation:
+            raise DataError(f"{locate(row)}: its relation is {parts[1]!r}, but {relation!r} is to be learned")
+        if len(parts) not in (2, 3):
+            raise DataError(f"{locate(row)}: {fact!r} is no fact; give (head, tail) or (head, relation, tail)")
+        found.append((parts[0], relation, parts[-1]))
+    return found

@@ -1,0 +1,60 @@
+"""The examples of the README, run from top to bottom as they are written (but with short trainings)."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cli.conftest import call
+from itransf import run as run_module
+
+README = Path(__file__).parents[1] / "README.md"
+QUICK = ("training.epochs=1", "model.dim=8", "validation.every=0", "assignment.every=0")
+
+
+def find_blocks(language: str) -> list[str]:
+    """Return the fenced blocks of a language; those without one are commands."""
+    found = re.findall(r"^```(\w*)\n(.*?)^```$", README.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
+    return [block for spoken, block in found if spoken == language]
+
+
+@pytest.fixture
+def _in_a_hurry(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Work in an empty folder, and train for one epoch whatever is asked."""
+    original = run_module.resolve_config
+
+    def resolve(graph: Any, preset: Any, config: Any, settings: Any, *rest: Any) -> Any:
+        return original(graph, preset, config, [*settings, *QUICK], *rest)
+
+    monkeypatch.setattr(run_module, "resolve_config", resolve)
+    monkeypatch.chdir(tmp_path)
+
+
+def run_line(line: str) -> None:
+    """Run one line of a shell, the program itself in this process."""
+    words = shlex.split(line, comments=True)
+    if words[:1] != ["itransf"]:
+        subprocess.run(["sh", "-c", line], check=True)
+        return
+    done = call(*words[1:])
+    assert done.code == 0, f"{line}\n{done.err}"
+    assert done.out
+
+
+@pytest.mark.usefixtures("_in_a_hurry")
+def test_every_example_runs_in_its_turn(capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("matplotlib")
+    (python,) = find_blocks("python")
+    exec(compile(python, str(README), "exec"), {})
+    assert "Portugal member_of" in capsys.readouterr().out
+    blocks = [block for block in find_blocks("") if "itransf train" in block]
+    assert len(blocks) == 1
+    for line in blocks[0].splitlines():
+        run_line(line)
+    assert Path("concepts.png").is_file()
+    assert sorted(path.name for path in Path("runs").iterdir()) == ["first", "mine", "world"]
