@@ -1,9 +1,11 @@
 """Settings for a graph nobody has tuned, chosen by its size and by where it is trained.
 
-The recipe, found by trials on CoDEx-S and on the bundled world graph in which test figures were seen beside validation
-figures (so results on these two graphs are not held-out ones): cross-entropy against candidates
-shared by a batch, l2, no length constraints, Adam with a rate that falls to zero, and matrices that learn more slowly
-than vectors, so that they leave the identity only where many facts ask for it.
+The recipe: cross-entropy against candidates shared by a batch, l2, no length constraints, Adam with a rate that falls
+to zero, and matrices that learn more slowly than vectors, so that they leave the identity only where many facts ask
+for it. For small graphs the rates, the penalty and the concepts of each model are those that did best on the
+validation facts of the bundled world graph, in as many stored trials for each model (`benchmarks.tuning`,
+`results/tuning-world.json`). For large ones they were found for ITransF on CoDEx-S, in trials that were not stored and
+in which test figures were seen.
 """
 
 from __future__ import annotations
@@ -15,10 +17,17 @@ from itransf.data.graph import Graph
 from itransf.models import MODELS, ITransF
 
 SMALL = 20_000  # facts below which vectors and batches are kept small
-VISITS = {"small": 250_000, "cpu": 1_800_000, "cuda": 30_000_000}  # facts seen in all epochs together
+VISITS = {"small": 250_000, "cpu": 2_400_000, "cuda": 30_000_000}  # facts seen in all epochs together
 FEWEST_EPOCHS, MOST_EPOCHS = 10, 200
 ALL_CANDIDATES, SOME_CANDIDATES = 2500, 1024  # entities up to which all are candidates; how many beyond
 BATCHES = 16  # the fewest batches an epoch of a small graph is cut into, while they hold 32 facts
+FEWEST_CONCEPTS, MOST_CONCEPTS = 8, 300
+CHOSEN: dict[str, dict[str, float]] = {  # for small graphs, by model; see above
+    "transe": {"learning_rate": 0.08, "n3": 0.0},
+    "transr": {"learning_rate": 0.2, "n3": 0.003, "matrix_rate": 0.01},
+    "stranse": {"learning_rate": 0.2, "n3": 0.003, "matrix_rate": 0.01},
+    "itransf": {"learning_rate": 0.08, "n3": 0.001, "matrix_rate": 0.03},
+}
 
 
 def default_layer(graph: Graph, model: str, device: str = "cpu") -> Layer:
@@ -30,7 +39,8 @@ def default_layer(graph: Graph, model: str, device: str = "cpu") -> Layer:
         device: "cpu" or "cuda": a large graph is given more epochs on a GPU.
     """
     facts, entities, relations = len(graph.train), len(graph.entities), len(graph.relations)
-    size = _choose_small(facts) if facts < SMALL else _choose_large(facts, device)
+    is_small = facts < SMALL
+    size = _choose_small(facts, model) if is_small else _choose_large(facts, device)
     epochs = size["training"]["epochs"]
     settings: dict[str, Any] = {
         "model": {"name": model, "norm": 2, "entities": "none", "projected": "none", **size["model"]},
@@ -41,19 +51,29 @@ def default_layer(graph: Graph, model: str, device: str = "cpu") -> Layer:
         "assignment": {"every": 5, "start": 5, "stop": 0.3, "facts": 300, "negatives": 4},
     }
     if MODELS.get(model) is ITransF:
-        settings["model"] |= {"concepts": min(max(relations // 2, 8), 300), "support_size": 3}
+        settings["model"] |= _choose_concepts(relations, is_small)
     return Layer("defaults", settings)
 
 
-def _choose_small(facts: int) -> dict[str, dict[str, Any]]:
+def _choose_concepts(relations: int, is_small: bool) -> dict[str, Any]:
+    wanted = relations * 6 // 5 if is_small else relations // 2
+    concepts = min(max(wanted, FEWEST_CONCEPTS), MOST_CONCEPTS)
+    if is_small:
+        return {"concepts": concepts, "support_size": 5, "concept_start": "mixed"}
+    return {"concepts": concepts, "support_size": 3}
+
+
+def _choose_small(facts: int, model: str) -> dict[str, dict[str, Any]]:
     batch = min(max(facts // BATCHES, 32), 512)
+    chosen = dict(CHOSEN.get(model, CHOSEN["itransf"]))
+    rate = chosen.pop("learning_rate")
     return {
-        "model": {"dim": 64, "matrix_rate": 0.1, "n3": 0.002},
+        "model": {"dim": 64, **chosen},
         "training": {
             "epochs": _count_epochs(facts, "small"),
             "batch_size": batch,
             "block_size": max(batch // 8, 1),
-            "learning_rate": 0.02,
+            "learning_rate": rate,
         },
     }
 

@@ -26,6 +26,7 @@ from itransf.models.translation import TranslationConfig
 from itransf.progress import track
 from itransf.storage import RunFolder
 from itransf.training import EpochReport, Trainer
+from itransf.training.trainer import load_weights
 
 CHECKPOINT = "checkpoint.safetensors"
 
@@ -48,6 +49,7 @@ class Fit:
         device: Where.
         folder: Where checkpoints go, if anywhere.
         progress: Whether to show it.
+        start: Weights to start from, if not from random ones.
     """
 
     graph: Graph
@@ -55,6 +57,7 @@ class Fit:
     device: torch.device
     folder: RunFolder | None = None
     progress: bool = True
+    start: dict[str, Tensor] | None = None
     history: list[dict[str, Any]] = field(default_factory=list)
     _last_saved: float = field(default_factory=time.monotonic)
 
@@ -73,6 +76,8 @@ class Fit:
             trainer = self._make_trainer(self.config, self._make_validate())
             if start is not None and tensors is None:
                 load_vectors(trainer.model, start)
+            if self.start is not None and tensors is None:
+                load_weights(trainer.model, self.start)
             self._run_phase(trainer, "training", tensors, facts)
         trainer.restore_best()
         return trainer.model

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +35,7 @@ from itransf.models import MODELS, ITransF, Model
 from itransf.prediction import Prediction, ScoredFact, complete, score_facts
 from itransf.presets import read_preset
 from itransf.storage import RunFolder
+from itransf.teaching import REFIT_EPOCHS, Place, change_run, learn_entity, learn_relation, refit
 from itransf.training.trainer import load_weights, weights
 from itransf.version import VERSION
 
@@ -122,6 +124,56 @@ class Run:
             folder = RunFolder(Path(path))
             folder.read_summary()
             folder.write_concept_names(self.concept_names)
+
+    def learn_relation(self, name: str, facts: Iterable[Sequence[str]], **options: Any) -> Run:
+        """Return a run that knows one more relation, learned from a handful of (head, tail) facts.
+
+        Everything else keeps its bits; the options are those of `itransf.teaching.learn_relation`.
+        """
+        model, graph = learn_relation(self.model, self.graph, self.config, name, facts, **options)
+        return self._follow(model, graph=graph)
+
+    def learn_entity(self, name: str, facts: Iterable[tuple[str, str, str]], **options: Any) -> Run:
+        """Return a run that knows one more entity, learned from facts that mention it.
+
+        Everything else keeps its bits; the options are those of `itransf.teaching.learn_entity`.
+        """
+        model, graph = learn_entity(self.model, self.graph, self.config, name, list(facts), **options)
+        return self._follow(model, graph=graph)
+
+    def edit(
+        self,
+        *,
+        forbid: Iterable[Place] = (),
+        pin: Iterable[Place] = (),
+        merge: Iterable[tuple[int | str, int | str]] = (),
+        prune: int = 0,
+    ) -> Run:
+        """Return a run whose concepts were changed by hand, without training; `refit` follows.
+
+        Args:
+            forbid: (relation, side, concept): the side may not use the concept. Concepts are told by the numbers
+                they have now, or by name.
+            pin: (relation, side, concept): the side always has the concept in its support.
+            merge: Pairs of concepts to make one; the first keeps its number.
+            prune: How many concepts to keep, those without which validation loses most; zero keeps all.
+        """
+        self.concepts()  # says so where there are none
+        assert isinstance(self.model, ITransF), "only such a model has concepts"
+        asked = {"forbid": forbid, "pin": pin, "merge": merge, "prune": prune}
+        changed = change_run(self.model, self.graph, self.config, self.concept_names, **asked)
+        config = replace(self.config, model=changed.model.config)
+        return self._follow(changed.model, graph=changed.graph, config=config, concept_names=changed.names)
+
+    def refit(self, epochs: int = REFIT_EPOCHS, progress: bool = False) -> Run:
+        """Return a run trained for some more epochs from its weights; pinned stays pinned, forbidden forbidden."""
+        model, history = refit(self.model, self.graph, self.config, epochs, progress)
+        return self._follow(model, history=[*self.history, *history])
+
+    def _follow(self, model: Model, **changes: Any) -> Run:
+        """Return a run with this model, and with all else that is not changed."""
+        kept = {"graph": self.graph, "config": self.config, "history": list(self.history)}
+        return Run(model=model, **{**kept, "concept_names": self.concept_names, **changes})
 
     def report(self, path: str | Path = "report.html", split: str | None = None, **options: Any) -> Path:
         """Write everything worth seeing as one HTML page; the options are those of `itransf.interpret.write_report`."""

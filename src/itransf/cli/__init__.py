@@ -19,10 +19,12 @@ from itransf.cli.bench import show_bench
 from itransf.cli.concepts import show_concepts
 from itransf.cli.data import data_app
 from itransf.cli.demo import show_demo
+from itransf.cli.edit import edit_concepts
 from itransf.cli.evaluate import evaluate_run
 from itransf.cli.explain import explain_fact
 from itransf.cli.export import export_run
 from itransf.cli.info import show_info
+from itransf.cli.learn import learn_facts
 from itransf.cli.output import make_console, remark
 from itransf.cli.predict import predict_facts
 from itransf.cli.presets import show_presets
@@ -59,6 +61,8 @@ app.command("explain")(explain_fact)
 app.command("relation")(show_relation)
 app.command("concepts")(show_concepts)
 app.command("report")(write_report)
+app.command("learn")(learn_facts)
+app.command("edit")(edit_concepts)
 app.command("info")(show_info)
 app.command("export")(export_run)
 app.command("presets")(show_presets)

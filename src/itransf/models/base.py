@@ -119,6 +119,10 @@ class Model(nn.Module, ABC):
         """Return which concepts each relation may use on `side`, (r, k), to be written in place; None: no such."""
         return None
 
+    def rules(self, side: Side) -> Tensor | None:
+        """Return which concepts are pinned or forbidden to each relation on `side`, (r, m); None: no such."""
+        return None
+
     def single_concept_scores(self, heads: Tensor, relations: Tensor, tails: Tensor, side: Side) -> Tensor:
         """Score facts as if `side` used one concept alone, for each concept in turn, (b, m)."""
         raise NotImplementedError(f"{type(self).__name__} has no concepts")

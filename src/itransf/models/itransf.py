@@ -89,6 +89,10 @@ class ITransF(Translation):
         """Return the supports of one side, (r, k), where attention is sparse."""
         return self.concept_projection(side).support if self.config.attention == "sparse" else None
 
+    def rules(self, side: Side) -> Tensor | None:
+        """Return the rules of one side, (r, m), where attention is sparse."""
+        return self.concept_projection(side).rules if self.config.attention == "sparse" else None
+
     @torch.no_grad()
     def single_concept_scores(self, heads: Tensor, relations: Tensor, tails: Tensor, side: Side) -> Tensor:
         """Score facts as if `side` used one concept alone, for each concept in turn, (b, m).

@@ -13,6 +13,7 @@ from itransf.ops.grouping import group_rows
 from itransf.ops.products import grouped_product, spread_product
 
 AttentionKind = Literal["sparse", "dense", "l1"]
+FREE, PINNED, FORBIDDEN = 0, 1, -1  # what a person may rule about a concept and a side of a relation
 NOISE = 0.005  # standard deviation of what is added to the identity at the start (the paper's value)
 
 
@@ -73,6 +74,9 @@ class FullProjection(MatrixProjection):
 class ConceptProjection(MatrixProjection):
     """Matrices composed of shared concepts: W[r] = sum_i attention[r, i] D[i].
 
+    `support` (r, k) holds the concepts that each relation may use, `rules` (r, m) which of them a person pinned or
+    forbade: whoever writes supports keeps to them.
+
     Args:
         concepts: The concept tensor D (m, d, d), shared with the projection of the other side.
         relations: How many relations there are.
@@ -82,6 +86,7 @@ class ConceptProjection(MatrixProjection):
     """
 
     support: Tensor
+    rules: Tensor
 
     def __init__(
         self,
@@ -100,6 +105,7 @@ class ConceptProjection(MatrixProjection):
         k = support_size if kind == "sparse" else m
         everything = torch.arange(m).repeat(relations, 1)
         self.register_buffer("support", random_supports(relations, m, k) if k < m else everything)
+        self.register_buffer("rules", torch.full((relations, m), FREE, dtype=torch.int8))
 
     def weights(self, relations: Tensor) -> Tensor:
         """Return the attention weights on each relation's support, (u, k)."""

@@ -83,9 +83,7 @@ def prepare_trial(model: ITransF, facts: Tensor, loss: LossConfig, generator: to
         return model.limit_projected(spread_product(entities[numbers], model.concepts))  # (m, n, d)
 
     answers = mark_answers(facts[:, [2, 0]], drawn), mark_answers(facts[:, [0, 2]], drawn)
-    return Trial(
-        project(facts[:, 0]), project(facts[:, 2]), project(drawn), answers, model, make_contrast_loss(loss)
-    )
+    return Trial(project(facts[:, 0]), project(facts[:, 2]), project(drawn), answers, model, make_contrast_loss(loss))
 
 
 def mark_answers(questions: Tensor, rivals: Tensor) -> Tensor:

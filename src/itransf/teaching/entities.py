@@ -71,3 +71,14 @@ def find_alike(statistics: RelationStatistics, facts: Triples, entity: int) -> T
     found += [statistics.tail_domain(relation) for _, relation, tail in facts.tolist() if tail == entity]
     alike = np.concatenate([np.zeros(0, dtype=np.int64), *found])
     return alike if len(alike) else np.arange(entity)
+
+
+@torch.no_grad()
+def find_closest(model: Translation, graph: Graph, entity: int, top: int = 5) -> list[tuple[str, float]]:
+    """Return the labels of the entities whose vectors point most as this one's does, with the cosine."""
+    vectors = torch.nn.functional.normalize(model.entities, dim=1)
+    cosines = vectors @ vectors[entity]
+    cosines[entity] = -torch.inf
+    found = cosines.topk(min(top, len(cosines) - 1))
+    pairs = zip(found.indices.tolist(), found.values.tolist(), strict=True)
+    return [(graph.entities.label(number), value) for number, value in pairs]

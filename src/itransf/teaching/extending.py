@@ -76,9 +76,7 @@ def name_places(locate: Callable[[int], str] | None) -> Callable[[int], str]:
     return locate or (lambda row: f"fact {row + 1}")
 
 
-def complete_pairs(
-    relation: str, facts: Iterable[Sequence[str]], locate: Callable[[int], str]
-) -> list[NamedFact]:
+def complete_pairs(relation: str, facts: Iterable[Sequence[str]], locate: Callable[[int], str]) -> list[NamedFact]:
     """Return (head, tail) pairs, or facts that name the relation already, as facts of the relation."""
     found: list[NamedFact] = []
     for row, fact in enumerate(facts):

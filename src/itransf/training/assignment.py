@@ -10,6 +10,7 @@ from torch import Tensor
 
 from itransf.config import AssignmentConfig
 from itransf.models.base import SIDES, Model, Side
+from itransf.models.projection import FORBIDDEN, PINNED
 from itransf.ops.grouping import occurrence_numbers
 from itransf.training.losses import ContrastLoss
 from itransf.training.negatives import Corruption, NegativeSampler
@@ -122,6 +123,13 @@ def choose_lowest(costs: Tensor, size: int) -> Tensor:
     return costs.topk(size, dim=1, largest=False).indices.sort(dim=1).values
 
 
+def obey(costs: Tensor, rules: Tensor | None) -> Tensor:
+    """Return costs under which pinned concepts are chosen first and forbidden ones never."""
+    if rules is None:
+        return costs
+    return costs.masked_fill(rules == PINNED, -torch.inf).masked_fill(rules == FORBIDDEN, torch.inf)
+
+
 @torch.no_grad()
 def reassign(model: Model, sample: Sample, loss: ContrastLoss, config: AssignmentConfig) -> AssignmentReport:
     """Choose every relation's supports anew, writing them into the model."""
@@ -136,7 +144,7 @@ def reassign(model: Model, sample: Sample, loss: ContrastLoss, config: Assignmen
         chosen = {
             side: torch.where(
                 seen[:, None],
-                choose_lowest(single_concept_costs(model, sample, side, loss), old.shape[1]),
+                choose_lowest(obey(single_concept_costs(model, sample, side, loss), model.rules(side)), old.shape[1]),
                 old,
             )
             for side, old in before.items()

@@ -248,9 +248,10 @@ def weights(model: Model) -> dict[str, Tensor]:
 
 @torch.no_grad()
 def load_weights(model: Model, stored: dict[str, Tensor]) -> None:
-    """Copy stored weights into a model of the same shape."""
+    """Copy stored weights into a model of the same shape; where no rules were stored there are none."""
     for name, tensor in weights(model).items():
-        tensor.copy_(stored[name])
+        if name in stored or not name.endswith(".rules"):
+            tensor.copy_(stored[name])
 
 
 def _under(prefix: str, tensors: dict[str, Tensor]) -> dict[str, Tensor]:

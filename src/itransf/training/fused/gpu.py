@@ -21,6 +21,7 @@ BLOCK = 1024  # numbers of a matrix one program copies, composes or updates
 NARROW_BLOCK = 256  # the same where few programs have many matrices to sum
 OUT = 64  # columns of a product one program makes
 NARROW_OUT = 32  # the same where a program also sums over rows
+MULTIPLY_WARPS, SUM_WARPS = 4, 4
 CHUNK = 8  # rows or matrices a program sums at once
 
 
@@ -96,6 +97,7 @@ class RecordedEngine(FusedEngine):
             TILE=layout.tile,
             OUT=OUT,
             DIM=self._width,
+            num_warps=MULTIPLY_WARPS,
         )
 
     def _sum_matrix_gradients(self, plan: Plan) -> None:
@@ -109,6 +111,7 @@ class RecordedEngine(FusedEngine):
             TILE=layout.tile,
             OUT=NARROW_OUT,
             DIM=self._width,
+            num_warps=SUM_WARPS,
         )
         kernels.add_segments[(layout.groups, triton.cdiv(dim**2, BLOCK))](
             *(self.counter, plan.segment_offsets, self.buffers.matrix_gradients, layout.groups, dim**2),

@@ -113,8 +113,8 @@ def sum_outer_products(
             numbers = tl.load(group_rows + step.to(tl.int64) * rows + places, mask=inside, other=0)
             owners = tl.load(row_entities + step.to(tl.int64) * rows + numbers, mask=inside, other=0)
             g = tl.load(
-                gradients + numbers.to(tl.int64)[None, :] * dim + outs[:, None],
-                mask=inside[None, :] & (outs < dim)[:, None],
+                gradients + numbers.to(tl.int64)[:, None] * dim + outs[None, :],
+                mask=inside[:, None] & (outs < dim)[None, :],
                 other=0.0,
             )
             x = tl.load(
@@ -122,7 +122,7 @@ def sum_outer_products(
                 mask=inside[:, None] & (columns < dim)[None, :],
                 other=0.0,
             )
-            total += tl.dot(g, x, input_precision=PRECISION)
+            total += tl.dot(tl.trans(g), x, input_precision=PRECISION)
         where = totals + segment.to(tl.int64) * dim * dim + outs[:, None] * dim + columns[None, :]
         tl.store(where, total, mask=(outs < dim)[:, None] & (columns < dim)[None, :])
 
