@@ -14,9 +14,9 @@ facts that were not given (heads and tails, filtered with all facts). Beside it,
 from __future__ import annotations
 
 import argparse
-import re
+import json
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import mean
@@ -27,7 +27,7 @@ import torch
 
 import itransf
 from benchmarks.records import RESULTS, ROOT, read_records, start_record
-from itransf.config import Config
+from benchmarks.sections.teaching import METHODS, put_figures, render
 from itransf.data.graph import SPLITS, Graph, Triples
 from itransf.data.known import KnownIndex
 from itransf.data.vocabulary import Vocabulary
@@ -39,8 +39,7 @@ from itransf.models import SIDES, Model, Sizes, TransE
 from itransf.teaching import relations as teaching
 
 LEAST_FACTS = 60
-METHODS = ("learned", "retrained", "translation", "random")
-BEGIN, END = "<!-- begin: figures -->", "<!-- end: figures -->"
+HOW = ("runs", "trainings", "anew", "render")  # options that do not change what is measured
 
 
 @dataclass(frozen=True)
@@ -86,13 +85,13 @@ def hold_out(graph: Graph, name: str) -> HeldOut:
     return HeldOut(name, replace(graph, relations=Vocabulary(names, graph.relations.labels, "relation"), **rest), facts)
 
 
-def learn(run: itransf.Run, held: HeldOut, given: Triples) -> Model:
+def learn(run: itransf.Run, held: HeldOut, given: Triples, draw: int) -> Model:
     """Learn the relation as `itransf learn` does."""
     pairs = held.name_pairs(given)
     return teaching.learn_relation(run.model, run.graph, run.config, held.name, pairs)[0]
 
 
-def learn_translation(run: itransf.Run, held: HeldOut, given: Triples) -> Model:
+def learn_translation(run: itransf.Run, held: HeldOut, given: Triples, draw: int) -> Model:
     """Learn the relation as if entities were not projected: its translation alone."""
     config = warm_config(run.config)
     plain = TransE(Sizes(len(run.graph.entities), len(run.graph.relations)), config.model)
@@ -101,7 +100,7 @@ def learn_translation(run: itransf.Run, held: HeldOut, given: Triples) -> Model:
     return teaching.learn_relation(plain, run.graph, config, held.name, held.name_pairs(given))[0]
 
 
-def learn_at_random(run: itransf.Run, held: HeldOut, given: Triples, draw: int = 0) -> Model:
+def learn_at_random(run: itransf.Run, held: HeldOut, given: Triples, draw: int) -> Model:
     """Learn the relation with random supports."""
     model, graph = teaching.begin_relation(run.model, run.graph, run.config.name, held.name, held.name_pairs(given))
     generator = torch.Generator().manual_seed(draw)
@@ -114,11 +113,19 @@ def learn_at_random(run: itransf.Run, held: HeldOut, given: Triples, draw: int =
     return model
 
 
-def retrain(config: Config, held: HeldOut, given: Triples) -> Model:
+def retrain(run: itransf.Run, held: HeldOut, given: Triples, draw: int) -> Model:
     """Train everything again with the given facts among the others."""
     relations = Vocabulary([*held.graph.relations.names, held.name], held.graph.relations.labels, "relation")
     graph = replace(held.graph, relations=relations, train=np.concatenate([held.graph.train, given]))
-    return itransf.train(graph, config=config.to_dict(), device="cpu", progress=False).model
+    return itransf.train(graph, config=run.config.to_dict(), device="cpu", progress=False).model
+
+
+WAYS: dict[str, Callable[[itransf.Run, HeldOut, Triples, int], Model]] = {
+    "learned": learn,
+    "retrained": retrain,
+    "translation": learn_translation,
+    "random": learn_at_random,
+}
 
 
 def rank(model: Model, held: HeldOut, asked: Triples) -> dict[str, float]:
@@ -128,87 +135,69 @@ def rank(model: Model, held: HeldOut, asked: Triples) -> dict[str, float]:
     return {"mrr": mean(figures.values()), **figures}
 
 
-def measure(options: argparse.Namespace, record: dict[str, Any], path: Path) -> None:
-    """Train, learn and rank, storing every figure as it comes."""
-    graph = itransf.load(options.dataset, progress=False)
-    for name in options.relations:
-        held = hold_out(graph, name)
-        run = itransf.train(held.graph, settings=options.settings, seed=options.seed, device="cpu", progress=False)
-        record["settings"] = run.config.to_dict()
-        for draw in range(options.draws):
-            order = held.draw(draw)
-            for count in options.counts:
-                given, asked = order[:count], order[count:]
-                ways: dict[str, Callable[[], Model]] = {
-                    "learned": lambda: learn(run, held, given),  # noqa: B023 - called before the next round
-                    "translation": lambda: learn_translation(run, held, given),  # noqa: B023
-                    "random": lambda: learn_at_random(run, held, given, draw),  # noqa: B023
-                }
-                if draw < options.retrained:
-                    ways["retrained"] = lambda: retrain(run.config, held, given)  # noqa: B023
-                for method, make in ways.items():
-                    started = time.perf_counter()
-                    model = make()
-                    seconds = time.perf_counter() - started
-                    line = {"relation": name, "facts": count, "draw": draw, "method": method, "seconds": seconds}
-                    record["figures"].append({**line, "asked": len(asked), **rank(model, held, asked)})
-                    print(record["figures"][-1], flush=True)
-                    write_record(record, path)
+@dataclass
+class Measurement:
+    """A record that goes on where it stands; every figure is stored as it comes.
 
+    Args:
+        options: Those of the command line.
+        record: What is stored so far.
+        path: Where.
+    """
 
-def summarise(figures: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Return, for each number of facts, each method's mean MRR over relations, over the draws that were retrained."""
-    paired = {(f["relation"], f["facts"], f["draw"]) for f in figures if f["method"] == "retrained"}
-    rows = []
-    for count in sorted({f["facts"] for f in figures}):
-        chosen = [f for f in figures if f["facts"] == count and (f["relation"], count, f["draw"]) in paired]
-        means = {method: _mean_over_relations(chosen, method) for method in METHODS}
-        seconds = [f["seconds"] for f in figures if f["facts"] == count and f["method"] == "learned"]
-        rows.append({"facts": count, **means, "share": means["learned"] / means["retrained"], "slowest": max(seconds)})
-    return rows
+    options: argparse.Namespace
+    record: dict[str, Any]
+    path: Path
+    trainings: int = 0
 
+    def run(self) -> None:
+        """Train, learn and rank what is not stored yet."""
+        graph = itransf.load(self.options.dataset, progress=False)
+        for name in self.options.relations:
+            held = hold_out(graph, name)
+            missing = [task for task in self._list_tasks() if not self._is_stored(name, *task)]
+            if not missing or self._is_enough():
+                continue
+            run = self._open_base(held)
+            self.record["settings"] = run.config.to_dict()
+            for draw, count, method in missing:
+                if method == "retrained" and self._is_enough():
+                    continue
+                self._measure(run, held, draw, count, method)
 
-def _mean_over_relations(figures: Sequence[Mapping[str, Any]], method: str) -> float:
-    names = {f["relation"] for f in figures}
-    return mean(mean(f["mrr"] for f in figures if f["relation"] == n and f["method"] == method) for n in names)
+    def _list_tasks(self) -> list[tuple[int, int, str]]:
+        cheap = [method for method in METHODS if method != "retrained"]
+        draws, counts = range(self.options.draws), self.options.counts
+        tasks = [(draw, count, method) for draw in draws for count in counts for method in cheap]
+        return tasks + [(draw, count, "retrained") for draw in range(self.options.retrained) for count in counts]
 
+    def _is_stored(self, name: str, draw: int, count: int, method: str) -> bool:
+        wanted = {"relation": name, "draw": draw, "facts": count, "method": method}
+        return any(wanted.items() <= figure.items() for figure in self.record["figures"])
 
-def render(records: Mapping[str, Mapping[str, Any]]) -> str:
-    """Return the figures of all stored records as Markdown."""
-    parts = [_describe(record) for name, record in records.items() if name.split("-")[0] == "teaching"]
-    return "\n".join(parts) or "Nothing is stored yet.\n"
+    def _is_enough(self) -> bool:
+        return bool(self.options.trainings) and self.trainings >= self.options.trainings
 
+    def _open_base(self, held: HeldOut) -> itransf.Run:
+        """Open the run without the relation, or train it."""
+        folder = self.options.runs / f"{self.options.dataset}-{held.name}-{self.options.seed}"
+        if (folder / "model.safetensors").is_file():
+            return itransf.open(folder, device="cpu")
+        self.trainings += 1
+        choices: dict[str, Any] = {"settings": self.options.settings, "seed": self.options.seed, "device": "cpu"}
+        return itransf.train(held.graph, out=folder, overwrite=True, progress=False, **choices)
 
-def _describe(record: Mapping[str, Any]) -> str:
-    lines = [
-        f"### {record['config']['dataset']}\n",
-        f"`{record['command']}`, {record['date'][:10]}, commit {str(record['git']['commit'])[:9]}, "
-        f"{record['hardware']['cores']} cores {record['hardware']['cpu']}. MRR on the relation's facts that were not "
-        "given, both sides, filtered; the mean over relations, each counting the same.\n",
-        "| facts given | learned | retrained | learned / retrained | translation alone | random supports "
-        "| slowest learning, s |",
-        "|---|---|---|---|---|---|---|",
-    ]
-    for row in summarise(record["figures"]):
-        means = [f"{row[method]:.3f}" for method in METHODS]
-        cells = [*means[:2], f"{100 * row['share']:.0f} %", *means[2:], f"{row['slowest']:.1f}"]
-        lines.append(f"| {row['facts']} | {' | '.join(cells)} |")
-    most = max(f["facts"] for f in record["figures"])
-    lines += ["", f"By relation, {most} facts given, mean over draws:\n"]
-    lines += ["| relation | learned | retrained | translation alone | random supports |", "|---|---|---|---|---|"]
-    chosen = [f for f in record["figures"] if f["facts"] == most]
-    for name in dict.fromkeys(f["relation"] for f in chosen):
-        own = [f for f in chosen if f["relation"] == name]
-        found = [[f["mrr"] for f in own if f["method"] == method] for method in METHODS]
-        cells = " | ".join(f"{mean(values):.3f}" if values else "–" for values in found)
-        lines.append(f"| {name} | {cells} |")
-    return "\n".join(lines) + "\n"
-
-
-def put_figures(page: str, figures: str) -> str:
-    """Return the page with the figures between its two marks."""
-    marked = re.compile(f"{re.escape(BEGIN)}.*?{re.escape(END)}", re.DOTALL)
-    return marked.sub(lambda _: f"{BEGIN}\n\n{figures}\n{END}", page)
+    def _measure(self, run: itransf.Run, held: HeldOut, draw: int, count: int, method: str) -> None:
+        order = held.draw(draw)
+        given, asked = order[:count], order[count:]
+        self.trainings += method == "retrained"
+        started = time.perf_counter()
+        model = WAYS[method](run, held, given, draw)
+        seconds = time.perf_counter() - started
+        line = {"relation": held.name, "facts": count, "draw": draw, "method": method, "seconds": seconds}
+        self.record["figures"].append({**line, "asked": len(asked), **rank(model, held, asked)})
+        print(self.record["figures"][-1], flush=True)
+        write_record(self.record, self.path)
 
 
 def main() -> None:
@@ -225,17 +214,21 @@ def main() -> None:
     parser.add_argument("--retrained", type=int, default=1, help="of which so many are trained again for")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--settings", nargs="*", default=[], help="key=value over the defaults")
+    parser.add_argument("--runs", type=Path, default=ROOT / "build" / "teaching", help="where runs are kept")
+    parser.add_argument("--trainings", type=int, default=0, help="stop after so many; call again to go on")
+    parser.add_argument("--anew", action="store_true", help="measure again what is stored")
     parser.add_argument("--render", action="store_true")
     options = parser.parse_args()
     if not options.render:
-        config = {key: value for key, value in vars(options).items() if key != "render" and value != []}
-        record = start_record("teaching", options.seed, config, ["torch", "numpy"])
-        record["figures"] = []
+        config = {key: value for key, value in vars(options).items() if key not in HOW and value != []}
         name = "teaching" if options.dataset == "world" else f"teaching-{options.dataset}"
-        measure(options, record, RESULTS / f"benchmark-{name}.json")
+        path = RESULTS / f"benchmark-{name}.json"
+        record = start_record("teaching", options.seed, config, ["torch", "numpy"])
+        stored = {} if options.anew or not path.is_file() else json.loads(path.read_text(encoding="utf-8"))
+        same = stored.get("config") == json.loads(json.dumps(config))
+        Measurement(options, stored if same else {**record, "figures": []}, path).run()
     page = ROOT / "docs" / "teaching.md"
-    if page.is_file():
-        write_text(page, put_figures(page.read_text(encoding="utf-8"), render(read_records())))
+    write_text(page, put_figures(page.read_text(encoding="utf-8"), render(read_records())))
 
 
 if __name__ == "__main__":

@@ -160,7 +160,7 @@ class Run:
         """
         self.concepts()  # says so where there are none
         assert isinstance(self.model, ITransF), "only such a model has concepts"
-        asked = {"forbid": forbid, "pin": pin, "merge": merge, "prune": prune}
+        asked: dict[str, Any] = {"forbid": forbid, "pin": pin, "merge": merge, "prune": prune}
         changed = change_run(self.model, self.graph, self.config, self.concept_names, **asked)
         config = replace(self.config, model=changed.model.config)
         return self._follow(changed.model, graph=changed.graph, config=config, concept_names=changed.names)

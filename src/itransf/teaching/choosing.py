@@ -13,17 +13,18 @@ import torch
 from torch import Tensor
 
 from itransf.config import LossConfig
-from itransf.models import ITransF
-from itransf.ops.distance import distance, pairwise_distance
+from itransf.models import ITransF, Side
+from itransf.ops.distance import Norm, distance, grouped_distance, pairwise_distance
+from itransf.ops.grouping import Grouping
 from itransf.ops.products import spread_product
 from itransf.training.assignment import choose_lowest
 from itransf.training.losses import ContrastLoss, make_contrast_loss
 from itransf.training.objectives import HIDDEN
 
 MOST_PAIRS = 2500  # pairs of concepts up to which all are tried
-RIVALS = 1024  # entities that facts are compared with
+RIVALS = 512  # entities that facts are compared with
 ROUNDS = 6  # of choosing the sides in turn, where pairs are too many
-MOST_FACTS = 200  # that pairs are judged by
+MOST_FACTS = 100  # that pairs are judged by
 
 
 @dataclass(frozen=True)
@@ -34,7 +35,8 @@ class Trial:
         heads: (m, b, d) the facts' heads.
         tails: (m, b, d) the facts' tails.
         rivals: (m, n, d) other entities.
-        answers: For heads and tails, (b, n): which rivals are answers and do not count.
+        head_answers: (b, n) which rivals are no rivals as heads, because they are answers.
+        tail_answers: (b, n) the same as tails.
         norm: The model's distance.
         loss: The run's own.
     """
@@ -42,78 +44,90 @@ class Trial:
     heads: Tensor
     tails: Tensor
     rivals: Tensor
-    answers: tuple[Tensor, Tensor]
-    model: ITransF
+    head_answers: Tensor
+    tail_answers: Tensor
+    norm: Norm
     loss: ContrastLoss
 
-    def cost(self, head: int, tail: int) -> Tensor:
-        """Return the summed loss of the facts with one concept on each side."""
-        own, other, norm = self.heads[head], self.tails[tail], self.model.config.norm
-        shift = leave_one_out(other - own)  # (b, d)
-        positive = -distance(own + shift - other, norm)
-        against_heads = -pairwise_distance(other - shift, self.rivals[head], norm)  # (b, n)
-        against_tails = -pairwise_distance(own + shift, self.rivals[tail], norm)
-        losses = [
-            self.loss(positive, scores.masked_fill(hidden, HIDDEN))
-            for scores, hidden in zip((against_heads, against_tails), self.answers, strict=True)
-        ]
-        return torch.stack(losses).sum()
+    def reverse(self) -> Trial:
+        """Return the same trial with heads and tails changed over."""
+        return Trial(self.tails, self.heads, self.rivals, self.tail_answers, self.head_answers, self.norm, self.loss)
 
-    def costs(self, heads: list[int], tails: list[int]) -> Tensor:
-        """Return the cost of all pairs of these concepts, (heads, tails)."""
-        return torch.stack([torch.stack([self.cost(head, tail) for tail in tails]) for head in heads])
+    def cost_of_tails(self, head: int) -> Tensor:
+        """Return the summed loss of the facts with this concept on the head side and each on the tail side, (m,)."""
+        own, others = self.heads[head], self.tails  # (b, d), (m, b, d)
+        m, b, _ = others.shape
+        shift = leave_one_out(others - own)
+        positive = -distance(own + shift - others, self.norm).flatten()  # (m * b,)
+        groups = Grouping(torch.arange(m, device=own.device), [b] * m, None)
+        tails = grouped_distance((own + shift).flatten(0, 1), self.rivals, groups, self.norm)  # (m * b, n)
+        heads = pairwise_distance((others - shift).flatten(0, 1), self.rivals[head], self.norm)
+        total = torch.zeros_like(positive)
+        for distances, answers in ((heads, self.head_answers), (tails, self.tail_answers)):
+            total += self.loss(positive, (-distances).masked_fill_(answers.repeat(m, 1), HIDDEN))
+        return total.view(m, b).sum(1)
 
 
 def leave_one_out(wanted: Tensor) -> Tensor:
-    """Return for each row the mean of the other rows, (b, d); a single row has only itself."""
-    if len(wanted) == 1:
-        return wanted
-    return (wanted.sum(0) - wanted) / (len(wanted) - 1)
+    """Return for each row the mean of the other rows, (..., b, d); a single row has only itself."""
+    b = wanted.shape[-2]
+    return wanted if b == 1 else (wanted.sum(-2, keepdim=True) - wanted) / (b - 1)
 
 
 @torch.no_grad()
 def prepare_trial(model: ITransF, facts: Tensor, loss: LossConfig, generator: torch.Generator) -> Trial:
-    """Project the facts (b, 3) and random rivals through every concept."""
-    entities = model.entities
-    drawn = torch.randperm(len(entities), generator=generator, device=facts.device)[:RIVALS]
-    if len(facts) > MOST_FACTS:
-        facts = facts[torch.randperm(len(facts), generator=generator, device=facts.device)[:MOST_FACTS]]
+    """Project the facts (b, 3), at most so many, and random rivals through every concept."""
+    order = torch.randperm(len(facts), generator=generator, device=facts.device)
+    chosen = facts[order[:MOST_FACTS]]
+    drawn = torch.randperm(len(model.entities), generator=generator, device=facts.device)[:RIVALS]
 
     def project(numbers: Tensor) -> Tensor:
-        return model.limit_projected(spread_product(entities[numbers], model.concepts))  # (m, n, d)
+        return model.limit_projected(spread_product(model.entities[numbers], model.concepts))  # (m, n, d)
 
-    answers = mark_answers(facts[:, [2, 0]], drawn), mark_answers(facts[:, [0, 2]], drawn)
-    return Trial(project(facts[:, 0]), project(facts[:, 2]), project(drawn), answers, model, make_contrast_loss(loss))
+    return Trial(
+        project(chosen[:, 0]),
+        project(chosen[:, 2]),
+        project(drawn),
+        mark_answers(chosen[:, 2], chosen[:, 0], drawn),
+        mark_answers(chosen[:, 0], chosen[:, 2], drawn),
+        model.config.norm,
+        make_contrast_loss(loss),
+    )
 
 
-def mark_answers(questions: Tensor, rivals: Tensor) -> Tensor:
-    """Mark, for pairs (anchor, answer), the rivals that some pair with the same anchor has as its answer, (b, n)."""
-    same = questions[:, None, 0] == questions[None, :, 0]  # (b, b)
-    is_answer = questions[:, 1, None] == rivals  # (b, n)
-    return (same.to(torch.float32) @ is_answer.to(torch.float32)) > 0
+def mark_answers(anchors: Tensor, answers: Tensor, rivals: Tensor) -> Tensor:
+    """Mark the rivals that answer the same question, in any of the facts, (b, n)."""
+    same = (anchors[:, None] == anchors).float()  # (b, b)
+    return same @ (answers[:, None] == rivals).float() > 0
 
 
 @torch.no_grad()
-def choose_supports(trial: Trial, size: int) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
-    """Return the supports (k,) of head and tail, and all concepts' costs (m,) on each side given the best of the other.
+def choose_supports(trial: Trial, size: int) -> tuple[dict[Side, Tensor], dict[Side, Tensor]]:
+    """Return the supports (k,) of both sides, and what each concept costs there given the other side's best, (m,).
 
-    All pairs are tried where they are few; else the sides are chosen in turn, from the best concept on both sides,
-    until neither changes.
+    All pairs are tried where they are few; else the sides are chosen in turn until neither changes.
     """
     m = len(trial.heads)
-    everything = list(range(m))
+    reversed_trial = trial.reverse()
+    costs: dict[Side, Tensor]
     if m * m <= MOST_PAIRS:
-        table = trial.costs(everything, everything)
+        table = torch.stack([trial.cost_of_tails(head) for head in range(m)])
         head, tail = divmod(int(table.argmin()), m)
         costs = {"head": table[:, tail], "tail": table[head]}
     else:
-        tail = int(torch.stack([trial.cost(i, i) for i in everything]).argmin())
-        costs, head = {}, -1
+        costs, head = {"tail": start_in_turn(trial)}, -1
         for _ in range(ROUNDS):
-            costs["head"] = trial.costs(everything, [tail])[:, 0]
+            costs["head"] = reversed_trial.cost_of_tails(int(costs["tail"].argmin()))
             before, head = head, int(costs["head"].argmin())
             if head == before:
                 break
-            costs["tail"] = trial.costs([head], everything)[0]
-            tail = int(costs["tail"].argmin())
+            costs["tail"] = trial.cost_of_tails(head)
     return {side: choose_lowest(cost[None], size)[0] for side, cost in costs.items()}, costs
+
+
+def start_in_turn(trial: Trial, tried: int = 16) -> Tensor:
+    """Return the tails' costs under the best of some heads, evenly chosen."""
+    m = len(trial.heads)
+    heads = sorted({place * m // tried for place in range(tried)})
+    rows = torch.stack([trial.cost_of_tails(head) for head in heads])
+    return rows[int(rows.min(1).values.argmin())]

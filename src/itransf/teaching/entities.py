@@ -17,7 +17,7 @@ from itransf.prediction.scoring import NamedFact
 from itransf.teaching.extending import add_entity, add_facts, extend_model, name_places
 from itransf.teaching.rows import Effort, fit_row
 
-ENTITY_EFFORT = Effort(steps=100, rate=0.05)
+ENTITY_EFFORT = Effort(steps=60, rate=0.05)
 
 
 def learn_entity(
@@ -74,9 +74,9 @@ def find_alike(statistics: RelationStatistics, facts: Triples, entity: int) -> T
 
 
 @torch.no_grad()
-def find_closest(model: Translation, graph: Graph, entity: int, top: int = 5) -> list[tuple[str, float]]:
+def find_closest(model: Model, graph: Graph, entity: int, top: int = 5) -> list[tuple[str, float]]:
     """Return the labels of the entities whose vectors point most as this one's does, with the cosine."""
-    vectors = torch.nn.functional.normalize(model.entities, dim=1)
+    vectors = torch.nn.functional.normalize(model.get_parameter("entities"), dim=1)
     cosines = vectors @ vectors[entity]
     cosines[entity] = -torch.inf
     found = cosines.topk(min(top, len(cosines) - 1))

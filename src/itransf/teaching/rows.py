@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
@@ -90,7 +90,7 @@ def keep_row(gradient: Tensor | None, row: int) -> Tensor | None:
 
 
 @contextmanager
-def learning_only(model: Model, parameters: Iterator[nn.Parameter] | Sequence[nn.Parameter]) -> Iterator[None]:
+def learning_only(model: Model, parameters: Iterable[nn.Parameter]) -> Iterator[None]:
     """Let gradients reach these parameters alone while the block runs."""
     chosen = {id(parameter) for parameter in parameters}
     for parameter in model.parameters():

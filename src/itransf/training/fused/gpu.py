@@ -20,8 +20,7 @@ from itransf.training.optimizers import RowOptimizer
 BLOCK = 1024  # numbers of a matrix one program copies, composes or updates
 NARROW_BLOCK = 256  # the same where few programs have many matrices to sum
 OUT = 64  # columns of a product one program makes
-NARROW_OUT = 32  # the same where a program also sums over rows
-MULTIPLY_WARPS, SUM_WARPS = 4, 4
+FEW_OUT, MANY_OUT = 32, 128  # the same where a program also sums over rows, for few and for many rows at once
 CHUNK = 8  # rows or matrices a program sums at once
 
 
@@ -97,21 +96,21 @@ class RecordedEngine(FusedEngine):
             TILE=layout.tile,
             OUT=OUT,
             DIM=self._width,
-            num_warps=MULTIPLY_WARPS,
         )
 
     def _sum_matrix_gradients(self, plan: Plan) -> None:
         layout, dim = self.layout, self.model.config.dim
-        kernels.sum_outer_products[(layout.segments, triton.cdiv(dim, NARROW_OUT))](
+        out = min(FEW_OUT if layout.tile == 16 else MANY_OUT, self._width)
+        kernels.sum_outer_products[(layout.segments, triton.cdiv(dim, out))](
             *(self.counter, plan.group_rows, plan.group_offsets, plan.segment_groups, plan.segment_starts),
             *(plan.row_entities, self.model.entities, self.buffers.gradients, self.buffers.matrix_gradients),
             *(layout.rows, layout.groups, layout.segments, dim),
             PRECISION=self.precision,
             SEGMENT=layout.segment,
             TILE=layout.tile,
-            OUT=NARROW_OUT,
+            OUT=out,
             DIM=self._width,
-            num_warps=SUM_WARPS,
+            num_warps=8 if out == MANY_OUT else 4,
         )
         kernels.add_segments[(layout.groups, triton.cdiv(dim**2, BLOCK))](
             *(self.counter, plan.segment_offsets, self.buffers.matrix_gradients, layout.groups, dim**2),
