@@ -207,7 +207,7 @@ def main() -> None:
     parser.add_argument(
         "--relations",
         nargs="+",
-        default=["capital_of", "member_of", "in_timezone", "has_coast_on", "independent_from"],
+        default=["capital_of", "member_of", "has_coast_on", "independent_from"],
     )
     parser.add_argument("--counts", nargs="+", type=int, default=[5, 10, 20])
     parser.add_argument("--draws", type=int, default=3, help="draws of the given facts")

@@ -8,10 +8,11 @@ from benchmarks.sections.markdown import Record, describe_setting, make_table
 def render_bench(record: Record) -> str:
     """Return the section on one machine."""
     product, copy, config = record["ceilings"]["product"], record["ceilings"]["copy"], record["config"]
-    titles = ["ITransF", "rate", "kFLOP each", "GFLOP/s", "of the product", "GB/s", "of the copy"]
+    titles = ["ITransF", "measured on", "rate", "kFLOP each", "GFLOP/s", "of the product", "GB/s", "of the copy"]
     rows = [
         [
             f"{found['activity']}, n {found['dim']}, m {found['concepts']}",
+            f"{found['counted']:,} {found['unit']}",
             f"{found['rate']:,.0f} {found['unit']}/s",
             f"{found['cost']['flops'] / 1e3:,.1f}",
             f"{found['flops'] / 1e9:,.2f}",

@@ -146,6 +146,7 @@ def test_machines_stand_beside_their_ceilings() -> None:
                 "unit": "facts",
                 "dim": 50,
                 "concepts": 30,
+                "counted": 3000,
                 "rate": 1e5,
                 "cost": {"flops": 45000.0, "bytes": 1000.0},
                 "flops": 4.5e9,
@@ -156,7 +157,7 @@ def test_machines_stand_beside_their_ceilings() -> None:
         ],
     }
     (line,) = find_lines(render({"bench-cpu": record}), "training, n 50, m 30")
-    assert line.endswith("| 100,000 facts/s | 45.0 | 4.50 | 4.5% | 0.10 | 0.5% |")
+    assert line.endswith("| 3,000 facts | 100,000 facts/s | 45.0 | 4.50 | 4.5% | 0.10 | 0.5% |")
 
 
 def test_the_command_writes_the_page(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -151,7 +151,7 @@ def test_without_test_facts_nothing_is_ranked(tmp_path: Path) -> None:
         (("world", "--preset", "wn18/itrans"), "Did you mean 'wn18/itransf"),
         (("world", "--config", "nowhere.toml"), "there is no such config file"),
         (("world", "--labels", "nowhere.tsv"), "nowhere.tsv"),
-        (("world", "--set", "model.concepts=2"), "model.support_size = 3 asks for more"),
+        (("world", "--set", "model.concepts=1"), "asks for more concepts on a side than there are"),
     ],
 )
 def test_mistakes_are_misuse_and_leave_nothing_behind(

@@ -74,12 +74,13 @@ def tabulate_ceilings(record: Mapping[str, Any]) -> Group:
 
 def tabulate_measures(record: Mapping[str, Any]) -> Group:
     """Return what we do, as rates and as shares of the ceilings."""
-    columns = ("", "n", "m", "Rate", "kFLOP each", "GFLOP/s", "% of product", "GB/s", "% of copy")
+    columns = ("", "n", "m", "Measured on", "Rate", "kFLOP each", "GFLOP/s", "% product", "GB/s", "% copy")
     rows = (
         (
             found["activity"],
             f"{found['dim']}",
             f"{found['concepts']}",
+            f"{found['counted']:,}",
             f"{format_number(found['rate'], 0)} {found['unit']}/s",
             format_number(found["cost"]["flops"] / 1e3, 1),
             format_number(found["flops"] / 1e9, 2),

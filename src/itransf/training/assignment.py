@@ -79,8 +79,8 @@ def single_concept_costs(model: Model, sample: Sample, side: Side, loss: Contras
     width = max(probe.shape[1], getattr(model.config, "dim", 1))
     for part in sample.chunks(max(1, count_numbers(sample.heads.device) // (per_fact * width))):
         own, copies = (part.heads, part.relations, part.tails), corrupted_facts(part)
-        everything = (torch.cat(columns) for columns in zip(own, copies, strict=True))
-        scores = model.single_concept_scores(*everything, side)  # (b + b * n, m)
+        heads, relations, tails = (torch.cat(columns) for columns in zip(own, copies, strict=True))
+        scores = model.single_concept_scores(heads, relations, tails, side)  # (b + b * n, m)
         b, m = len(part.heads), scores.shape[1]
         negative = scores[b:].view(b, -1, m).transpose(1, 2).reshape(b * m, -1)  # (b * m, n)
         losses = loss(scores[:b].reshape(b * m), negative).view(b, m)

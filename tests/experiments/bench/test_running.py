@@ -118,7 +118,7 @@ def test_the_commit_is_that_of_the_package_or_what_is_told(tmp_path: Path, monke
     monkeypatch.delenv("ITRANSF_COMMIT", raising=False)
     assert hardware.describe_commit(tmp_path) == {"commit": None, "dirty": None}
     monkeypatch.setenv("ITRANSF_COMMIT", "abc")
-    assert hardware.describe_commit(tmp_path) == {"commit": "abc", "dirty": False}
+    assert hardware.describe_commit(tmp_path) == {"commit": "abc", "dirty": None}
 
 
 def test_a_repository_around_an_installed_copy_is_not_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -138,6 +138,8 @@ def test_a_repository_around_an_installed_copy_is_not_asked(tmp_path: Path, monk
     found = hardware.describe_commit(package)
     assert len(found["commit"]) == 40
     assert found["dirty"] is False
+    monkeypatch.setenv("ITRANSF_COMMIT", "abc")
+    assert hardware.describe_commit(package)["commit"] == "abc"
 
 
 def test_hardware_without_lscpu_still_has_a_name(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -57,15 +57,15 @@ def describe_versions(packages: Iterable[str]) -> dict[str, str | None]:
 def describe_commit(folder: Path = PACKAGE) -> dict[str, Any]:
     """Return the commit this package's files are at, and whether anything differs from it.
 
-    A copy without its history is told its commit by $ITRANSF_COMMIT.
+    A copy that has no history, or an older one, is told its commit by $ITRANSF_COMMIT; whether it differs from that
+    nobody knows.
     """
+    told = os.environ.get("ITRANSF_COMMIT")
     # An installed copy may lie inside a repository that knows nothing of it.
-    is_tracked = bool(_ask("git", "ls-files", "--error-unmatch", "__init__.py", folder=folder))
-    commit = _ask("git", "rev-parse", "HEAD", folder=folder) if is_tracked else ""
-    if not commit:
-        told = os.environ.get("ITRANSF_COMMIT")
-        return {"commit": told or None, "dirty": False if told else None}
-    return {"commit": commit, "dirty": bool(_ask("git", "status", "--porcelain", folder=folder))}
+    if told or not _ask("git", "ls-files", "--error-unmatch", "__init__.py", folder=folder):
+        return {"commit": told or None, "dirty": None}
+    changes = _ask("git", "status", "--porcelain", folder=folder)
+    return {"commit": _ask("git", "rev-parse", "HEAD", folder=folder) or None, "dirty": bool(changes)}
 
 
 def _ask(*command: str, folder: Path = PACKAGE) -> str:
