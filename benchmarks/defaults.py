@@ -24,10 +24,11 @@ Written by `python -m benchmarks.defaults --render` from the records in `results
 page. Filtered test ranks, mean over seeds (+- standard deviation); "rare" is Hits@10 on the rarest third of relations,
 each relation counting the same. Defaults means `itransf.train(graph)` with `model.name` set and nothing else.
 
-How to read it: the defaults were chosen after dozens of trials on CoDEx-S and about a dozen on world, whose test
-figures were seen beside the validation figures; those trials are not stored. So these figures are optimistic.
-Nearly all trials were of ITransF; TransE and STransE run with the settings found for it and were not tuned themselves,
-so part of ITransF's lead may be tuning. A row with one seed has no spread.
+How to read it: for small graphs the settings of each model were chosen by validation MRR on world, in the same number
+of stored trials for each (`results/tuning-world-*.json`, `python -m benchmarks.tuning`), so the comparison on world is
+between models tuned alike. An earlier round of about a dozen trials on world, and the dozens on CoDEx-S behind the
+settings for large graphs, were not stored and showed test figures beside validation figures; there only ITransF was
+tuned, so the CoDEx-S figure is optimistic. A row with one seed has no spread.
 """
 
 

@@ -1,8 +1,8 @@
 """Random search for the default settings, by validation alone: the test facts are never ranked here.
 
 Every model gets the same number of trials, drawn from the same choices (those it has no use for are left out). The
-best few of stored searches are then tried again with other seeds, and the best of these on average is chosen. Best is
-by the mean of validation MRR and validation Hits@10 on the rarest third of relations.
+best few of stored searches, by the mean of validation MRR and validation Hits@10 on the rarest third of relations, are
+then tried again with other seeds; chosen is what then has the best mean validation MRR.
 
     python -m benchmarks.tuning --dataset world --models transe stranse itransf --trials 16
     python -m benchmarks.tuning --dataset world --confirm results/tuning-world-*.json --seeds 1 2 3
@@ -81,7 +81,7 @@ def start_trial(options: argparse.Namespace, model: str, drawn: Mapping[str, flo
 
 
 def judge(trial: Mapping[str, Any]) -> float:
-    """Return what trials are compared by; one that failed comes last."""
+    """Return what trials of a search are compared by; one that failed comes last."""
     if "error" in trial:
         return 0.0
     return float(trial["valid mrr"] + trial["valid rare hits@10"]) / 2
@@ -98,11 +98,11 @@ def pick_best(paths: Sequence[Path], model: str, count: int) -> list[dict[str, f
 
 
 def choose(trials: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
-    """Return each model's settings with the best mean over seeds."""
+    """Return each model's settings with the best mean validation MRR over seeds."""
     chosen: dict[str, dict[str, Any]] = {}
     for trial in trials:
         same = [one for one in trials if (one["model"], one["settings"]) == (trial["model"], trial["settings"])]
-        mean = statistics.mean(judge(one) for one in same)
+        mean = statistics.mean(one.get("valid mrr", 0.0) for one in same)
         if mean > chosen.get(trial["model"], {"mean": -1.0})["mean"]:
             chosen[trial["model"]] = {"settings": trial["settings"], "mean": mean, "trials": len(same)}
     return chosen

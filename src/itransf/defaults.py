@@ -4,7 +4,7 @@ The recipe: cross-entropy against candidates shared by a batch, l2, no length co
 to zero, and matrices that learn more slowly than vectors, so that they leave the identity only where many facts ask
 for it. For small graphs the rates, the penalty and the concepts of each model are those that did best on the
 validation facts of the bundled world graph, in as many stored trials for each model (`benchmarks.tuning`,
-`results/tuning-world.json`). For large ones they were found for ITransF on CoDEx-S, in trials that were not stored and
+`results/tuning-world-*.json`). For large ones they were found for ITransF on CoDEx-S, in trials that were not stored and
 in which test figures were seen.
 """
 
@@ -26,7 +26,7 @@ CHOSEN: dict[str, dict[str, float]] = {  # for small graphs, by model; see above
     "transe": {"learning_rate": 0.08, "n3": 0.0},
     "transr": {"learning_rate": 0.2, "n3": 0.003, "matrix_rate": 0.01},
     "stranse": {"learning_rate": 0.2, "n3": 0.003, "matrix_rate": 0.01},
-    "itransf": {"learning_rate": 0.08, "n3": 0.001, "matrix_rate": 0.03},
+    "itransf": {"learning_rate": 0.08, "n3": 0.002, "matrix_rate": 0.01},
 }
 
 
@@ -56,7 +56,7 @@ def default_layer(graph: Graph, model: str, device: str = "cpu") -> Layer:
 
 
 def _choose_concepts(relations: int, is_small: bool) -> dict[str, Any]:
-    wanted = relations * 6 // 5 if is_small else relations // 2
+    wanted = relations * 3 // 4 if is_small else relations // 2
     concepts = min(max(wanted, FEWEST_CONCEPTS), MOST_CONCEPTS)
     if is_small:
         return {"concepts": concepts, "support_size": 5, "concept_start": "mixed"}

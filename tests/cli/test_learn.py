@@ -91,10 +91,10 @@ def test_an_entity(run: Path, tmp_path: Path, side: str) -> None:
     ("options", "lines", "message"),
     [
         (("--relation", "twin"), "Lyon\tMilan\n", "line 1: unknown entity 'Milan'. Did you mean 'Milano'"),
-        (("--relation", "near"), "Lyon\tMilano\n", "a relation 'near' already"),
+        (("--relation", "near"), "Lyon\tMilano\n", "the relation 'near' is in places already"),
         (("--relation", "has capital"), "Lyon\tMilano\n", "the label of 'P36'"),
         (("--relation", "twin"), "Lyon\tnear\tMilano\n", "line 1: its relation is 'near'"),
-        (("--entity", "Lyon"), "Lyon\tnear\tMilano\n", "an entity 'Lyon' already"),
+        (("--entity", "Lyon"), "Lyon\tnear\tMilano\n", "the entity 'Lyon' is in places already"),
         (("--entity", "Nice"), "Lyon\tnear\tMilano\n", "line 1: does not mention 'Nice'"),
         (("--entity", "Nice"), "Nice\tneer\tMilano\n", "Did you mean 'near'"),
         ((), "Lyon\tMilano\n", "give one of --relation NAME and --entity NAME"),

@@ -111,7 +111,7 @@ class TestRelation:
     @pytest.mark.parametrize(
         ("name", "facts", "message"),
         [
-            ("r1", PAIRS, "has a relation 'r1' already; choose another name"),
+            ("r1", PAIRS, "the relation 'r1' is in numbers already; choose another name"),
             (" ", PAIRS, "has no name"),
             ("likes", [], "no fact to learn from"),
             ("likes", [("e0", "e1"), ("e0", "e19")], r"^fact 2: unknown entity 'e19'\. Did you mean"),
@@ -128,7 +128,7 @@ class TestRelation:
 
     def test_a_label_that_is_taken_is_told_with_its_name(self, short: Callable[..., Run], graph: Graph) -> None:
         run = short(graph.labelled({"r2": "sees"}))
-        with pytest.raises(DataError, match=r"'sees' already \(it is the label of 'r2'\)"):
+        with pytest.raises(DataError, match=r"'sees' is in numbers already \(it is the label of 'r2'\)"):
             run.learn_relation("sees", PAIRS)
 
     def test_a_step_along_a_line_is_learned_from_few_facts(self, short: Callable[..., Run]) -> None:
@@ -184,7 +184,7 @@ class TestEntity:
     @pytest.mark.parametrize(
         ("name", "facts", "message"),
         [
-            ("Zero", MENTIONS, "'Zero' already"),
+            ("Zero", MENTIONS, "the entity 'Zero' is in numbers already"),
             ("new", [("e0", "r0", "e1")], "fact 1: does not mention 'new'"),
             ("new", [("new", "r0", "e1"), ("new", "r9", "e1")], "fact 2: unknown relation 'r9'"),
             ("new", [("new", "e1")], "give three names"),

@@ -133,7 +133,7 @@ def find_reasons(run: itransf.Run, relation: str | None) -> dict[str, list[dict[
     """Return the concepts behind a relation, where the model has concepts and the relation is given."""
     if relation is None or run.config.name != "itransf":
         return None
-    behind = itransf.interpret.concepts_behind(run.concepts(), relation)
+    behind = itransf.interpret.concepts_behind(run.concepts(), relation, names=run.concept_names)
     return {side: [shared.to_dict() for shared in found] for side, found in behind.items()}
 
 

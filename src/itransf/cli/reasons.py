@@ -29,8 +29,9 @@ def describe_reasons(reasons: Mapping[str, Sequence[Mapping[str, Any]]], most: i
 
 
 def describe_concept(shared: Mapping[str, Any]) -> str:
-    """Return a concept and its weight, such as "concept 6 (0.98)"."""
-    return f"concept {shared['concept']} ({format_number(shared['weight'], 2)})"
+    """Return a concept, its name if it has one, and its weight, such as "concept 6, lies in (0.98)"."""
+    name = f", {shared['name']}" if shared.get("name") else ""
+    return f"concept {shared['concept']}{name} ({format_number(shared['weight'], 2)})"
 
 
 def describe_users(others: Sequence[Mapping[str, Any]], most: int = 4) -> str:

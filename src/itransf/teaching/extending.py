@@ -33,7 +33,7 @@ def _add_name(vocabulary: Vocabulary, name: str, graph: str) -> Vocabulary:
     if taken is not None:
         known = "" if vocabulary.has_name(name) else f" (it is the label of {vocabulary.name(taken)!r})"
         raise DataError(
-            f"{graph} has a {vocabulary.kind} {name!r} already{known}; choose another name, or train again with "
+            f"the {vocabulary.kind} {name!r} is in {graph} already{known}; choose another name, or train again with "
             "the new facts to teach it more"
         )
     return Vocabulary([*vocabulary.names, name], vocabulary.labels, vocabulary.kind)

@@ -1,0 +1,21 @@
+"""The defaults for small graphs are what the stored search chose."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+import itransf
+from benchmarks.records import RESULTS
+from itransf.run import resolve_config
+
+CHOSEN = json.loads((RESULTS / "tuning-world-confirmed.json").read_text(encoding="utf-8"))["chosen"]
+
+
+@pytest.mark.parametrize("model", sorted(CHOSEN))
+def test_world_gets_what_was_chosen(model: str) -> None:
+    config = resolve_config(itransf.load("world"), settings=[f"model.name={model}"], device="cpu").to_dict()
+    for key, value in CHOSEN[model]["settings"].items():
+        section, name = key.split(".")
+        assert config[section][name] == value, key
