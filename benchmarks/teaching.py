@@ -159,7 +159,7 @@ class Measurement:
             if not missing or self._is_enough():
                 continue
             run = self._open_base(held)
-            self.record["settings"] = run.config.to_dict()
+            self.record.setdefault("settings", run.config.to_dict())
             for draw, count, method in missing:
                 if method == "retrained" and self._is_enough():
                     continue
@@ -184,7 +184,9 @@ class Measurement:
         if (folder / "model.safetensors").is_file():
             return itransf.open(folder, device="cpu")
         self.trainings += 1
-        choices: dict[str, Any] = {"settings": self.options.settings, "seed": self.options.seed, "device": "cpu"}
+        # Later relations are trained with the settings of the first, whatever the defaults are by then.
+        choices: dict[str, Any] = {"config": self.record.get("settings"), "seed": self.options.seed, "device": "cpu"}
+        choices["settings"] = self.options.settings
         return itransf.train(held.graph, out=folder, overwrite=True, progress=False, **choices)
 
     def _measure(self, run: itransf.Run, held: HeldOut, draw: int, count: int, method: str) -> None:

@@ -17,6 +17,8 @@ def summarise(figures: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     rows = []
     for count in sorted({f["facts"] for f in figures}):
         chosen = [f for f in figures if f["facts"] == count and (f["relation"], count, f["draw"]) in paired]
+        if not chosen:
+            continue  # nothing was trained again with so many facts yet
         means = {method: _mean_over_relations(chosen, method) for method in METHODS}
         seconds = [f["seconds"] for f in figures if f["facts"] == count and f["method"] == "learned"]
         rows.append({"facts": count, **means, "share": means["learned"] / means["retrained"], "slowest": max(seconds)})

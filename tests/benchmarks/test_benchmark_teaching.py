@@ -32,6 +32,10 @@ def test_methods_are_compared_on_the_draws_they_share() -> None:
     assert row["slowest"] == 3.25
 
 
+def test_what_was_not_retrained_yet_is_left_out() -> None:
+    assert summarise([figure("a", 5, 0, "learned", 0.5)]) == []
+
+
 def test_figures_are_rendered_and_put_between_the_marks() -> None:
     record = {
         "config": {"dataset": "world"},
