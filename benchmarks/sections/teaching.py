@@ -13,16 +13,20 @@ BEGIN, END = "<!-- begin: figures -->", "<!-- end: figures -->"
 
 def summarise(figures: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Return, for each number of facts, each method's mean MRR over relations, over the draws that were retrained."""
-    paired = {(f["relation"], f["facts"], f["draw"]) for f in figures if f["method"] == "retrained"}
+    shared = choose_shared(figures)
     rows = []
-    for count in sorted({f["facts"] for f in figures}):
-        chosen = [f for f in figures if f["facts"] == count and (f["relation"], count, f["draw"]) in paired]
-        if not chosen:
-            continue  # nothing was trained again with so many facts yet
+    for count in sorted({f["facts"] for f in shared}):
+        chosen = [f for f in shared if f["facts"] == count]
         means = {method: _mean_over_relations(chosen, method) for method in METHODS}
         seconds = [f["seconds"] for f in figures if f["facts"] == count and f["method"] == "learned"]
         rows.append({"facts": count, **means, "share": means["learned"] / means["retrained"], "slowest": max(seconds)})
     return rows
+
+
+def choose_shared(figures: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """Return the figures of the draws for which everything was trained again too."""
+    paired = {(f["relation"], f["facts"], f["draw"]) for f in figures if f["method"] == "retrained"}
+    return [f for f in figures if (f["relation"], f["facts"], f["draw"]) in paired]
 
 
 def _mean_over_relations(figures: Sequence[Mapping[str, Any]], method: str) -> float:
@@ -50,16 +54,21 @@ def _describe(record: Mapping[str, Any]) -> str:
         means = [f"{row[method]:.3f}" for method in METHODS]
         cells = [*means[:2], f"{100 * row['share']:.0f} %", *means[2:], f"{row['slowest']:.1f}"]
         lines.append(f"| {row['facts']} | {' | '.join(cells)} |")
-    most = max(f["facts"] for f in record["figures"])
-    lines += ["", f"By relation, {most} facts given, mean over draws:\n"]
+    return "\n".join([*lines, "", *_describe_relations(record["figures"])]) + "\n"
+
+
+def _describe_relations(figures: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return the table of single relations with the most facts given."""
+    shared = choose_shared(figures)
+    most = max((f["facts"] for f in shared), default=0)
+    lines = [f"By relation, {most} facts given:\n"]
     lines += ["| relation | learned | retrained | translation alone | random supports |", "|---|---|---|---|---|"]
-    chosen = [f for f in record["figures"] if f["facts"] == most]
+    chosen = [f for f in shared if f["facts"] == most]
     for name in dict.fromkeys(f["relation"] for f in chosen):
         own = [f for f in chosen if f["relation"] == name]
-        found = [[f["mrr"] for f in own if f["method"] == method] for method in METHODS]
-        cells = " | ".join(f"{mean(values):.3f}" if values else "–" for values in found)
-        lines.append(f"| {name} | {cells} |")
-    return "\n".join(lines) + "\n"
+        cells = [f"{_mean_over_relations(own, method):.3f}" for method in METHODS]
+        lines.append(f"| {name} | {' | '.join(cells)} |")
+    return lines
 
 
 def put_figures(page: str, figures: str) -> str:

@@ -47,7 +47,7 @@ def test_figures_are_rendered_and_put_between_the_marks() -> None:
     }
     shown = render({"teaching": record, "peers": {}})
     assert "| 20 | 0.500 | 0.600 | 83 % | 0.300 | 0.400 | 3.2 |" in shown
-    assert "| a | 0.650 | 0.500 | 0.200 | 0.300 |" in shown
+    assert "| a | 0.400 | 0.500 | 0.200 | 0.300 |" in shown
     page = put_figures(f"# Page\n\n{BEGIN}\nold\n{END}\nrest\n", shown)
     assert "old" not in page
     assert page.endswith(f"{END}\nrest\n")

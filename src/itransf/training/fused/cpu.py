@@ -8,7 +8,8 @@ import torch
 from torch import Tensor
 
 from itransf.models.projection import ConceptProjection, FullProjection
-from itransf.training.fused.compiled import Projections, Room, Sizes, Steps, Table, run_steps
+from itransf.training.fused.compiled.arguments import Projections, Room, Sizes, Steps, Table
+from itransf.training.fused.compiled.stepping import run_steps
 from itransf.training.fused.engine import LENGTHS, OPTIMIZERS, FusedEngine
 from itransf.training.fused.plan import Plan
 
