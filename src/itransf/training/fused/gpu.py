@@ -11,7 +11,7 @@ from torch import Tensor
 from itransf.config import Config
 from itransf.models.projection import FullProjection
 from itransf.models.translation import Translation
-from itransf.training.fused import kernels, updates
+from itransf.training.fused import contrast_kernels, kernels, updates
 from itransf.training.fused.engine import LENGTHS, OPTIMIZERS, FusedEngine
 from itransf.training.fused.plan import Plan
 from itransf.training.negatives import NegativeSampler
@@ -120,7 +120,7 @@ class RecordedEngine(FusedEngine):
     def _contrast(self, plan: Plan) -> None:
         layout, model, loss = self.layout, self.model, self.config.loss
         projected = bool(self.projections)
-        kernels.contrast[(layout.batch,)](
+        contrast_kernels.contrast[(layout.batch,)](
             *(self.counter, plan.relations, plan.replaces_head, plan.sizes, plan.row_entities),
             *(self.buffers.vectors if projected else model.entities, model.relations),
             *(self.buffers.gradients if projected else self.buffers.entity_gradients, self.buffers.relation_gradients),

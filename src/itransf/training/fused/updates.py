@@ -10,7 +10,8 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
-from itransf.training.fused.kernels import measure_length, read_attention
+from itransf.training.fused.contrast_kernels import measure_length
+from itransf.training.fused.kernels import read_attention
 from itransf.training.optimizers import EPSILON, MOMENTS
 
 SMALL = tl.constexpr(EPSILON)

@@ -1,0 +1,169 @@
+"""GPU kernel that scores facts beside their corrupted copies, with all gradients; see `kernels`."""
+
+# mypy: ignore-errors
+from __future__ import annotations
+
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def measure_length(vectors, LENGTH: tl.constexpr):
+    """Return what vectors (X, DIM) are divided by to have the configured length, (X,)."""
+    norms = tl.sqrt(tl.sum(vectors * vectors, 1))
+    if LENGTH == 1:
+        return tl.maximum(norms, 1e-12)
+    elif LENGTH == 2:  # noqa: RET505 - the compiler wants each return in a branch of its own
+        return tl.maximum(norms, 1.0)
+    else:
+        return tl.zeros_like(norms) + 1.0
+
+
+@triton.jit
+def pull_back(gradient, limited, divisor, vectors, LENGTH: tl.constexpr):
+    """Return the gradient before the length was limited."""
+    if LENGTH != 0:
+        free = tl.sqrt(tl.sum(vectors * vectors, 1)) < divisor  # inside the ball: divided by a constant
+        along = tl.where(free, 0.0, tl.sum(gradient * limited, 1))
+        gradient = (gradient - limited * along[:, None]) / divisor[:, None]
+    return gradient
+
+
+@triton.jit
+def point(difference, length, NORM: tl.constexpr):
+    """Return the gradient of the distance: signs for l1, the direction for l2."""
+    if NORM == 1:
+        return tl.where(difference > 0, 1.0, tl.where(difference < 0, -1.0, 0.0))
+    else:  # noqa: RET505 - as above
+        return difference / tl.where(length > 0, length, 1.0)[:, None]
+
+
+@triton.jit
+def measure(difference, NORM: tl.constexpr):
+    """Return the lengths of vectors (X, DIM), (X,)."""
+    if NORM == 1:
+        return tl.sum(tl.abs(difference), 1)
+    else:  # noqa: RET505 - as above
+        return tl.sqrt(tl.sum(difference * difference, 1))
+
+
+@triton.jit
+def find_rows(row_entities, base, numbers, inside, PROJECTED: tl.constexpr):
+    """Return where rows are read: projected ones under their number, others in the entity table."""
+    if PROJECTED:
+        return numbers.to(tl.int64)
+    else:  # noqa: RET505 - as above
+        return tl.load(row_entities + base + numbers, mask=inside, other=0).to(tl.int64)
+
+
+@triton.jit
+def sigmoid(x):
+    """Return 1 / (1 + exp(-x)) without overflow."""
+    raised = tl.exp(-tl.abs(x))
+    return tl.where(x >= 0, 1.0, raised) / (1.0 + raised)
+
+
+@triton.jit
+def log_sigmoid(x):
+    """Return log(sigmoid(x)) without overflow."""
+    return tl.minimum(x, 0.0) - tl.log(1.0 + tl.exp(-tl.abs(x)))
+
+
+@triton.jit
+def contrast(
+    counter, relations, replaces_head, sizes, row_entities, vectors, relation_table, gradients,
+    relation_gradients, losses, margin, temperature, batch, rows, n, dim,
+    PROJECTED: tl.constexpr, ADVERSARIAL: tl.constexpr, NORM: tl.constexpr, LENGTH: tl.constexpr,
+    CHUNK: tl.constexpr, DIM: tl.constexpr,
+):  # fmt: skip
+    """Score one fact beside its corrupted copies; write its loss and the gradients of all its rows."""
+    step, fact = tl.load(counter), tl.program_id(0)
+    relation = tl.load(relations + step * batch + fact)
+    if relation >= 0:
+        base = step.to(tl.int64) * rows
+        one, columns = tl.arange(0, 1), tl.arange(0, DIM)
+        known = (columns < dim)[None, :]
+        always = one >= 0
+        head_at = find_rows(row_entities, base, one + fact, always, PROJECTED)
+        tail_at = find_rows(row_entities, base, one + batch + fact, always, PROJECTED)
+        head = tl.load(vectors + head_at[:, None] * dim + columns[None, :], mask=known, other=0.0)  # (1, DIM)
+        tail = tl.load(vectors + tail_at[:, None] * dim + columns[None, :], mask=known, other=0.0)
+        r = tl.load(relation_table + relation.to(tl.int64) * dim + columns[None, :], mask=known, other=0.0)
+        head_by, tail_by = measure_length(head, LENGTH), measure_length(tail, LENGTH)
+        head_limited, tail_limited = head / head_by[:, None], tail / tail_by[:, None]
+        difference = head_limited + r - tail_limited
+        d = measure(difference, NORM)  # (1,)
+        of_head = tl.load(replaces_head + step * batch + fact) == 1
+        wanted = tl.where(of_head, tail_limited - r, head_limited + r)
+
+        # First pass: the distances of the corrupted copies, and what the loss needs of them all.
+        hinge_sum = tl.zeros((1,), dtype=tl.float32)
+        hinge_count = tl.zeros((1,), dtype=tl.float32)
+        top = tl.full((1,), -float("inf"), dtype=tl.float32)
+        mass = tl.zeros((1,), dtype=tl.float32)
+        surprise = tl.zeros((1,), dtype=tl.float32)
+        for j in range(0, n, CHUNK):
+            places = j + tl.arange(0, CHUNK)
+            inside = places < n
+            numbers = 2 * batch + fact * n + places
+            at = find_rows(row_entities, base, numbers, inside, PROJECTED)
+            mask = inside[:, None] & known
+            y = tl.load(vectors + at[:, None] * dim + columns[None, :], mask=mask, other=0.0)
+            z = tl.where(mask, y / measure_length(y, LENGTH)[:, None] - wanted, 0.0)
+            other = measure(z, NORM)
+            if ADVERSARIAL:
+                logits = tl.where(inside, -other * temperature, -float("inf"))
+                higher = tl.maximum(top, tl.max(logits, 0))
+                raised = tl.exp(logits - higher)
+                shrink = tl.exp(top - higher)
+                mass = mass * shrink + tl.sum(raised, 0)
+                surprise = surprise * shrink + tl.sum(raised * log_sigmoid(other - margin), 0)
+                top = higher
+            else:
+                short = tl.where(inside, margin + d - other, 0.0)
+                hinge_sum += tl.sum(tl.maximum(short, 0.0), 0)
+                hinge_count += tl.sum(tl.where(short > 0, 1.0, 0.0), 0)
+        share = 1.0 / tl.load(sizes + step).to(tl.float32)
+        if ADVERSARIAL:
+            loss = -(log_sigmoid(margin - d) + surprise / mass) / 2
+            pull = share * sigmoid(d - margin) / 2
+        else:
+            loss = hinge_sum / n
+            pull = share * hinge_count / n
+        tl.store(losses + step * batch + fact + one, loss)
+
+        # Second pass: the gradients of the corrupted copies, and of what they are compared with.
+        of_wanted = tl.zeros((1, DIM), dtype=tl.float32)
+        for j in range(0, n, CHUNK):
+            places = j + tl.arange(0, CHUNK)
+            inside = places < n
+            numbers = 2 * batch + fact * n + places
+            at = find_rows(row_entities, base, numbers, inside, PROJECTED)
+            mask = inside[:, None] & known
+            y = tl.load(vectors + at[:, None] * dim + columns[None, :], mask=mask, other=0.0)
+            y_by = measure_length(y, LENGTH)
+            y_limited = y / y_by[:, None]
+            z = tl.where(mask, y_limited - wanted, 0.0)
+            other = measure(z, NORM)
+            if ADVERSARIAL:
+                weight = tl.exp(-other * temperature - top) / mass
+                push = -share * weight * sigmoid(margin - other) / 2
+            else:
+                push = tl.where(margin + d - other > 0, -share / n, 0.0)
+            push = tl.where(inside, push, 0.0)
+            g = push[:, None] * point(z, other, NORM)
+            of_wanted -= tl.sum(g, 0)[None, :]
+            g = pull_back(g, y_limited, y_by, y, LENGTH)
+            tl.store(gradients + numbers.to(tl.int64)[:, None] * dim + columns[None, :], g, mask=mask)
+
+        straight = pull[:, None] * point(difference, d, NORM)
+        of_head_vector = straight + tl.where(of_head, 0.0, of_wanted)
+        of_tail_vector = tl.where(of_head, of_wanted, 0.0) - straight
+        of_relation = straight + tl.where(of_head, -of_wanted, of_wanted)
+        of_head_vector = pull_back(of_head_vector, head_limited, head_by, head, LENGTH)
+        of_tail_vector = pull_back(of_tail_vector, tail_limited, tail_by, tail, LENGTH)
+        here = (one + fact).to(tl.int64)[:, None] * dim + columns[None, :]
+        there = (one + batch + fact).to(tl.int64)[:, None] * dim + columns[None, :]
+        tl.store(gradients + here, of_head_vector, mask=known)
+        tl.store(gradients + there, of_tail_vector, mask=known)
+        tl.store(relation_gradients + here, of_relation, mask=known)
