@@ -4,8 +4,8 @@ The recipe: cross-entropy against candidates shared by a batch, l2, no length co
 to zero, and matrices that learn more slowly than vectors, so that they leave the identity only where many facts ask
 for it. For small graphs the rates, the penalty and the concepts of each model are those that did best on the
 validation facts of the bundled world graph, in as many stored trials for each model (`benchmarks.tuning`,
-`results/tuning-world-*.json`). For large ones they were found for ITransF on CoDEx-S, in trials that were not stored and
-in which test figures were seen.
+`results/tuning-world-*.json`). For large ones they were found for ITransF on CoDEx-S, in trials that were not stored
+and in which test figures were seen.
 """
 
 from __future__ import annotations

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 
 import pytest
+from benchmarks.records import RESULTS
 
 import itransf
-from benchmarks.records import RESULTS
 from itransf.run import resolve_config
 
 CHOSEN = json.loads((RESULTS / "tuning-world-confirmed.json").read_text(encoding="utf-8"))["chosen"]
