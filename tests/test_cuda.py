@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import torch
 
-from itransf import run as run_module
 from itransf.data.graph import Graph
 from itransf.interpret import export
 from itransf.run import Run, open_run
@@ -67,7 +66,7 @@ def test_a_deterministic_run_cut_short_goes_on_to_the_same_bits(
         "training.deterministic=true",
     )
     with monkeypatch.context() as patch:
-        patch.setattr(run_module, "RunFolder", lambda path: FragileFolder(path, 4))
+        patch.setattr("itransf.run.training.RunFolder", lambda path: FragileFolder(path, 4))
         with pytest.raises(InterruptionError):
             short(graph, *settings, out=tmp_path / "run", device="cuda")
     resumed = short(graph, *settings, out=tmp_path / "run", resume=True, device="cuda")

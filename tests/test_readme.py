@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from cli.conftest import call
-from itransf import run as run_module
+from itransf.run import resolve_config
 
 README = Path(__file__).parents[1] / "README.md"
 QUICK = ("training.epochs=1", "model.dim=8", "validation.every=0", "assignment.every=0")
@@ -26,12 +26,11 @@ def find_blocks(language: str) -> list[str]:
 @pytest.fixture
 def _in_a_hurry(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Work in an empty folder, and train for one epoch whatever is asked."""
-    original = run_module.resolve_config
 
     def resolve(graph: Any, preset: Any, config: Any, settings: Any, *rest: Any) -> Any:
-        return original(graph, preset, config, [*settings, *QUICK], *rest)
+        return resolve_config(graph, preset, config, [*settings, *QUICK], *rest)
 
-    monkeypatch.setattr(run_module, "resolve_config", resolve)
+    monkeypatch.setattr("itransf.run.training.resolve_config", resolve)
     monkeypatch.chdir(tmp_path)
 
 

@@ -119,6 +119,15 @@ class TestSaving:
             short(graph, out=tmp_path, overwrite=True)
         assert (tmp_path / "thesis.tex").read_text() == "x"
 
+    @pytest.mark.parametrize("mistake", [{"seed": -1}, {"preset": "nothing/here"}, {"device": "tpu"}])
+    def test_overwriting_removes_nothing_when_something_else_is_wrong(
+        self, short: Any, graph: Graph, tmp_path: Path, mistake: dict[str, Any]
+    ) -> None:
+        run = short(graph, out=tmp_path / "run")
+        with pytest.raises(ConfigError):
+            short(graph, out=tmp_path / "run", overwrite=True, **mistake)
+        assert same_weights(open_run(tmp_path / "run", device="cpu"), run)
+
 
 class TestResolving:
     def test_layers_rise_from_defaults_to_single_settings(self, graph: Graph, tmp_path: Path) -> None:

@@ -1,16 +1,19 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 import torch
 
-from itransf import run as run_module
+from itransf.config import Config
 from itransf.data.graph import Graph
+from itransf.data.vocabulary import Vocabulary
 from itransf.errors import CheckpointError, RunError
 from itransf.fitting import CHECKPOINT
-from itransf.run import Run, open_run
+from itransf.run import MODEL_CONFIGS, Run, open_run
+from itransf.run.resuming import check_same, flatten
 from itransf.storage import RunFolder
 from itransf.training.trainer import weights
 from training.interruption import FragileFolder, InterruptionError
@@ -30,7 +33,7 @@ def same_weights(left: Run, right: Run) -> bool:
 
 def stop_after(monkeypatch: pytest.MonkeyPatch, checkpoints: int) -> None:
     """Let training fall over after so many checkpoints."""
-    monkeypatch.setattr(run_module, "RunFolder", lambda path: FragileFolder(path, checkpoints))
+    monkeypatch.setattr("itransf.run.training.RunFolder", lambda path: FragileFolder(path, checkpoints))
 
 
 class TestResuming:
@@ -142,3 +145,57 @@ class TestOpening:
     def test_what_is_no_run(self, tmp_path: Path) -> None:
         with pytest.raises(CheckpointError, match="there is no such run"):
             open_run(tmp_path / "none")
+
+
+class TestSameness:
+    @pytest.fixture
+    def config(self, configure: Configure) -> Config:
+        return configure("itransf", "training.learning_rate=0.05")
+
+    @pytest.fixture
+    def folder(self, tmp_path: Path, graph: Graph, config: Config) -> RunFolder:
+        made = RunFolder(tmp_path / "run")
+        made.create(graph, config, "0.0.1")
+        return made
+
+    def test_the_same_graph_and_settings_go_on(self, folder: RunFolder, graph: Graph, config: Config) -> None:
+        check_same(folder, graph, config, folder.read_config(MODEL_CONFIGS))
+
+    def test_other_settings_are_named_with_both_values(
+        self, folder: RunFolder, graph: Graph, configure: Configure
+    ) -> None:
+        other = configure("itransf", "training.learning_rate=0.06", "model.dim=5", "seed=2")
+        with pytest.raises(RunError) as caught:
+            check_same(folder, graph, other, folder.read_config(MODEL_CONFIGS))
+        for part in (
+            "model.dim: 4 then, 5 now",
+            "seed: 0 then, 2 now",
+            "training.learning_rate: 0.05 then, 0.06 now",
+        ):
+            assert part in str(caught.value)
+
+    def test_another_model_is_named(self, folder: RunFolder, graph: Graph, configure: Configure) -> None:
+        with pytest.raises(CheckpointError, match=r"model\.name: 'itransf' then, 'transe' now"):
+            check_same(folder, graph, configure("transe"), folder.read_config(MODEL_CONFIGS))
+
+    def test_how_long_and_how_safely_may_change(self, folder: RunFolder, graph: Graph, configure: Configure) -> None:
+        longer = configure(
+            "itransf",
+            "training.learning_rate=0.05",
+            "training.epochs=99",
+            "training.max_minutes=3",
+            "validation.patience=4",
+            "checkpoint.minutes=1",
+            "checkpoint.epochs=1",
+        )
+        check_same(folder, graph, longer, folder.read_config(MODEL_CONFIGS))
+
+    def test_other_facts_or_names_are_refused(self, folder: RunFolder, graph: Graph, config: Config) -> None:
+        renamed = Vocabulary(["another", *graph.entities.names[1:]], kind="entity")
+        for other in (replace(graph, train=graph.train[:1]), replace(graph, entities=renamed)):
+            with pytest.raises(RunError, match="was trained on other facts than these"):
+                check_same(folder, other, config, config)
+
+
+def test_flatten_joins_keys_with_dots() -> None:
+    assert flatten({"a": {"b": {"c": 1}, "d": 2}, "e": 3}) == {"a.b.c": 1, "a.d": 2, "e": 3}

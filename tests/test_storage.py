@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,10 +12,9 @@ from safetensors import SafetensorError
 
 from itransf.config import Config
 from itransf.data.graph import Graph
-from itransf.data.vocabulary import Vocabulary
 from itransf.errors import CheckpointError, RunError, UsageError, WriteError
 from itransf.models import MODELS
-from itransf.storage import RunFolder, flatten
+from itransf.storage import RunFolder
 
 if TYPE_CHECKING:
     from conftest import Configure
@@ -212,50 +210,6 @@ class TestDamage:
             folder.write_tensors("t.safetensors", {"a": torch.zeros(2)}, {})
         assert folder.read_tensors("t.safetensors")[0]["a"].tolist() == [1.0, 1.0]
         assert not list(folder.path.glob("*.tmp")) + list(folder.path.glob(".*"))
-
-
-class TestSameness:
-    def test_the_same_graph_and_settings_go_on(self, folder: RunFolder, graph: Graph, config: Config) -> None:
-        folder.check_same(graph, config, folder.read_config(KINDS))
-
-    def test_other_settings_are_named_with_both_values(
-        self, folder: RunFolder, graph: Graph, configure: Configure
-    ) -> None:
-        other = configure("itransf", "training.learning_rate=0.06", "model.dim=5", "seed=2")
-        with pytest.raises(RunError) as caught:
-            folder.check_same(graph, other, folder.read_config(KINDS))
-        for part in (
-            "model.dim: 4 then, 5 now",
-            "seed: 0 then, 2 now",
-            "training.learning_rate: 0.05 then, 0.06 now",
-        ):
-            assert part in str(caught.value)
-
-    def test_another_model_is_named(self, folder: RunFolder, graph: Graph, configure: Configure) -> None:
-        with pytest.raises(CheckpointError, match=r"model\.name: 'itransf' then, 'transe' now"):
-            folder.check_same(graph, configure("transe"), folder.read_config(KINDS))
-
-    def test_how_long_and_how_safely_may_change(self, folder: RunFolder, graph: Graph, configure: Configure) -> None:
-        longer = configure(
-            "itransf",
-            "training.learning_rate=0.05",
-            "training.epochs=99",
-            "training.max_minutes=3",
-            "validation.patience=4",
-            "checkpoint.minutes=1",
-            "checkpoint.epochs=1",
-        )
-        folder.check_same(graph, longer, folder.read_config(KINDS))
-
-    def test_other_facts_or_names_are_refused(self, folder: RunFolder, graph: Graph, config: Config) -> None:
-        renamed = Vocabulary(["Basel", *graph.entities.names[1:]], kind="entity")
-        for other in (replace(graph, train=graph.train[:1]), replace(graph, entities=renamed)):
-            with pytest.raises(RunError, match="was trained on other facts than these"):
-                folder.check_same(other, config, config)
-
-
-def test_flatten_joins_keys_with_dots() -> None:
-    assert flatten({"a": {"b": {"c": 1}, "d": 2}, "e": 3}) == {"a.b.c": 1, "a.d": 2, "e": 3}
 
 
 def test_summaries_are_readable_json(folder: RunFolder) -> None:

@@ -31,16 +31,9 @@ from itransf.errors import CheckpointError, ConfigError, RunError, WriteError
 from itransf.files import make_folder, replacing, write_text
 
 FORMAT = 1
+WEIGHTS = "model.safetensors"
 CONCEPTS = "concepts.json"
 BEGINNING = ("vocabulary.json", "graph.safetensors", "config.toml", "run.json")  # written before training
-# Settings that say how long or how safely to train, not what: they may change when a run is continued.
-CHANGEABLE = {
-    "training.epochs",
-    "training.max_minutes",
-    "validation.patience",
-    "checkpoint.minutes",
-    "checkpoint.epochs",
-}
 
 
 class RunFolder:
@@ -85,6 +78,12 @@ class RunFolder:
         found = "a run; --resume goes on with it," if can_go_on else "a run, without a checkpoint to go on from;"
         cure = "--overwrite replaces it, another --out leaves it alone"
         return RunError(f"{self.path}: already holds {found} {cure}")
+
+    def make_way(self, overwrite: bool) -> None:
+        """Make room for a new run: one that lies here goes if it may be overwritten, and is refused if not."""
+        if self.is_occupied and not overwrite:
+            raise self.refuse()
+        self.clear()
 
     def clear(self) -> None:
         """Remove a run; anything that does not look like one is refused."""
@@ -215,21 +214,6 @@ class RunFolder:
             raise CheckpointError(f"{self.path / CONCEPTS}: holds something else than a name for each number; mend it")
         return {int(key): name for key, name in names.items()}
 
-    def check_same(self, graph: Graph, config: Config, stored: Config) -> None:
-        """Refuse to continue a run with another graph or other settings."""
-        old, new = flatten(stored.to_dict()), flatten(config.to_dict())
-        differing = sorted(key for key in {*old, *new} - CHANGEABLE if old.get(key) != new.get(key))
-        if differing:
-            listed = "; ".join(f"{key}: {old.get(key)!r} then, {new.get(key)!r} now" for key in differing)
-            raise RunError(f"{self.path}: was trained with other settings ({listed}). Use those, or another --out")
-        kept = self.read_graph()
-        same_names = (kept.entities.names, kept.relations.names) == (
-            graph.entities.names,
-            graph.relations.names,
-        )
-        if not same_names or not all(np.array_equal(kept.split(s), graph.split(s)) for s in SPLITS):
-            raise RunError(f"{self.path}: was trained on other facts than these. Use those, or another --out")
-
     def _read_json(self, name: str, expected: Mapping[str, type]) -> dict[str, Any]:
         """Read a JSON object that must hold these keys with values of these types."""
         path = self.path / name
@@ -242,11 +226,3 @@ class RunFolder:
                 raise CheckpointError(f"{path}: holds no {key!r} as a run's file does; the run is damaged")
         found: dict[str, Any] = content
         return found
-
-
-def flatten(content: Mapping[str, Any], at: str = "") -> dict[str, Any]:
-    """Return nested settings with dotted keys."""
-    flat: dict[str, Any] = {}
-    for key, value in content.items():
-        flat |= flatten(value, f"{at}{key}.") if isinstance(value, Mapping) else {at + key: value}
-    return flat

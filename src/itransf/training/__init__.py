@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itransf.training.assignment import AssignmentReport
-from itransf.training.trainer import EpochReport, Trainer
+from itransf.training.reports import EpochReport
+from itransf.training.trainer import Trainer
 
 __all__ = ["AssignmentReport", "EpochReport", "Trainer"]

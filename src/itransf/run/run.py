@@ -1,4 +1,4 @@
-"""A run: graph, settings and trained model together, to be evaluated, asked, read, saved and opened."""
+"""A run: graph, settings and trained model together, to be evaluated, asked, read, changed and saved."""
 
 from __future__ import annotations
 
@@ -7,15 +7,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import torch
-
-from itransf.config import Config, Layer, assignments_layer, build_config, read_layer
+from itransf.config import Config
 from itransf.data.graph import Graph
-from itransf.data.sources import load
-from itransf.defaults import default_layer
-from itransf.errors import CheckpointError, ConfigError, RunError
+from itransf.errors import ConfigError
 from itransf.evaluation import Evaluation, evaluate
-from itransf.fitting import CHECKPOINT, Fit, build_model
 from itransf.interpret import (
     RARE,
     Attention,
@@ -31,15 +26,12 @@ from itransf.interpret import (
     read_attention,
     write_report,
 )
-from itransf.models import MODELS, ITransF, Model
+from itransf.models import ITransF, Model
 from itransf.prediction import Prediction, ScoredFact, complete, score_facts
-from itransf.presets import read_preset
-from itransf.storage import RunFolder
+from itransf.storage import WEIGHTS, RunFolder
 from itransf.teaching import REFIT_EPOCHS, Place, change_run, learn_entity, learn_relation, refit
-from itransf.training.trainer import load_weights, weights
+from itransf.training.trainer import weights
 from itransf.version import VERSION
-
-MODEL_CONFIGS = {name: model.Config for name, model in MODELS.items()}
 
 
 class Run:
@@ -202,148 +194,14 @@ class Run:
 
     def save(self, path: str | Path, overwrite: bool = False) -> None:
         """Write the run into a folder that `itransf.open` reads."""
-        folder = prepare_folder(path, overwrite)
+        folder = RunFolder(Path(path))
+        folder.make_way(overwrite)
         folder.create(self.graph, self.config, VERSION)
-        self._finish(folder)
-
-    def _finish(self, folder: RunFolder) -> None:
-        folder.write_tensors("model.safetensors", weights(self.model), {})
-        folder.write_history(self.history)
-        folder.write_concept_names(self.concept_names)
+        write_result(self, folder)
 
 
-def resolve_config(
-    graph: Graph,
-    preset: str | None = None,
-    config: str | Path | Mapping[str, Any] | None = None,
-    settings: Sequence[str] = (),
-    device: str = "auto",
-    stored: Config | None = None,
-) -> Config:
-    """Merge defaults for this graph and device, or a preset, or a stored run's settings, with what overrides them."""
-    layers: list[Layer] = [read_preset(preset)] if preset else []
-    if config is not None:
-        layers.append(Layer("config", config) if isinstance(config, Mapping) else read_layer(Path(config)))
-    layers.append(assignments_layer(settings))
-    if stored is not None:
-        layers.insert(0, Layer("the stored run", stored.to_dict()))
-    elif not preset:
-        chosen = build_model_name(layers)
-        layers.insert(0, default_layer(graph, chosen, choose_device(device).type))
-    return build_config(layers, MODEL_CONFIGS)
-
-
-def build_model_name(layers: Iterable[Layer]) -> str:
-    """Return the model's name that the layers agree on in the end."""
-    name = "itransf"
-    for layer in layers:
-        model = layer.content.get("model", {})
-        found = model.get("name", name) if isinstance(model, Mapping) else name
-        name = found if isinstance(found, str) else name  # what is no name is refused when the layers are merged
-    return name
-
-
-def train(
-    graph: Graph | str | Path,
-    preset: str | None = None,
-    config: str | Path | Mapping[str, Any] | None = None,
-    settings: Sequence[str] = (),
-    *,
-    seed: int | None = None,
-    out: str | Path | None = None,
-    resume: bool = False,
-    overwrite: bool = False,
-    device: str = "auto",
-    progress: bool = True,
-) -> Run:
-    """Train a model.
-
-    Args:
-        graph: A graph, or what `itransf.load` takes.
-        preset: A named row of the paper, such as "wn18/itransf"; without it settings fit the graph's size.
-        config: A TOML file (or nested mapping) of settings that override those.
-        settings: Strings such as "training.epochs=50" that override all.
-        seed: Overrides the settings' seed.
-        out: A folder for checkpoints and the result; without it nothing is written.
-        resume: Go on from what lies in `out`, or start if nothing was saved yet.
-        overwrite: Replace the run that lies in `out`.
-        device: "auto", "cpu" or "cuda".
-        progress: Whether to show it.
-    """
-    facts = graph if isinstance(graph, Graph) else load(graph, progress=progress)
-    chosen = [*settings, *([f"seed={seed}"] if seed is not None else [])]
-    folder = None if out is None else RunFolder(Path(out)) if resume else prepare_folder(out, overwrite)
-    goes_on = resume and folder is not None and folder.has_checkpoint
-    stored = folder.read_config(MODEL_CONFIGS) if folder is not None and goes_on else None
-    resolved = resolve_config(facts, preset, config, chosen, device, stored)
-    if folder is not None and stored is not None:
-        folder.check_same(facts, resolved, stored)
-        folder.write_config(resolved)
-        folder.remove("model.safetensors")  # until training ends again, the checkpoint knows better
-    elif folder is not None:
-        start_folder(folder, facts, resolved)
-    fit = Fit(facts, resolved, choose_device(device), folder, progress)
-    names = folder.read_concept_names() if folder is not None else None
-    run = Run(facts, resolved, fit.run(resume), fit.history, names)
-    if folder is not None:
-        run._finish(folder)
-    return run
-
-
-def open_run(path: str | Path, device: str = "auto") -> Run:
-    """Open a saved run; one whose training was cut short has its best weights so far, and `unfinished` says so."""
-    folder = RunFolder(Path(path))
-    folder.read_summary()
-    config, graph = folder.read_config(MODEL_CONFIGS), folder.read_graph()
-    model = build_model(graph, config, choose_device(device))
-    name = "model.safetensors"
-    stored: dict[str, torch.Tensor]
-    epoch = None
-    if (folder.path / name).is_file() or not folder.has_checkpoint:
-        stored, _ = folder.read_tensors(name)
-    else:
-        stored, epoch = unfinished_weights(folder)
-    try:
-        load_weights(model, stored)
-    except (KeyError, RuntimeError) as error:
-        raise CheckpointError(f"{folder.path}: its weights do not fit its config: {error}") from None
-    return Run(graph, config, model, folder.read_history(), folder.read_concept_names(), epoch)
-
-
-def unfinished_weights(folder: RunFolder) -> tuple[dict[str, torch.Tensor], int]:
-    """Return the best weights of a checkpoint, or its last ones where nothing was validated yet, and their epoch."""
-    tensors, facts = folder.read_tensors(CHECKPOINT)
-    if facts["phase"] != "training":
-        raise RunError(f"{folder.path}: is still in its warm start; go on with 'itransf train ... --resume'")
-    for prefix, key in (("best.", "best_epoch"), ("model.", "epoch")):
-        found = {name.removeprefix(prefix): value for name, value in tensors.items() if name.startswith(prefix)}
-        if found:
-            return found, int(facts["progress"][key])
-    raise CheckpointError(f"{folder.path}: its checkpoint holds no weights; train again")
-
-
-def prepare_folder(path: str | Path, overwrite: bool) -> RunFolder:
-    """Return the folder for a new run, refusing one that is in use."""
-    folder = RunFolder(Path(path))
-    if folder.is_occupied and not overwrite:
-        raise folder.refuse()
-    folder.clear()
-    return folder
-
-
-def start_folder(folder: RunFolder, graph: Graph, config: Config) -> None:
-    """Write the beginning of a run, unless that would replace something."""
-    if not folder.is_barely_begun:
-        raise folder.refuse()
-    folder.create(graph, config, VERSION)
-
-
-def choose_device(name: str) -> torch.device:
-    """Turn "auto", "cpu" or "cuda" into a device."""
-    if name == "auto":
-        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    if name not in ("cpu", "cuda"):
-        raise ConfigError(f"there is no device {name!r}; use auto, cpu or cuda")
-    if name == "cuda" and not torch.cuda.is_available():
-        raise ConfigError("cuda was asked for, but torch sees no GPU here; use --device cpu")
-    return torch.device(name)
+def write_result(run: Run, folder: RunFolder) -> None:
+    """Write what training brought into the folder that its beginning lies in."""
+    folder.write_tensors(WEIGHTS, weights(run.model), {})
+    folder.write_history(run.history)
+    folder.write_concept_names(run.concept_names)

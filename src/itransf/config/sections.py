@@ -1,0 +1,161 @@
+"""The sections of settings, and the whole they make: frozen dataclasses."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal
+
+
+@dataclass(frozen=True)
+class NegativesConfig:
+    """How true facts are corrupted.
+
+    Attributes:
+        per_fact: Corrupted copies of each fact in each epoch.
+        corrupt: Which side is replaced: `uniform` (a coin) or `bernoulli` (by the relation's mapping, TransH).
+        domain: The paper's lambda: a replacement comes from the relation's own domain with probability
+            min(lambda |M_tail| |M_head| / |N_r|, 0.5). Zero switches domain sampling off.
+        avoid_known: Draw again where the corrupted fact is a training fact; with the `softmax` loss, leave other
+            training answers out.
+        tries: How often, at most; what is still a training fact then is kept.
+    """
+
+    per_fact: int = 1
+    corrupt: Literal["uniform", "bernoulli"] = "bernoulli"
+    domain: float = 0.0
+    avoid_known: bool = True
+    tries: int = 5
+
+
+@dataclass(frozen=True)
+class LossConfig:
+    """What is minimised, averaged over the facts of a batch.
+
+    Attributes:
+        kind: `hinge` (the paper's Eq. 2), `adversarial` (self-adversarial logistic loss over many negatives) or
+            `softmax` (cross-entropy of the right entity among candidates that a whole batch shares).
+        margin: The hinge's margin; the adversarial loss's fixed margin; unused by `softmax`.
+        temperature: Of the weights on hard negatives (`adversarial`).
+        scale: What scores are multiplied with inside the softmax (`softmax`).
+        candidates: How many random entities, shared by a batch, the softmax runs over; zero takes all (`softmax`).
+    """
+
+    kind: Literal["hinge", "adversarial", "softmax"] = "hinge"
+    margin: float = 1.0
+    temperature: float = 1.0
+    scale: float = 1.0
+    candidates: int = 0
+
+
+@dataclass(frozen=True)
+class AssignmentConfig:
+    """The block-iterative step that chooses each relation's concepts anew.
+
+    Attributes:
+        every: Epochs between two steps; zero never re-chooses.
+        start: Epochs before the first step.
+        stop: Share of all epochs after which supports stay as they are.
+        sides: `together` (both sides from the same parameters, as the paper reads) or `in_turn` (the tail sees the
+            head's new choice).
+        accept: `always`, or `if_better`: only where the loss on the same facts and negatives does not rise.
+        facts: The most facts per relation to judge by; zero takes all.
+        negatives: Corrupted copies of each of them.
+    """
+
+    every: int = 5
+    start: int = 5
+    stop: float = 0.8
+    sides: Literal["together", "in_turn"] = "together"
+    accept: Literal["always", "if_better"] = "if_better"
+    facts: int = 0
+    negatives: int = 1
+
+
+@dataclass(frozen=True)
+class WarmStartConfig:
+    """Where entity and relation vectors come from.
+
+    Attributes:
+        epochs: Epochs of TransE trained first, with the same loss and optimiser; zero starts at random.
+        learning_rate: Of those epochs; zero takes the training's own.
+        run: A finished run whose vectors are taken instead.
+    """
+
+    epochs: int = 0
+    learning_rate: float = 0.0
+    run: str = ""
+
+
+@dataclass(frozen=True)
+class TrainingConfig:
+    """The optimisation.
+
+    Attributes:
+        epochs: Passes over the training facts.
+        batch_size: Facts per update.
+        block_size: How many facts of one relation stay together when facts are shuffled. One shuffles facts freely;
+            more bring fewer relations into a batch, so that fewer matrices are composed and products are larger.
+        optimizer: `sgd`, `adagrad` or `adam`; all update only the rows a batch touches.
+        learning_rate: Of the batch-averaged loss: a fact moves its vectors by learning_rate / batch_size, so a
+            larger batch with the same quotient is nearly the same recipe.
+        decay: `none`, or `linear` to zero over all epochs.
+        max_minutes: Stop after so long; zero has no limit.
+        deterministic: Ask a GPU for the same bits every time.
+    """
+
+    epochs: int = 100
+    batch_size: int = 1000
+    block_size: int = 1
+    optimizer: Literal["sgd", "adagrad", "adam"] = "sgd"
+    learning_rate: float = 0.1
+    decay: Literal["none", "linear"] = "none"
+    max_minutes: float = 0.0
+    deterministic: bool = False
+
+
+@dataclass(frozen=True)
+class ValidationConfig:
+    """When to look, and when to stop.
+
+    Attributes:
+        every: Epochs between two looks; zero never looks and keeps the last weights.
+        metric: What is watched; the weights with the best value are kept.
+        patience: Looks without improvement before training stops; zero never stops early.
+        facts: The most validation facts ranked at each look (a fixed sample); zero takes all.
+    """
+
+    every: int = 10
+    metric: Literal["mrr", "mr", "hits@1", "hits@3", "hits@10"] = "mrr"
+    patience: int = 0
+    facts: int = 0
+
+
+@dataclass(frozen=True)
+class CheckpointConfig:
+    """How much a crash may cost: a checkpoint is due after so many minutes or epochs (zero: not by that)."""
+
+    minutes: float = 5.0
+    epochs: int = 0
+
+
+@dataclass(frozen=True)
+class Config:
+    """Everything a run depends on, beside the graph."""
+
+    name: str
+    model: Any
+    seed: int = 0
+    training: TrainingConfig = field(default_factory=TrainingConfig)
+    loss: LossConfig = field(default_factory=LossConfig)
+    negatives: NegativesConfig = field(default_factory=NegativesConfig)
+    assignment: AssignmentConfig = field(default_factory=AssignmentConfig)
+    warm_start: WarmStartConfig = field(default_factory=WarmStartConfig)
+    validation: ValidationConfig = field(default_factory=ValidationConfig)
+    checkpoint: CheckpointConfig = field(default_factory=CheckpointConfig)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain nested dictionaries, as a TOML or JSON file would hold them."""
+        content = asdict(self)
+        name = content.pop("name")
+        content["model"] = {"name": name, **content["model"]}
+        return content

@@ -1,0 +1,10 @@
+"""Runs, the one place that knows everything: settings to trained model, opened again, asked, read and changed."""
+
+from __future__ import annotations
+
+from itransf.run.opening import open_run
+from itransf.run.run import Run
+from itransf.run.settings import MODEL_CONFIGS, choose_device, resolve_config
+from itransf.run.training import train
+
+__all__ = ["MODEL_CONFIGS", "Run", "choose_device", "open_run", "resolve_config", "train"]

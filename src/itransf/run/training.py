@@ -1,0 +1,79 @@
+"""Training a run, from nothing or from where it was left."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from itransf.config import Config
+from itransf.data.graph import Graph
+from itransf.data.sources import load
+from itransf.fitting import Fit
+from itransf.run.resuming import check_same
+from itransf.run.run import Run, write_result
+from itransf.run.settings import MODEL_CONFIGS, choose_device, resolve_config
+from itransf.storage import WEIGHTS, RunFolder
+from itransf.version import VERSION
+
+
+def train(
+    graph: Graph | str | Path,
+    preset: str | None = None,
+    config: str | Path | Mapping[str, Any] | None = None,
+    settings: Sequence[str] = (),
+    *,
+    seed: int | None = None,
+    out: str | Path | None = None,
+    resume: bool = False,
+    overwrite: bool = False,
+    device: str = "auto",
+    progress: bool = True,
+) -> Run:
+    """Train a model.
+
+    Args:
+        graph: A graph, or what `itransf.load` takes.
+        preset: A named row of the paper, such as "wn18/itransf"; without it settings fit the graph's size.
+        config: A TOML file (or nested mapping) of settings that override those.
+        settings: Strings such as "training.epochs=50" that override all.
+        seed: Overrides the settings' seed.
+        out: A folder for checkpoints and the result; without it nothing is written.
+        resume: Go on from what lies in `out`, or start if nothing was saved yet.
+        overwrite: Replace the run that lies in `out`.
+        device: "auto", "cpu" or "cuda".
+        progress: Whether to show it.
+    """
+    facts = graph if isinstance(graph, Graph) else load(graph, progress=progress)
+    chosen = [*settings, *([f"seed={seed}"] if seed is not None else [])]
+    place = choose_device(device)
+    folder = None if out is None else RunFolder(Path(out))
+    goes_on = resume and folder is not None and folder.has_checkpoint
+    stored = folder.read_config(MODEL_CONFIGS) if folder is not None and goes_on else None
+    resolved = resolve_config(facts, preset, config, chosen, device, stored)
+    if folder is not None and stored is not None:
+        take_up(folder, facts, resolved, stored)
+    elif folder is not None:  # only now that nothing is wrong with what was asked, a run may be overwritten
+        begin(folder, facts, resolved, resume, overwrite)
+    fit = Fit(facts, resolved, place, folder, progress)
+    names = folder.read_concept_names() if folder is not None else None
+    run = Run(facts, resolved, fit.run(resume), fit.history, names)
+    if folder is not None:
+        write_result(run, folder)
+    return run
+
+
+def take_up(folder: RunFolder, graph: Graph, config: Config, stored: Config) -> None:
+    """Go on with a stored run, if these are its facts and, but for how long it trains, its settings."""
+    check_same(folder, graph, config, stored)
+    folder.write_config(config)
+    folder.remove(WEIGHTS)  # until training ends again, the checkpoint knows better
+
+
+def begin(folder: RunFolder, graph: Graph, config: Config, resume: bool, overwrite: bool) -> None:
+    """Write the beginning of a run, in place of a run only if that may be overwritten or has barely begun."""
+    if not resume:
+        folder.make_way(overwrite)
+    if not folder.is_barely_begun:
+        raise folder.refuse()
+    folder.create(graph, config, VERSION)
