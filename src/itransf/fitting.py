@@ -29,11 +29,13 @@ from itransf.training import EpochReport, Trainer
 from itransf.training.trainer import load_weights
 
 CHECKPOINT = "checkpoint.safetensors"
+_drawing = threading.Lock()  # the random state that first weights are drawn from is the whole process's
+_stop = Event()  # asks trainings outside the main thread to save and end
 
 
 def build_model(graph: Graph, config: Config, device: torch.device) -> Model:
     """Return a fresh model, the same for the same seed on any device."""
-    with torch.random.fork_rng(devices=[]):
+    with _drawing, torch.random.fork_rng(devices=[]):
         torch.manual_seed(config.seed)
         model = MODELS[config.name](Sizes(len(graph.entities), len(graph.relations)), config.model)
     return model.to(device)
@@ -218,11 +220,14 @@ def describe_epoch(report: EpochReport, phase: str) -> dict[str, Any]:
 
 @contextmanager
 def noticing_interrupts() -> Iterator[Event]:
-    """Turn the first Ctrl-C into an event, so that a batch is finished and saved; a second one stops at once."""
-    event = Event()
-    if threading.current_thread() is not threading.main_thread():  # signals reach only the main thread
-        yield event
+    """Turn the first Ctrl-C into an event, so that a batch is finished and saved; a second one stops at once.
+
+    Signals reach only the main thread: elsewhere `stopping_all_trainings` sets the event.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield _stop
         return
+    event = Event()
 
     def notice(number: int, frame: FrameType | None) -> None:
         if event.is_set():
@@ -234,6 +239,16 @@ def noticing_interrupts() -> Iterator[Event]:
         yield event
     finally:
         signal.signal(signal.SIGINT, before)
+
+
+@contextmanager
+def stopping_all_trainings() -> Iterator[None]:
+    """Let every training outside the main thread save where it stands and end, while the block runs."""
+    _stop.set()
+    try:
+        yield
+    finally:
+        _stop.clear()
 
 
 @contextmanager

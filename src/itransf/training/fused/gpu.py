@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from typing import Any
 
 import torch
@@ -22,6 +23,7 @@ NARROW_BLOCK = 256  # the same where few programs have many matrices to sum
 OUT = 64  # columns of a product one program makes
 FEW_OUT, MANY_OUT = 32, 128  # the same where a program also sums over rows, for few and for many rows at once
 CHUNK = 8  # rows or matrices a program sums at once
+_recording = threading.Lock()  # trainings side by side: one records at a time, the others may go on
 
 
 class RecordedEngine(FusedEngine):
@@ -43,14 +45,20 @@ class RecordedEngine(FusedEngine):
                 self._launch(plan)
             return
         if self.recording is None:
-            self._launch(plan)
+            self._record(plan)
             steps -= 1
-            torch.cuda.synchronize()
-            self.recording = torch.cuda.CUDAGraph()
-            with torch.cuda.graph(self.recording):
-                self._launch(plan)
         for _ in range(steps):
             self.recording.replay()
+
+    def _record(self, plan: Plan) -> None:
+        """Run one step, which compiles its kernels, and record another that does not run."""
+        with _recording:
+            self._launch(plan)
+            torch.cuda.synchronize()
+            recording = torch.cuda.CUDAGraph()
+            with torch.cuda.graph(recording, capture_error_mode="thread_local"):
+                self._launch(plan)
+            self.recording = recording
 
     def _launch(self, plan: Plan) -> None:
         """Launch the kernels of one step."""

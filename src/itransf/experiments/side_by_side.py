@@ -1,0 +1,53 @@
+"""Several trainings at once on one GPU: a thread and a CUDA stream for each.
+
+One training of small batches leaves most of a GPU idle. Streams of one process share it; processes would only take
+turns. On a CPU one training already uses every core, so there the tasks run one after the other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from typing import TypeVar
+
+import torch
+
+from itransf.fitting import stopping_all_trainings
+
+Result = TypeVar("Result")
+
+
+def run_side_by_side(
+    tasks: Sequence[Callable[[], Result]], jobs: int, device: torch.device
+) -> Iterator[tuple[int, Result]]:
+    """Run tasks and give each one's place and result as it ends.
+
+    A task that fails ends the others: running trainings save where they stand and stop, the rest never begins. The
+    same happens when the user interrupts.
+
+    Args:
+        tasks: What to run; each keeps to `device`.
+        jobs: How many run at once; on a CPU one does.
+        device: Where they train.
+    """
+    if jobs <= 1 or device.type != "cuda":
+        for place, task in enumerate(tasks):
+            yield place, task()
+        return
+    with ThreadPoolExecutor(jobs) as pool:
+        futures = {pool.submit(_run_on_stream, task, device): place for place, task in enumerate(tasks)}
+        try:
+            for future in as_completed(futures):
+                yield futures[future], future.result()
+        except BaseException:
+            with stopping_all_trainings():
+                pool.shutdown(cancel_futures=True)
+            raise
+
+
+def _run_on_stream(task: Callable[[], Result], device: torch.device) -> Result:
+    stream = torch.cuda.Stream(device)  # type: ignore[no-untyped-call]
+    with torch.cuda.stream(stream):
+        result = task()
+    stream.synchronize()
+    return result
