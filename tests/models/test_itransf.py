@@ -57,11 +57,12 @@ class TestStart:
         noise = concepts - torch.diag_embed(signs)
         assert float(noise.std()) == pytest.approx(0.005, rel=0.05)
 
-    def test_mixed_concepts_are_half_of_each(self) -> None:
+    def test_half_of_mixed_concepts_are_one_reflection(self) -> None:
         torch.manual_seed(0)
         signs = start_concepts(11, 30, "mixed").diagonal(dim1=1, dim2=2).round()
         reflecting = (signs < 0).any(1)
         assert int(reflecting.sum()) == 5
+        assert len(signs[reflecting].unique(dim=0)) == 1
 
     def test_one_seed_gives_one_start(self) -> None:
         assert torch.equal(make_itransf(3).concepts, make_itransf(3).concepts)

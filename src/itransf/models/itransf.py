@@ -30,7 +30,8 @@ class ITransFConfig(TranslationConfig):
         attention: `sparse` (at most k concepts), `dense` (all, softmax) or `l1` (all, no softmax, penalised).
         l1_weight: Coefficient of the l1 penalty; only with `attention = "l1"`.
         concept_start: `identity` (plus noise, as in the paper), `reflect` (random +-1 diagonals, which can
-            tell the two ends of a symmetric relation apart) or `mixed` (half of each).
+            tell the two ends of a symmetric relation apart) or `mixed` (half of them identities, the other half one
+            and the same random +-1 diagonal, so that the coordinates it leaves alone are common to all).
     """
 
     concepts: int = 30
@@ -116,6 +117,7 @@ def start_concepts(count: int, dim: int, kind: ConceptStart) -> Tensor:
     """Return the first concept matrices (m, d, d)."""
     concepts = noisy_identities(count, dim)
     reflecting = {"identity": 0, "reflect": count, "mixed": count // 2}[kind]
-    signs = torch.randint(0, 2, (reflecting, dim)).float() * 2 - 1
+    patterns = 1 if kind == "mixed" else reflecting
+    signs = torch.randint(0, 2, (patterns, dim)).float() * 2 - 1
     concepts[:reflecting] += torch.diag_embed(signs - 1)  # identity + noise -> diag(signs) + noise
     return concepts
