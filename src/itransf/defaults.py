@@ -4,8 +4,9 @@ The recipe: cross-entropy against candidates shared by a batch, l2, no length co
 to zero, and matrices that learn more slowly than vectors, so that they leave the identity only where many facts ask
 for it. For small graphs the rates, the penalty and the concepts of each model are those that did best on the
 validation facts of the bundled world graph, in as many stored trials for each model (`benchmarks.tuning`,
-`results/tuning-world-*.json`). For large ones they were found for ITransF on CoDEx-S, in trials that were not stored
-and in which test figures were seen.
+`results/tuning-world-*.json`). For large ones they were found for ITransF on CoDEx-S: the concepts and the rate by
+validation alone (`results/tuning-codex-s.json`), the rest in earlier trials that were not stored and in which test
+figures were seen.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from itransf.data.graph import Graph
 from itransf.models import MODELS, ITransF
 
 SMALL = 20_000  # facts below which vectors and batches are kept small
-VISITS = {"small": 250_000, "cpu": 2_400_000, "cuda": 30_000_000}  # facts seen in all epochs together
+VISITS = {"small": 250_000, "cpu": 2_000_000, "cuda": 30_000_000}  # facts seen in all epochs together
 FEWEST_EPOCHS, MOST_EPOCHS = 10, 200
 ALL_CANDIDATES, SOME_CANDIDATES = 2500, 1024  # entities up to which all are candidates; how many beyond
 BATCHES = 16  # the fewest batches an epoch of a small graph is cut into, while they hold 32 facts
@@ -58,9 +59,7 @@ def default_layer(graph: Graph, model: str, device: str = "cpu") -> Layer:
 def _choose_concepts(relations: int, is_small: bool) -> dict[str, Any]:
     wanted = relations * 3 // 4 if is_small else relations // 2
     concepts = min(max(wanted, FEWEST_CONCEPTS), MOST_CONCEPTS)
-    if is_small:
-        return {"concepts": concepts, "support_size": 5, "concept_start": "mixed"}
-    return {"concepts": concepts, "support_size": 3}
+    return {"concepts": concepts, "support_size": 5 if is_small else 3, "concept_start": "mixed"}
 
 
 def _choose_small(facts: int, model: str) -> dict[str, dict[str, Any]]:
