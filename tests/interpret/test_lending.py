@@ -26,7 +26,7 @@ def make_random(relations: int, concepts: int, seed: int) -> Attention:
 @given(st.integers(1, 4), st.integers(1, 4), st.integers(0, 2**32 - 1))
 def test_links_and_lending_equal_their_formulas_done_slowly(relations: int, concepts: int, seed: int) -> None:
     attention = make_random(relations, concepts, seed)
-    a = share_attention(attention)
+    a = share_attention(attention.weights)
     weights, crossed = measure_links(a)
     lent = measure_lending(a, attention.counts)
     n = attention.counts
@@ -58,7 +58,7 @@ def test_an_inverse_pair_is_linked_crosswise_as_strongly_as_can_be() -> None:
 
 
 def test_what_was_lent_sums_to_one_and_donors_come_strongest_first() -> None:
-    lent = measure_lending(share_attention(make_attention()), make_attention().counts)
+    lent = measure_lending(share_attention(make_attention().weights), make_attention().counts)
     np.testing.assert_allclose(lent.sum(axis=1), 1.0)
     member = next(found for found in build_sharing_graph(make_attention(), RARE).members if found.rare)
     shares = [donor.share for donor in member.donors]

@@ -11,7 +11,7 @@ from itransf.errors import ConfigError, DataError, WriteError
 from itransf.interpret.examples import choose_facts
 from itransf.run import Run
 
-SECTIONS = ("metrics", "relations", "heatmap", "concepts", "sharing", "examples", "settings")
+SECTIONS = ("metrics", "relations", "heatmap", "concepts", "sharing", "findings", "examples", "settings")
 EVIL = "<script>alert('x')</script>"
 
 

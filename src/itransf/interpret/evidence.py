@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,36 +16,20 @@ from itransf.interpret.spaces import DEFAULT_MEMORY, Space
 from itransf.models import SIDES, Side
 from itransf.models.translation import Translation
 from itransf.ops.distance import distance
-from itransf.prediction.answers import name_fact
+from itransf.prediction.answers import LabelledFact, name_fact
 
 _COPIES = 12  # vectors of a fact's two ends, projected, and their gradients
 
 
 @dataclass(frozen=True)
-class Evidence:
+class Evidence(LabelledFact):
     """A training fact beside the one that is explained.
 
     Attributes:
-        head: The head's name.
-        relation: The relation's name.
-        tail: The tail's name.
-        head_label: What a person reads for the head.
-        relation_label: What a person reads for the relation.
-        tail_label: What a person reads for the tail.
         value: How far away it is (`find_nearest`), or how strongly it pulls (`find_supporting`).
     """
 
-    head: str
-    relation: str
-    tail: str
-    head_label: str
-    relation_label: str
-    tail_label: str
     value: float
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return everything by name, ready for JSON."""
-        return asdict(self)
 
 
 @torch.no_grad()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any
 
 from itransf.interpret.evidence import Evidence
@@ -11,6 +11,7 @@ from itransf.interpret.removals import Removal
 from itransf.interpret.sharing import SharedConcept
 from itransf.interpret.spaces import PartSide
 from itransf.models import Side
+from itransf.prediction.answers import LabelledFact
 
 
 @dataclass(frozen=True)
@@ -50,16 +51,10 @@ class RunnerUp:
 
 
 @dataclass(frozen=True)
-class Explanation:
+class Explanation(LabelledFact):
     """Why a model scores a fact as it does.
 
     Attributes:
-        head: The head's name.
-        relation: The relation's name.
-        tail: The tail's name.
-        head_label: What a person reads for the head.
-        relation_label: What a person reads for the relation.
-        tail_label: What a person reads for the tail.
         side: The side whose entity counts as the answer.
         known: The split that holds the fact ("train", "valid" or "test"), or None.
         score: Its plausibility, -distance.
@@ -77,12 +72,6 @@ class Explanation:
         short: The short form: the parts that speak for the answer most, and the evidence.
     """
 
-    head: str
-    relation: str
-    tail: str
-    head_label: str
-    relation_label: str
-    tail_label: str
     side: Side
     known: str | None
     score: float
@@ -119,4 +108,4 @@ class Explanation:
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything by name, ready for JSON."""
-        return {**asdict(self), "lead": self.lead}
+        return {**super().to_dict(), "lead": self.lead}

@@ -26,6 +26,8 @@ from itransf.interpret.sharing import WORTH_TELLING
 Floats = npt.NDArray[np.float64]
 DONORS = 5
 """How many donors are told of each relation."""
+RARE = 2
+"""The frequency bucket, of three, whose relations are called rare."""
 LINKS = 5
 """How many links of each relation are kept: its strongest, and those it is among the strongest of."""
 _CONCEPTS = 3  # told of each link
@@ -112,7 +114,7 @@ def build_sharing_graph(
         links: How many links of each relation are kept.
         donors: How many donors are told of each relation.
     """
-    shares = share_attention(attention)
+    shares = share_attention(attention.weights)
     lent = measure_lending(shares, attention.counts)
     names, order = attention.relations, attention.find()
     members = []
@@ -137,20 +139,23 @@ def build_sharing_graph(
     return SharingGraph(tuple(members), tuple(_link(attention, shares, links)))
 
 
-def share_attention(attention: Attention) -> Floats:
+def share_attention(weights: npt.NDArray[np.float32]) -> Floats:
     """Return the sizes of weights as shares of their side's sum, (2, r, m); a side without weights keeps zeros."""
-    sizes = np.abs(attention.weights).astype(np.float64)
+    sizes = np.abs(weights).astype(np.float64)
     totals = sizes.sum(axis=2, keepdims=True)
     return np.asarray(sizes / np.where(totals == 0, 1.0, totals))
 
 
+def share_teaching(shares: Floats, counts: npt.NDArray[np.int64]) -> Floats:
+    """Return which share of each concept each relation taught, (r, m); zeros where nobody uses a concept."""
+    pulls = counts[:, None] * shares.sum(axis=0)
+    totals = pulls.sum(axis=0)
+    return np.asarray(pulls / np.where(totals == 0, 1.0, totals))
+
+
 def measure_lending(shares: Floats, counts: npt.NDArray[np.int64]) -> Floats:
     """Return lent(q -> r) as (r, q)."""
-    both = shares.sum(axis=0)  # (r, m)
-    pulls = counts[:, None] * both
-    totals = pulls.sum(axis=0)
-    taught = pulls / np.where(totals == 0, 1.0, totals)  # (q, m): which share of each concept q taught
-    return np.asarray(0.5 * both @ taught.T)
+    return np.asarray(0.5 * shares.sum(axis=0) @ share_teaching(shares, counts).T)
 
 
 def measure_links(shares: Floats) -> tuple[Floats, npt.NDArray[np.bool_]]:

@@ -13,12 +13,10 @@ from itransf.files import write_text
 from itransf.interpret.attention import read_attention
 from itransf.interpret.cards import MOST_FACTS, make_cards
 from itransf.interpret.examples import tell_facts
-from itransf.interpret.lending import build_sharing_graph
+from itransf.interpret.lending import RARE, build_sharing_graph
+from itransf.interpret.measures import find_scale, measure_attention, mine_gold, read_model
 from itransf.interpret.pages.report_page import ReportContent, make_report
 from itransf.models import ITransF, Model
-
-RARE = 2
-"""The frequency bucket, of three, whose relations are called rare."""
 
 
 def write_report(
@@ -81,7 +79,9 @@ def gather_content(
     suggestions = {card.concept: card.suggestion for card in cards}
     examples = tell_facts(model, graph, evaluation.ranks, names, suggestions) if evaluation is not None else []
     sharing = build_sharing_graph(attention, graph.statistics.frequency_buckets() == RARE)
-    return ReportContent(info, history, figures, relations, attention, names, cards, sharing, examples)
+    reading = read_model(model, graph, info["model"])
+    findings = measure_attention([reading], mine_gold(graph), find_scale(reading))
+    return ReportContent(info, history, figures, relations, attention, names, cards, sharing, examples, findings)
 
 
 def _evaluate(model: Model, graph: Graph, split: str | None, progress: bool) -> Evaluation | None:

@@ -11,9 +11,11 @@ from itransf.interpret.attention import Attention
 from itransf.interpret.cards import ConceptCard
 from itransf.interpret.examples import Example
 from itransf.interpret.lending import SharingGraph
+from itransf.interpret.measures import Finding
 from itransf.interpret.pages.attention_map import show_heatmap
 from itransf.interpret.pages.concept_cards import show_cards
 from itransf.interpret.pages.figures import METRICS, draw_training, format_metric, show_metrics, show_tiles
+from itransf.interpret.pages.finding_list import show_findings
 from itransf.interpret.pages.markup import Content, Markup, element, join, make_page
 from itransf.interpret.pages.relation_table import make_cell, make_table, show_rare, show_relations
 from itransf.interpret.pages.sharing_circle import show_sharing
@@ -37,6 +39,13 @@ HOW_SHARING = (
     "Learned from others: a concept is taken to have learned from each relation in proportion to its training facts "
     "times the attention it gives the concept. A relation's own share and all donors' shares sum to one.",
 )
+HOW_FINDINGS = (
+    "Attention vectors are compared by their cosine. Inverse pairs: average precision of (cos(head of r, tail of q) + "
+    "cos(tail of r, head of q)) / 2 over all pairs of relations. Symmetric relations: area under the ROC curve of "
+    "cos(head of r, tail of r).",
+    "95 %: over resamplings of what is counted. By chance: the mean over permutations that give the labels to random "
+    "relations; p is how often one of them does as well.",
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,6 +62,7 @@ class ReportContent:
         cards: The concepts, those missed most first.
         sharing: Who shares with whom.
         examples: Facts, told.
+        findings: How far the model can be read, in figures.
     """
 
     info: Mapping[str, Any]
@@ -64,6 +74,7 @@ class ReportContent:
     cards: Sequence[ConceptCard] = ()
     sharing: SharingGraph | None = None
     examples: Sequence[Example] = ()
+    findings: Sequence[Finding] = ()
 
 
 def make_report(content: ReportContent) -> str:
@@ -74,6 +85,7 @@ def make_report(content: ReportContent) -> str:
         "heatmap": ("Attention", _show_attention(content)),
         "concepts": ("Concepts", _show_concepts(content)),
         "sharing": ("Sharing", _show_sharing(content)),
+        "findings": ("Findings", _show_findings(content)),
         "examples": ("Examples", _show_examples(content)),
         "settings": ("Training", _show_settings(content)),
     }
@@ -179,6 +191,17 @@ def _show_sharing(content: ReportContent) -> Markup | None:
     )
     rare = element("div", show_rare(content.sharing), class_="panel") if content.sharing.rare else None
     return join([element("p", lead, class_="soft"), show_sharing(content.sharing), rare, _show_more(*HOW_SHARING)])
+
+
+def _show_findings(content: ReportContent) -> Markup | None:
+    told = show_findings(content.findings)
+    if told is None:
+        return None
+    lead = (
+        "How far the attention can be read. Which relations are inverse or symmetric is mined from the training facts, "
+        "at an overlap of 80 %, for this table alone; training never sees it."
+    )
+    return join([element("p", lead, class_="soft"), told, _show_more(*HOW_FINDINGS)])
 
 
 def _show_more(*lines: str) -> Markup:

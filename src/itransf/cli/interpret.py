@@ -1,0 +1,136 @@
+"""`itransf interpret`: how far a model can be read, in figures, with baselines beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+import itransf
+from itransf.cli.options import AsJson, Device, DeviceName, RunFolder, open_run
+from itransf.cli.output import fill, format_number, make_console, make_table, print_json, warn
+
+Found = Mapping[str, Any]
+
+
+def interpret_run(
+    run: RunFolder,
+    more: Annotated[
+        list[Path] | None, typer.Argument(metavar="MORE", help="Runs of the same model with other seeds.")
+    ] = None,
+    baseline: Annotated[
+        list[Path] | None, typer.Option("--baseline", metavar="RUN", help="Another model beside it; repeatable.")
+    ] = None,
+    coded: Annotated[
+        bool, typer.Option("--sparse-coding", help="Also code the matrices of a STransE baseline sparsely.")
+    ] = False,
+    ranking: Annotated[
+        bool, typer.Option("--ranking/--no-ranking", help="Also measure what needs ranking: it takes longest.")
+    ] = True,
+    facts: Annotated[
+        int, typer.Option(metavar="N", min=0, help="The most facts of a relation to rank again; 0: all.")
+    ] = 100,
+    draws: Annotated[
+        int, typer.Option(metavar="N", min=20, help="Resamplings and permutations behind intervals and nulls.")
+    ] = 2000,
+    device: Device = DeviceName.auto,
+    as_json: AsJson = False,
+) -> None:
+    """Measure how far a model can be read: sparsity, structure, faithfulness, sharing.
+
+    Gold labels (inverse pairs, symmetric relations) are mined from train; no training reads them.
+    """
+    opened = [open_run(folder, device) for folder in (run, *(more or ()))]
+    others = [open_run(folder, device) for folder in baseline or ()]
+    warn(find_differences([run, *(more or ())], opened))
+    found = itransf.interpret.interpret_runs(
+        [read_run(each) for each in opened],
+        [read_run(each) for each in others],
+        coded=coded,
+        ranked=ranking,
+        most_facts=facts,
+        draws=draws,
+        progress=not as_json,
+    )
+    content = [each.to_dict() for each in found]
+    if as_json:
+        print_json({"graph": opened[0].graph.name, "models": content})
+    else:
+        show_interpretations(opened[0].graph.name, content, make_console())
+
+
+def read_run(run: itransf.Run) -> Any:
+    """Return what the measures read of a run, named after its model and its kind of attention."""
+    kind = getattr(run.config.model, "attention", "sparse")
+    name = run.config.name if kind == "sparse" else f"{run.config.name} ({kind})"
+    return itransf.interpret.read_model(run.model, run.graph, name)
+
+
+def find_differences(folders: Sequence[Path], runs: Sequence[itransf.Run]) -> list[str]:
+    """Return a note for each run whose settings differ from the first one's in more than the seed."""
+    first, *others = ({**run.config.to_dict(), "seed": 0} for run in runs)
+    return [
+        f"{folder} has other settings than {folders[0]}, not just another seed; their mean says little"
+        for folder, other in zip(folders[1:], others, strict=True)
+        if other != first
+    ]
+
+
+def show_interpretations(graph: str, models: Sequence[Found], console: Console) -> None:
+    """Print what was found about a model, and the same figures of the others beside it."""
+    main, *others = models
+    runs = f"{main['runs']} runs" if main["runs"] > 1 else "one run"
+    console.print(Text(f"{main['name']} on {graph}, {runs}", "bold"))
+    console.print(tabulate_findings(main["findings"]))
+    for finding in main["findings"]:
+        if finding["remark"] and finding["value"] is not None:
+            console.print(Text(f"{call_finding(finding)}: {finding['remark']}.", "dim"))
+        elif finding["value"] is None:
+            console.print(Text(f"Not measured: {call_finding(finding)} ({finding['remark']})", "dim"))
+    console.print()
+    console.print(Text("Beside it", "bold"))
+    console.print(tabulate_beside(main, others))
+
+
+def call_finding(finding: Found) -> str:
+    """Return what a finding is about, in words."""
+    return f"{finding['measure']}, {finding['statistic']}"
+
+
+def tabulate_findings(findings: Sequence[Found]) -> Table:
+    """Return a table of the figures with their intervals and nulls."""
+    table = make_table("Measure", "Value", "95 %", "By chance", "p", "Of", names=1)
+    return fill(
+        table,
+        (
+            (
+                call_finding(finding),
+                format_number(finding["value"], 3),
+                f"{format_number(finding['low'], 3)} to {format_number(finding['high'], 3)}",
+                format_number(finding["null"], 3),
+                "" if finding["p"] is None else f"{finding['p']:.4f}",
+                f"{finding['n']:,}",
+            )
+            for finding in findings
+            if finding["value"] is not None
+        ),
+    )
+
+
+def tabulate_beside(main: Found, others: Sequence[Found]) -> Table:
+    """Return a table of the same figures of all models."""
+    table = make_table("Measure", main["name"], *(other["name"] for other in others), names=1)
+    columns = [{call_finding(finding): finding["value"] for finding in other["findings"]} for other in (main, *others)]
+    return fill(
+        table,
+        (
+            (name, *(format_number(column.get(name), 3) for column in columns))
+            for name in dict.fromkeys(name for column in columns for name in column)
+            if any(column.get(name) is not None for column in columns)
+        ),
+    )

@@ -1,0 +1,78 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from cli.conftest import CONCEPTS, QUICK, call
+from golden.comparing import check_golden, make_paper
+from itransf.cli.interpret import show_interpretations
+from itransf.interpret.measures import Finding, Interpretation
+from itransf.interpret.measures.findings import find_nothing
+
+FEW = ("--draws", 20, "--device", "cpu")
+
+
+def make_interpretations() -> list[Interpretation]:
+    own = (
+        Finding(
+            "sparse attention", "at most 5 weights, sum 1", 1.0, 1.0, 1.0, None, None, 66, "relation sides", (1.0,)
+        ),
+        Finding("inverse pairs", "average precision", 0.343, 0.028, 0.802, 0.021, 0.0005, 5, "gold pairs", (0.3, 0.4)),
+        find_nothing("domains by top concept", "purity", "names of relations tell no domain"),
+        Finding("faithful weights", "heaviest / lightest loss", 1711.1, 361, 3e4, 1.0, 0.0005, 66, "sides", (), "so"),
+    )
+    other = (
+        Finding("inverse pairs", "average precision", 0.723, 0.5, 0.9, 0.02, 0.0005, 5, "gold pairs", (0.723,)),
+        find_nothing("sparse attention", "at most 5 weights, sum 1", "there are no concepts"),
+    )
+    return [Interpretation("itransf", 2, own), Interpretation("stranse", 1, other)]
+
+
+def test_what_people_see() -> None:
+    console, paper = make_paper(100)
+    show_interpretations("world", [each.to_dict() for each in make_interpretations()], console)
+    check_golden("interpretation.txt", paper.getvalue())
+
+
+@pytest.fixture(scope="module")
+def other_seed(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("runs") / "seed-1"
+    done = call("train", data, "--out", folder, *QUICK, *CONCEPTS, "--seed", 1, "--quiet", "--device", "cpu")
+    assert done.code == 0, done.err
+    return folder
+
+
+def test_runs_beside_a_baseline(run: Path, other_seed: Path, transe_run: Path) -> None:
+    done = call("interpret", run, other_seed, "--baseline", transe_run, "--json", *FEW)
+    assert done.code == 0, done.err
+    assert "not just another seed" not in done.err
+    found = json.loads(done.out)
+    assert found["graph"] == "places"
+    assert [(each["name"], each["runs"]) for each in found["models"]] == [("itransf", 2), ("transe", 1), ("random", 1)]
+    by_name = {finding["measure"]: finding for finding in found["models"][0]["findings"]}
+    assert by_name["sparse attention"]["value"] == 1.0
+    assert by_name["inverse pairs"]["remark"] == "train has no inverse pairs"
+    assert "faithful weights" in by_name
+
+
+def test_the_table_says_what_was_not_measured(run: Path) -> None:
+    done = call("interpret", run, "--no-ranking", *FEW)
+    assert done.code == 0, done.err
+    assert "itransf on places, one run" in done.out
+    assert "Not measured: stability over seeds, adjusted Rand index (one run alone" in " ".join(done.out.split())
+    assert "faithful" not in done.out
+
+
+def test_runs_with_other_settings_are_remarked(run: Path, transe_run: Path) -> None:
+    done = call("interpret", run, transe_run, "--no-ranking", *FEW)
+    assert done.code == 0, done.err
+    assert "not just another seed" in " ".join(done.err.split())
+
+
+def test_mistakes_are_told(run: Path, tmp_path: Path) -> None:
+    done = call("interpret", tmp_path / "nothing")
+    assert done.code != 0
+    assert "nothing" in done.err
+    assert call("interpret", run, "--draws", 3).code == 2

@@ -1,0 +1,219 @@
+"""Measures that rank facts again: faithful weights, rare relations, and all of them together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from interpret.measures.making import make_reading, sure
+from itransf.data.graph import Graph
+from itransf.evaluation import rank_facts
+from itransf.interpret.measures import (
+    Reading,
+    interpret_runs,
+    measure_borrowing,
+    measure_faithfulness,
+    measure_gain,
+    measure_sparsity,
+    read_model,
+)
+from itransf.interpret.measures.faithfulness import choose_facts, list_places, remove_each, shuffle_within
+from itransf.interpret.measures.findings import Finding
+from itransf.interpret.measures.rarity import choose_rare, count_hits, find_borrowed, find_rare
+from itransf.models import SIDES
+from itransf.run import Run
+
+DRAWS = 100
+
+
+@pytest.fixture(scope="module")
+def graph(random_graph: Callable[..., Graph]) -> Graph:
+    return random_graph(entities=20, relations=6, train=120, valid=40, test=40)
+
+
+@pytest.fixture(scope="module")
+def runs(graph: Graph, short: Callable[..., Run]) -> list[Run]:
+    settings = ("model.concepts=6", "model.support_size=3", "training.epochs=5", "training.learning_rate=2.0")
+    found = [short(graph, "itransf", *settings, f"seed={seed}") for seed in (0, 1)]
+    for run in found:
+        for side in SIDES:
+            scores = getattr(run.model, f"project_{side}").scores
+            with torch.no_grad():
+                scores.copy_(torch.randn(scores.shape, generator=torch.Generator().manual_seed(0)))
+    return found
+
+
+@pytest.fixture(scope="module")
+def readings(runs: list[Run]) -> list[Reading]:
+    return [read_model(run.model, run.graph, "itransf") for run in runs]
+
+
+@pytest.fixture(scope="module")
+def stranse(graph: Graph, short: Callable[..., Run]) -> Reading:
+    return read_model(short(graph, "stranse", "training.epochs=2").model, graph, "stranse")
+
+
+def rank_without(run: Run, side: str, relation: int, place: int, facts: np.ndarray) -> tuple[float, float]:
+    """Return the weight of one concept of one side and the MRR of facts without it, by changing the model itself."""
+    projection = getattr(run.model, f"project_{side}")
+    weights = projection.attention()[relation].detach()
+    concept = int(weights.argsort(descending=True)[place])
+    kept = projection.scores.detach().clone()
+    with torch.no_grad():
+        projection.scores[relation, concept] = -torch.inf
+    ranks = rank_facts(run.model, facts, run.graph.known)
+    with torch.no_grad():
+        projection.scores.copy_(kept)
+    return float(weights[concept]), float(np.mean([1 / ranks.ranks(end) for end in SIDES]))
+
+
+def test_removals_equal_changing_one_side_at_a_time(runs: list[Run], readings: list[Reading], graph: Graph) -> None:
+    removals = remove_each(readings[0], "valid", 0, progress=False)
+    row = 0
+    for side in SIDES:
+        for relation in range(6):
+            facts = graph.valid[graph.valid[:, 1] == relation]
+            if not len(facts):
+                continue
+            ranks = rank_facts(runs[0].model, facts, graph.known)
+            before = float(np.mean([1 / ranks.ranks(end) for end in SIDES]))
+            for place in range(3):
+                weight, after = rank_without(runs[0], side, relation, place, facts)
+                assert removals.weights[row, place] == pytest.approx(weight, abs=1e-6)
+                assert removals.losses[row, place] == pytest.approx(before - after, abs=1e-9)
+            row += 1
+    assert len(removals.losses) == row
+    assert (removals.lightest == 2).all()
+
+
+def test_faithfulness_is_made_of_removals(readings: list[Reading]) -> None:
+    ratio, correlation = measure_faithfulness(readings, most_facts=0, draws=DRAWS)
+    removals = [remove_each(reading, "valid", 0, progress=False) for reading in readings]
+    heavy, light = (np.mean([found.losses[:, place].mean() for found in removals]) for place in (0, 2))
+    assert ratio.value == pytest.approx(heavy / max(light, 1e-4))
+    assert ratio.remark.startswith(f"the heaviest costs {heavy:.4f} MRR, the lightest {light:.4f}")
+    assert len(ratio.runs) == len(correlation.runs) == 2
+    for found in (ratio, correlation):
+        assert sure(found.low) <= sure(found.value) <= sure(found.high)
+        assert found.n == len(removals[0].losses)
+
+
+def test_weights_that_tell_the_loss_are_faithful(readings: list[Reading], monkeypatch: pytest.MonkeyPatch) -> None:
+    real = remove_each(readings[0], "valid", 0, progress=False)
+    telling = replace(real, losses=real.weights**2)
+    monkeypatch.setattr("itransf.interpret.measures.faithfulness.remove_each", lambda *_: telling)
+    ratio, correlation = measure_faithfulness(readings[:1], draws=DRAWS)
+    assert correlation.value == pytest.approx(1.0)
+    assert correlation.p == ratio.p == pytest.approx(1 / (DRAWS + 1))
+    assert ratio.value == pytest.approx((real.weights[:, 0] ** 2).mean() / (real.weights[:, 2] ** 2).mean())
+    assert ratio.null == pytest.approx(1.0, abs=0.4)
+
+
+def test_what_cannot_be_removed_is_not_measured(stranse: Reading, graph: Graph, readings: list[Reading]) -> None:
+    assert [found.remark for found in measure_faithfulness([stranse])] == ["each side has one matrix"] * 2
+    alone = make_reading(graph, np.tile([1.0, 0.0], (2, 6, 1)))
+    assert "two concepts" in measure_faithfulness([alone])[0].remark
+    assert measure_borrowing([stranse]).value is None
+
+
+def test_places_are_even_and_hold_both_ends() -> None:
+    shares = np.zeros((2, 2, 20))
+    shares[0, 0, :3] = 0.5, 0.2, 0.3
+    shares[0, 1, 0] = 1.0
+    shares[1, 0] = np.linspace(0.01, 0.09, 20)
+    shares[1, 1, :8] = np.linspace(0.2, 0.05, 8)
+    order, places = list_places(shares)
+    assert order[0, 0, :3].tolist() == [0, 2, 1]
+    assert places[0, 0].tolist() == [0, 1, 2, -1, -1, -1, -1, -1]
+    assert places[0, 1].tolist() == [-1] * 8
+    assert places[1, 0].tolist() == [0, 3, 5, 8, 11, 14, 16, 19]
+    assert places[1, 1].tolist() == list(range(8))
+
+
+def test_facts_are_chosen_for_each_relation(graph: Graph) -> None:
+    counts = np.bincount(graph.valid[:, 1], minlength=6)
+    chosen = np.bincount(choose_facts(graph.valid, 4)[:, 1], minlength=6)
+    np.testing.assert_array_equal(chosen, np.minimum(counts, 4))
+    assert choose_facts(graph.valid[:0], 4).shape == (0, 3)
+
+
+def test_shuffling_stays_within_a_side() -> None:
+    losses = np.array([[1.0, 2.0, np.nan], [3.0, 4.0, 5.0]])
+    seen = {tuple(shuffle_within(losses, np.random.default_rng(seed)).ravel().tolist()[:2]) for seed in range(20)}
+    assert seen == {(1.0, 2.0), (2.0, 1.0)}
+    assert sorted(shuffle_within(losses, np.random.default_rng(0))[1]) == [3.0, 4.0, 5.0]
+
+
+def macro_hits(model: torch.nn.Module, graph: Graph, facts: np.ndarray) -> float:
+    by_relation = []
+    for relation in np.unique(facts[:, 1]):
+        ranks = rank_facts(model, facts[facts[:, 1] == relation], graph.known)  # type: ignore[arg-type]
+        by_relation.append(np.mean([ranks.ranks(side) <= 10 for side in SIDES]))
+    return float(np.mean(by_relation))
+
+
+def test_the_gain_is_a_difference_of_macro_averages(readings: list[Reading], stranse: Reading, graph: Graph) -> None:
+    found = measure_gain(readings, stranse, draws=DRAWS)
+    rare = np.flatnonzero(find_rare(stranse))
+    facts = graph.test[np.isin(graph.test[:, 1], rare)]
+    ours = [macro_hits(reading.model, graph, facts) for reading in readings]
+    assert found.value == pytest.approx(np.mean(ours) - macro_hits(stranse.model, graph, facts))
+    assert found.statistic == "Hits@10 gained over stranse"
+    assert found.null == pytest.approx(0.0, abs=0.1)
+    same = measure_gain([stranse], stranse, draws=DRAWS)
+    assert (same.value, same.low, same.high, same.p) == (0.0, 0.0, 0.0, 1.0)
+
+
+def test_borrowed_concepts_are_those_that_others_taught(graph: Graph) -> None:
+    rare = find_rare(make_reading(graph, np.ones((2, 6, 2))))
+    first, second = np.flatnonzero(rare)
+    weights = np.zeros((2, 6, 3))
+    weights[:, ~rare, 0] = 1.0
+    weights[:, [first, second], 0] = 0.5
+    weights[:, first, 1] = weights[:, second, 2] = 0.5  # concepts of their own
+    reading = make_reading(graph, weights)
+    gone = find_borrowed(reading)
+    assert gone[:, rare, 0].all()
+    assert gone.sum() == 2 * rare.sum()
+    found = measure_borrowing([reading], draws=DRAWS)
+    facts = choose_rare(reading, "test")
+    assert found.n == len(np.unique(facts[:, 1]))
+    assert "of the rare relations' attention" in found.remark
+
+
+def test_rare_relations_without_facts_say_so(readings: list[Reading], stranse: Reading, graph: Graph) -> None:
+    empty = [replace(reading, graph=replace(graph, test=graph.test[:0])) for reading in (readings[0], stranse)]
+    assert "no test facts" in measure_gain(empty[:1], empty[1]).remark
+    assert "no test facts" in measure_borrowing(empty[:1]).remark
+    assert count_hits(stranse.model, stranse, graph.test[:3]).shape == (3,)
+
+
+def test_everything_beside_its_baselines(readings: list[Reading], stranse: Reading) -> None:
+    found = interpret_runs(readings, [stranse], draws=20, most_facts=2)
+    assert [(each.name, each.runs) for each in found] == [("itransf", 2), ("stranse", 1), ("random", 1)]
+    main = found[0]
+    assert main.find(("sparse attention", "at most 3 weights, sum 1")) == main.findings[0]
+    assert main.findings[0].value == 1.0
+    assert {finding.measure for finding in main.findings} >= {"stability over seeds", "rare relations"}
+    assert main.find(("nothing", "like this")) is None
+    gains = [[f for f in each.findings if f.statistic.startswith("Hits@10 gained")] for each in found]
+    assert [len(gain) for gain in gains] == [1, 0, 0]
+    assert found[0].to_dict()["findings"][0]["measure"] == "sparse attention"
+    quick = interpret_runs([stranse], ranked=False, draws=20)
+    assert {finding.measure for finding in quick[0].findings}.isdisjoint({"faithful weights", "rare relations"})
+    dense = interpret_runs([replace(readings[0], model=stranse.model)], ranked=False, draws=20)
+    assert isinstance(dense[0].findings[0], Finding)
+    assert dense[0].findings[0].statistic == "at most 6 weights, sum 1"
+
+
+def test_sparse_coding_stands_beside(readings: list[Reading], stranse: Reading) -> None:
+    pytest.importorskip("sklearn")
+    found = interpret_runs(readings[:1], [readings[1], stranse], coded=True, ranked=False, draws=20)
+    assert [each.name for each in found] == ["itransf", "itransf", "stranse", "sparse coding of stranse", "random"]
+    coding = found[3]
+    assert coding.findings[0].value == 0.0  # codes do not sum to one
+    assert measure_sparsity([read_model(readings[0].model, readings[0].graph, "i")], 3, 20).value == 1.0
