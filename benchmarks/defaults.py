@@ -7,8 +7,11 @@ python -m benchmarks.defaults --render          # docs/defaults.md from what is 
 from __future__ import annotations
 
 import argparse
+import itertools
+import multiprocessing
 import time
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from statistics import mean, stdev
 from typing import Any
 
@@ -24,11 +27,12 @@ Written by `python -m benchmarks.defaults --render` from the records in `results
 page. Filtered test ranks, mean over seeds (+- standard deviation); "rare" is Hits@10 on the rarest third of relations,
 each relation counting the same. Defaults means `itransf.train(graph)` with `model.name` set and nothing else.
 
-How to read it: for small graphs the settings of each model were chosen by validation MRR on world, in the same number
-of stored trials for each (`results/tuning-world-*.json`, `python -m benchmarks.tuning`), so the comparison on world is
-between models tuned alike. An earlier round of about a dozen trials on world, and the dozens on CoDEx-S behind the
-settings for large graphs, were not stored and showed test figures beside validation figures; there only ITransF was
-tuned, so the CoDEx-S figure is optimistic. A row with one seed has no spread.
+How to read it: for small graphs the settings of each model were chosen by validation MRR on world, in stored trials
+(`results/tuning-world-*.json`, `python -m benchmarks.tuning`): 28 for each model, and for ITransF, whose choices are
+many more, as many again when the start of its concepts changed and a dozen near the best of those. For large graphs
+the concepts and the rate of ITransF were chosen by validation on CoDEx-S (`results/tuning-codex-s.json`). Before that,
+about a dozen trials on world and dozens on CoDEx-S were not stored and showed test figures beside validation figures,
+so the CoDEx-S figure is a little optimistic. A row with one seed has no spread.
 """
 
 
@@ -85,10 +89,11 @@ def main() -> None:
     parser.add_argument("--dataset", default="world")
     parser.add_argument("--models", nargs="+", default=["transe", "stranse", "itransf"])
     parser.add_argument("--seeds", nargs="+", type=int, default=[0])
+    parser.add_argument("--jobs", type=int, default=1, help="trainings at once, in processes of their own")
     parser.add_argument("--render", action="store_true")
     options = parser.parse_args()
     if not options.render:
-        config = {"dataset": options.dataset, "models": options.models, "seeds": options.seeds}
+        config = {key: getattr(options, key) for key in ("dataset", "models", "seeds", "jobs")}
         record = start_record("defaults", options.seeds[0], config, ["torch", "numpy"])
         record["settings"] = {
             model: itransf.run.resolve_config(
@@ -96,7 +101,9 @@ def main() -> None:
             ).to_dict()
             for model in options.models
         }
-        record["runs"] = [measure(options.dataset, m, s) for s in options.seeds for m in options.models]
+        asked = [(options.dataset, model, seed) for seed, model in itertools.product(options.seeds, options.models)]
+        with ProcessPoolExecutor(options.jobs, multiprocessing.get_context("spawn")) as pool:
+            record["runs"] = list(pool.map(measure, *zip(*asked, strict=True)))
         write_record(record, RESULTS / f"benchmark-defaults-{options.dataset}.json")
     write_text(ROOT / "docs" / "defaults.md", render(read_records()))
 

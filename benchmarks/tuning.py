@@ -5,6 +5,7 @@ best few of stored searches, by the mean of validation MRR and validation Hits@1
 then tried again with other seeds; chosen is what then has the best mean validation MRR.
 
     python -m benchmarks.tuning --dataset world --models transe stranse itransf --trials 16
+    python -m benchmarks.tuning --dataset world --models itransf --trials 8 --only model.concept_start=mixed
     python -m benchmarks.tuning --dataset world --confirm results/tuning-world-*.json --seeds 1 2 3
 """
 
@@ -12,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import os
 import random
 import statistics
@@ -42,11 +44,20 @@ UNUSED = {
 }
 
 
-def draw_trials(model: str, count: int, seed: int) -> list[dict[str, float | str]]:
+def narrow_choices(only: Sequence[str]) -> dict[str, Sequence[float | str]]:
+    """Return the choices, those named in texts such as "model.n3=0.002,0.003" cut down to the values given."""
+    wanted = {key: values.split(",") for key, _, values in (text.partition("=") for text in only)}
+    if not wanted.keys() <= CHOICES.keys():
+        raise SystemExit(f"--only takes {', '.join(CHOICES)}")
+    return {key: [one for one in values if str(one) in wanted.get(key, [str(one)])] for key, values in CHOICES.items()}
+
+
+def draw_trials(model: str, count: int, seed: int, only: Sequence[str] = ()) -> list[dict[str, float | str]]:
     """Return `count` different draws of the choices this model has a use for."""
+    choices = {key: values for key, values in narrow_choices(only).items() if key not in UNUSED[model]}
     generator, found = random.Random(f"{model} {seed}"), list[dict[str, float | str]]()
-    while len(found) < count:
-        drawn = {key: generator.choice(values) for key, values in CHOICES.items() if key not in UNUSED[model]}
+    while len(found) < min(count, math.prod(map(len, choices.values()))):
+        drawn = {key: generator.choice(values) for key, values in choices.items()}
         if drawn not in found:
             found.append(drawn)
     return found
@@ -114,7 +125,8 @@ def plan_trials(options: argparse.Namespace) -> list[tuple[str, dict[str, float 
         best = {model: pick_best(options.confirm, model, options.best) for model in options.models}
         return [(model, one, seed) for model, found in best.items() for one in found for seed in options.seeds]
     seed = options.seeds[0]
-    return [(model, drawn, seed) for model in options.models for drawn in draw_trials(model, options.trials, seed)]
+    drawn = {model: draw_trials(model, options.trials, seed, options.only) for model in options.models}
+    return [(model, settings, seed) for model, trials in drawn.items() for settings in trials]
 
 
 def read_options() -> argparse.Namespace:
@@ -131,6 +143,7 @@ def read_options() -> argparse.Namespace:
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--jobs", type=int, default=1, help="trials side by side")
     parser.add_argument("--threads", type=int, default=1, help="threads of each trial")
+    parser.add_argument("--only", nargs="*", default=[], help="key=value,value: what a search draws from")
     parser.add_argument("--settings", nargs="*", default=[], help="key=value for all trials, over the defaults")
     parser.add_argument("--out", type=Path, default=None)
     parser.add_argument("--one", help=argparse.SUPPRESS)
