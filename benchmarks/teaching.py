@@ -1,14 +1,18 @@
 """How well a relation is learned from a handful of facts, beside training everything again.
 
-For each relation: train without it, then learn it from 5, 10 and 20 of its facts with all else frozen, and rank the
-facts that were not given (heads and tails, filtered with all facts). Beside it, with the same facts:
+Some relations are taken out of a graph together and a model is trained without them. Each is then learned from 5, 10
+and 20 of its facts with all else frozen, and facts that were not given are ranked (heads and tails among all entities,
+filtered with all facts). Beside it, with the same facts:
 
-- `retrained`: the whole model trained again with them;
+- `retrained`: the whole model trained again, with the given facts of all these relations;
 - `translation`: the translation alone fitted, entities left where they are on both sides;
 - `random`: random supports in place of chosen ones, then the same fit.
 
-    python -m benchmarks.teaching --dataset world --relations capital_of member_of
+    python -m benchmarks.teaching                                              # world, on a CPU
+    python -m benchmarks.teaching --dataset fb15k-237 --held-out 12 --device cuda --minutes 8
     python -m benchmarks.teaching --render          # the figures of docs/teaching.md from what is stored
+
+Every figure is stored as it comes; called again, the command goes on with what is missing.
 """
 
 from __future__ import annotations
@@ -16,21 +20,21 @@ from __future__ import annotations
 import argparse
 import json
 import time
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from statistics import mean
 from typing import Any
 
-import numpy as np
 import torch
 
 import itransf
+from benchmarks.holding_out import LEAST_FACTS, HeldOut, choose_relations, find_short, hold_out
 from benchmarks.records import RESULTS, ROOT, read_records, start_record
-from benchmarks.sections.teaching import METHODS, put_figures, render
-from itransf.data.graph import SPLITS, Graph, Triples
+from benchmarks.sections.teaching import put_figures, render
+from itransf.data.graph import Triples
 from itransf.data.known import KnownIndex
-from itransf.data.vocabulary import Vocabulary
 from itransf.evaluation import rank_facts
 from itransf.experiments.bench.records import write_record
 from itransf.files import write_text
@@ -38,199 +42,185 @@ from itransf.fitting import warm_config
 from itransf.models import SIDES, Model, Sizes, TransE
 from itransf.teaching import relations as teaching
 
-LEAST_FACTS = 60
-HOW = ("runs", "trainings", "anew", "render")  # options that do not change what is measured
+WORLD = ["capital_of", "member_of", "has_coast_on", "independent_from"]
+HOW = ("runs", "results", "minutes", "anew", "render")  # options that do not change what is measured
 
 
-@dataclass(frozen=True)
-class HeldOut:
-    """A graph without a relation, and the relation's facts."""
-
-    name: str
-    graph: Graph
-    facts: Triples
-
-    @property
-    def known(self) -> KnownIndex:
-        """All facts: of the rest and of the relation."""
-        every = np.concatenate([*(self.graph.split(split) for split in SPLITS), self.facts])
-        return KnownIndex(every, len(self.graph.entities), len(self.graph.relations) + 1)
-
-    def draw(self, draw: int) -> Triples:
-        """Return the relation's facts in a random order, the same for the same draw."""
-        return self.facts[np.random.default_rng(draw).permutation(len(self.facts))]
-
-    def name_pairs(self, facts: Triples) -> list[tuple[str, str]]:
-        """Return facts as pairs of names."""
-        names = self.graph.entities.names
-        return [(names[head], names[tail]) for head, _, tail in facts.tolist()]
+def learn(run: itransf.Run, name: str, pairs: list[tuple[str, str]], draw: int) -> Model:
+    """Learn a relation as `itransf learn` does."""
+    return teaching.learn_relation(run.model, run.graph, run.config, name, pairs)[0]
 
 
-def hold_out(graph: Graph, name: str) -> HeldOut:
-    """Take a relation out of a graph; its facts get the next free number."""
-    number = graph.relations.index(name)
-    rest, own = {}, []
-    for split in SPLITS:
-        facts = graph.split(split)
-        is_own = facts[:, 1] == number
-        own.append(facts[is_own])
-        kept = facts[~is_own].copy()
-        kept[:, 1] -= kept[:, 1] > number
-        rest[split] = kept
-    names = [other for other in graph.relations.names if other != graph.relations.name(number)]
-    facts = np.concatenate(own)
-    facts[:, 1] = len(names)
-    if len(facts) < LEAST_FACTS:
-        raise SystemExit(f"{name} has {len(facts)} facts; choose a relation with at least {LEAST_FACTS}")
-    return HeldOut(name, replace(graph, relations=Vocabulary(names, graph.relations.labels, "relation"), **rest), facts)
-
-
-def learn(run: itransf.Run, held: HeldOut, given: Triples, draw: int) -> Model:
-    """Learn the relation as `itransf learn` does."""
-    pairs = held.name_pairs(given)
-    return teaching.learn_relation(run.model, run.graph, run.config, held.name, pairs)[0]
-
-
-def learn_translation(run: itransf.Run, held: HeldOut, given: Triples, draw: int) -> Model:
-    """Learn the relation as if entities were not projected: its translation alone."""
+def learn_translation(run: itransf.Run, name: str, pairs: list[tuple[str, str]], draw: int) -> Model:
+    """Learn a relation as if entities were not projected: its translation alone."""
     config = warm_config(run.config)
-    plain = TransE(Sizes(len(run.graph.entities), len(run.graph.relations)), config.model)
+    vectors = run.model.get_parameter("entities")
+    plain = TransE(Sizes(len(run.graph.entities), len(run.graph.relations)), config.model).to(vectors.device)
     with torch.no_grad():
-        plain.entities.copy_(run.model.get_parameter("entities"))
-    return teaching.learn_relation(plain, run.graph, config, held.name, held.name_pairs(given))[0]
+        plain.entities.copy_(vectors)
+    return teaching.learn_relation(plain, run.graph, config, name, pairs)[0]
 
 
-def learn_at_random(run: itransf.Run, held: HeldOut, given: Triples, draw: int) -> Model:
-    """Learn the relation with random supports."""
-    model, graph = teaching.begin_relation(run.model, run.graph, run.config.name, held.name, held.name_pairs(given))
+def learn_at_random(run: itransf.Run, name: str, pairs: list[tuple[str, str]], draw: int) -> Model:
+    """Learn a relation with random supports."""
+    model, graph = teaching.begin_relation(run.model, run.graph, run.config.name, name, pairs)
     generator = torch.Generator().manual_seed(draw)
     for side in SIDES:
         projection = getattr(model, f"project_{side}")
         chosen = torch.randperm(projection.scores.shape[1], generator=generator)[: projection.support.shape[1]]
         projection.support[-1] = chosen.sort().values
-    teaching.start_translation(model, torch.as_tensor(graph.train[-len(given) :]))
-    teaching.fit_relation(model, graph, run.config, len(given), teaching.RELATION_EFFORT)
+    facts = torch.as_tensor(graph.train[-len(pairs) :], device=model.relations.device)
+    teaching.start_translation(model, facts)
+    teaching.fit_relation(model, graph, run.config, len(pairs), teaching.RELATION_EFFORT)
     return model
 
 
-def retrain(run: itransf.Run, held: HeldOut, given: Triples, draw: int) -> Model:
-    """Train everything again with the given facts among the others."""
-    relations = Vocabulary([*held.graph.relations.names, held.name], held.graph.relations.labels, "relation")
-    graph = replace(held.graph, relations=relations, train=np.concatenate([held.graph.train, given]))
-    return itransf.train(graph, config=run.config.to_dict(), device="cpu", progress=False).model
-
-
-WAYS: dict[str, Callable[[itransf.Run, HeldOut, Triples, int], Model]] = {
+WAYS: dict[str, Callable[[itransf.Run, str, list[tuple[str, str]], int], Model]] = {
     "learned": learn,
-    "retrained": retrain,
     "translation": learn_translation,
     "random": learn_at_random,
 }
 
 
-def rank(model: Model, held: HeldOut, asked: Triples) -> dict[str, float]:
-    """Return the filtered mean reciprocal rank of facts that were not given."""
-    ranks = rank_facts(model, asked, held.known)
+def rank(model: Model, number: int, asked: Triples, answers: Triples) -> dict[str, float]:
+    """Return the filtered mean reciprocal rank of facts of one relation, which has this number in the model."""
+    asked, answers = asked.copy(), answers.copy()
+    asked[:, 1] = answers[:, 1] = number
+    ranks = rank_facts(model, asked, KnownIndex(answers, model.sizes.entities, model.sizes.relations))
     figures = {f"{side} mrr": float((1 / ranks.ranks(side)).mean()) for side in SIDES}
-    return {"mrr": mean(figures.values()), **figures}
+    return {"asked": len(asked), "mrr": mean(figures.values()), **figures}
 
 
 @dataclass
 class Measurement:
-    """A record that goes on where it stands; every figure is stored as it comes.
+    """A record that goes on where it stands.
 
-    Args:
+    Attributes:
         options: Those of the command line.
         record: What is stored so far.
         path: Where.
+        started: When this call began.
     """
 
     options: argparse.Namespace
     record: dict[str, Any]
     path: Path
-    trainings: int = 0
+    started: float = field(default_factory=time.monotonic)
+
+    @cached_property
+    def held(self) -> HeldOut:
+        """The graph without the relations."""
+        graph = itransf.load(self.options.dataset, progress=False)
+        held = hold_out(graph, self.options.relations or choose_relations(graph, self.options.held_out, 0))
+        if find_short(held):
+            raise SystemExit(f"fewer than {LEAST_FACTS} facts can be asked of: {', '.join(find_short(held))}")
+        return held
+
+    @cached_property
+    def base(self) -> itransf.Run:
+        """The run without the relations."""
+        folder = self.options.runs / f"{self.options.dataset}-{self.options.seed}"
+        choices: dict[str, Any] = {"preset": self.options.preset, "settings": self.options.settings}
+        choices |= {"seed": self.options.seed, "device": self.options.device, "progress": False}
+        run = itransf.train(self.held.graph, out=folder, resume=True, **choices)
+        self.record["settings"] = run.config.to_dict()
+        self.record["base"] = {"valid mrr": run.evaluate("valid")["mrr"], "seconds": run.info()["seconds"]}
+        return run
 
     def run(self) -> None:
         """Train, learn and rank what is not stored yet."""
-        graph = itransf.load(self.options.dataset, progress=False)
-        for name in self.options.relations:
-            held = hold_out(graph, name)
-            missing = [task for task in self._list_tasks() if not self._is_stored(name, *task)]
-            if not missing or self._is_enough():
-                continue
-            run = self._open_base(held)
-            self.record.setdefault("settings", run.config.to_dict())
-            for draw, count, method in missing:
-                if method == "retrained" and self._is_enough():
-                    continue
-                self._measure(run, held, draw, count, method)
+        for draw in range(self.options.draws):
+            for count in self.options.counts:
+                for name in self.held.facts:
+                    self._learn(name, draw, count)
+        for draw in range(self.options.retrained):
+            for count in sorted(self.options.counts, reverse=True):  # what the bars speak of comes first
+                if 0 < 60 * self.options.minutes < time.monotonic() - self.started:
+                    print("No training is begun any more; call again to go on.")
+                    return
+                self._retrain(draw, count)
 
-    def _list_tasks(self) -> list[tuple[int, int, str]]:
-        cheap = [method for method in METHODS if method != "retrained"]
-        draws, counts = range(self.options.draws), self.options.counts
-        tasks = [(draw, count, method) for draw in draws for count in counts for method in cheap]
-        return tasks + [(draw, count, "retrained") for draw in range(self.options.retrained) for count in counts]
+    def _learn(self, name: str, draw: int, count: int) -> None:
+        """Measure each way of learning one relation."""
+        pairs = self.held.name_pairs(self.held.draw(name, draw)[:count])
+        for method, way in WAYS.items():
+            if self._is_stored(name, draw, count, method):
+                continue
+            base, started = self.base, time.perf_counter()
+            model = way(base, name, pairs, draw)
+            model.get_parameter("relations").sum().item()  # waits for the device
+            seconds = time.perf_counter() - started
+            self._store(model, len(base.graph.relations), name, draw, count, method, seconds)
+
+    def _retrain(self, draw: int, count: int) -> None:
+        """Train everything again with some facts of every relation, and rank the others of each."""
+        missing = [name for name in self.held.facts if not self._is_stored(name, draw, count, "retrained")]
+        if not missing:
+            return
+        graph = self.held.put_back({name: self.held.draw(name, draw)[:count] for name in self.held.facts})
+        settings, device = self.record["settings"], self.options.device
+        run = itransf.train(graph, config=settings, device=device, progress=False)
+        for name in missing:
+            number = graph.relations.index(name)
+            self._store(run.model, number, name, draw, count, "retrained", run.info()["seconds"])
 
     def _is_stored(self, name: str, draw: int, count: int, method: str) -> bool:
         wanted = {"relation": name, "draw": draw, "facts": count, "method": method}
         return any(wanted.items() <= figure.items() for figure in self.record["figures"])
 
-    def _is_enough(self) -> bool:
-        return bool(self.options.trainings) and self.trainings >= self.options.trainings
-
-    def _open_base(self, held: HeldOut) -> itransf.Run:
-        """Open the run without the relation, or train it."""
-        folder = self.options.runs / f"{self.options.dataset}-{held.name}-{self.options.seed}"
-        if (folder / "model.safetensors").is_file():
-            return itransf.open(folder, device="cpu")
-        self.trainings += 1
-        # Later relations are trained with the settings of the first, whatever the defaults are by then.
-        choices: dict[str, Any] = {"config": self.record.get("settings"), "seed": self.options.seed, "device": "cpu"}
-        choices["settings"] = self.options.settings
-        return itransf.train(held.graph, out=folder, overwrite=True, progress=False, **choices)
-
-    def _measure(self, run: itransf.Run, held: HeldOut, draw: int, count: int, method: str) -> None:
-        order = held.draw(draw)
-        given, asked = order[:count], order[count:]
-        self.trainings += method == "retrained"
-        started = time.perf_counter()
-        model = WAYS[method](run, held, given, draw)
-        seconds = time.perf_counter() - started
-        line = {"relation": held.name, "facts": count, "draw": draw, "method": method, "seconds": seconds}
-        self.record["figures"].append({**line, "asked": len(asked), **rank(model, held, asked)})
+    def _store(self, model: Model, number: int, name: str, draw: int, count: int, method: str, seconds: float) -> None:
+        # The same facts are asked, however many were given.
+        asked = self.held.draw(name, draw)[max(self.options.counts) :][: self.options.asked]
+        line = {"relation": name, "facts": count, "draw": draw, "method": method, "seconds": seconds}
+        self.record["figures"].append({**line, **rank(model, number, asked, self.held.answers[name])})
         print(self.record["figures"][-1], flush=True)
         write_record(self.record, self.path)
 
 
-def main() -> None:
-    """Measure, or render what was measured."""
+def parse_options(arguments: Sequence[str] | None) -> argparse.Namespace:
+    """Read the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--dataset", default="world")
-    parser.add_argument(
-        "--relations",
-        nargs="+",
-        default=["capital_of", "member_of", "has_coast_on", "independent_from"],
-    )
-    parser.add_argument("--counts", nargs="+", type=int, default=[5, 10, 20])
+    parser.add_argument("--relations", nargs="+", help="taken out together (default on world: four)")
+    parser.add_argument("--held-out", type=int, default=12, help="else so many, drawn at random")
+    parser.add_argument("--counts", nargs="+", type=int, default=[5, 10, 20], help="facts that are given")
+    parser.add_argument("--asked", type=int, default=500, help="facts that are ranked, at most, of each relation")
     parser.add_argument("--draws", type=int, default=3, help="draws of the given facts")
     parser.add_argument("--retrained", type=int, default=1, help="of which so many are trained again for")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--settings", nargs="*", default=[], help="key=value over the defaults")
-    parser.add_argument("--runs", type=Path, default=ROOT / "build" / "teaching", help="where runs are kept")
-    parser.add_argument("--trainings", type=int, default=0, help="stop after so many; call again to go on")
+    parser.add_argument("--preset", help="a preset in place of the defaults")
+    parser.add_argument("--settings", nargs="+", default=[], help="key=value over those")
+    parser.add_argument("--device", default="cpu", choices=["cpu", "cuda"])
+    parser.add_argument("--minutes", type=float, default=0, help="after which no training is begun; 0: no limit")
+    parser.add_argument("--runs", type=Path, default=ROOT / "build" / "teaching", help="where the base is kept")
+    parser.add_argument("--results", type=Path, default=RESULTS, help="where figures are stored")
     parser.add_argument("--anew", action="store_true", help="measure again what is stored")
-    parser.add_argument("--render", action="store_true")
-    options = parser.parse_args()
+    parser.add_argument("--render", action="store_true", help="only write the page")
+    options = parser.parse_args(arguments)
+    if options.dataset == "world" and not options.relations:
+        options.relations = WORLD
+    return options
+
+
+def open_record(options: argparse.Namespace, path: Path) -> dict[str, Any]:
+    """Return what is stored of this measurement, or a record without figures."""
+    told = {key: value for key, value in vars(options).items() if key not in HOW and value not in (None, [])}
+    if options.relations:
+        del told["held_out"]
+    stored = json.loads(path.read_text(encoding="utf-8")) if path.is_file() and not options.anew else {}
+    if stored.get("config") == told:
+        return stored
+    return {**start_record("teaching", options.seed, told, ["torch", "numpy"]), "figures": []}
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Measure what is missing, unless only the page is asked for, and write the page."""
+    options = parse_options(arguments)
     if not options.render:
-        config = {key: value for key, value in vars(options).items() if key not in HOW and value != []}
-        name = "teaching" if options.dataset == "world" else f"teaching-{options.dataset}"
-        path = RESULTS / f"benchmark-{name}.json"
-        record = start_record("teaching", options.seed, config, ["torch", "numpy"])
-        stored = {} if options.anew or not path.is_file() else json.loads(path.read_text(encoding="utf-8"))
-        same = stored.get("config") == json.loads(json.dumps(config))
-        Measurement(options, stored if same else {**record, "figures": []}, path).run()
+        path = options.results / f"benchmark-teaching-{options.dataset}.json"
+        Measurement(options, open_record(options, path), path).run()
     page = ROOT / "docs" / "teaching.md"
-    write_text(page, put_figures(page.read_text(encoding="utf-8"), render(read_records())))
+    write_text(page, put_figures(page.read_text(encoding="utf-8"), render(read_records(options.results))))
 
 
 if __name__ == "__main__":

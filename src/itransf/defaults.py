@@ -27,7 +27,7 @@ CHOSEN: dict[str, dict[str, float]] = {  # for small graphs, by model; see above
     "transe": {"learning_rate": 0.08, "n3": 0.0},
     "transr": {"learning_rate": 0.2, "n3": 0.003, "matrix_rate": 0.01},
     "stranse": {"learning_rate": 0.2, "n3": 0.003, "matrix_rate": 0.01},
-    "itransf": {"learning_rate": 0.08, "n3": 0.002, "matrix_rate": 0.01},
+    "itransf": {"learning_rate": 0.12, "n3": 0.003, "matrix_rate": 0.01},
 }
 
 

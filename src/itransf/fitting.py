@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -10,7 +9,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from threading import Event
-from types import FrameType
 from typing import Any
 
 import numpy as np
@@ -21,16 +19,16 @@ from itransf.config import Config
 from itransf.data.graph import Graph
 from itransf.errors import ConfigError
 from itransf.evaluation import rank_facts, summarise
+from itransf.interrupting import noticing_interrupts
 from itransf.models import MODELS, SIDES, Model, Sizes
 from itransf.models.translation import TranslationConfig
 from itransf.progress import track
-from itransf.storage import RunFolder
+from itransf.storage import WEIGHTS, RunFolder
 from itransf.training import EpochReport, Trainer
 from itransf.training.trainer import load_weights
 
 CHECKPOINT = "checkpoint.safetensors"
 _drawing = threading.Lock()  # the random state that first weights are drawn from is the whole process's
-_stop = Event()  # asks trainings outside the main thread to save and end
 
 
 def build_model(graph: Graph, config: Config, device: torch.device) -> Model:
@@ -161,7 +159,7 @@ class Fit:
         graph = other.read_graph()
         if graph.entities.names != self.graph.entities.names or graph.relations.names != self.graph.relations.names:
             raise ConfigError(f"warm_start.run: {other.path} was trained on another graph; choose a run on this one")
-        tensors, _ = other.read_tensors("model.safetensors")
+        tensors, _ = other.read_tensors(WEIGHTS)
         wanted = (len(self.graph.entities), self.config.model.dim)
         if tuple(tensors["entities"].shape) != wanted:
             raise ConfigError(
@@ -216,39 +214,6 @@ def describe_epoch(report: EpochReport, phase: str) -> dict[str, Any]:
     if report.assignment is not None:
         line |= {"changed": report.assignment.changed, "rejected": report.assignment.rejected}
     return line
-
-
-@contextmanager
-def noticing_interrupts() -> Iterator[Event]:
-    """Turn the first Ctrl-C into an event, so that a batch is finished and saved; a second one stops at once.
-
-    Signals reach only the main thread: elsewhere `stopping_all_trainings` sets the event.
-    """
-    if threading.current_thread() is not threading.main_thread():
-        yield _stop
-        return
-    event = Event()
-
-    def notice(number: int, frame: FrameType | None) -> None:
-        if event.is_set():
-            raise KeyboardInterrupt
-        event.set()
-
-    before = signal.signal(signal.SIGINT, notice)
-    try:
-        yield event
-    finally:
-        signal.signal(signal.SIGINT, before)
-
-
-@contextmanager
-def stopping_all_trainings() -> Iterator[None]:
-    """Let every training outside the main thread save where it stands and end, while the block runs."""
-    _stop.set()
-    try:
-        yield
-    finally:
-        _stop.clear()
 
 
 @contextmanager

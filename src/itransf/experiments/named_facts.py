@@ -3,16 +3,16 @@
 For a prediction that the model gets right, the training facts that its explanation names as backing it are taken out
 and the model is trained again with the same seed; the same with as many random facts about the same two entities; and
 with none at all, the facts in another order, since trained vectors move a little whenever the order of batches does.
+Predictions that have nothing to do with one another share a training; those with nothing taken out serve all.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import torch
 
 from itransf.data.graph import Graph, Triples
 from itransf.evaluation import rank_facts
@@ -22,9 +22,10 @@ from itransf.models.translation import Translation
 from itransf.run import Run, train
 
 MEASURE, STATISTIC = "faithful explanations", "loss without named / random facts"
-CONDITIONS = ("named", "random", "nothing")
+REMOVING = ("named", "random")
+"""Which facts are taken out."""
 NAMED = 3
-"""How many facts are named, and taken out, at most."""
+"""How many facts are named, and taken out, at most: as many as an explanation shows."""
 FOUND = 10
 """A fact is a right prediction if its tail comes among the first so many."""
 LEAST_LOSS = 1e-3  # a smaller mean loss counts as this one, so that the ratio stays a number
@@ -46,6 +47,17 @@ class Trial:
     random: Triples
     before: float
 
+    @property
+    def ends(self) -> set[int]:
+        """The entities that the prediction is about."""
+        return set(self.fact[[0, 2]].tolist())
+
+    @property
+    def touched(self) -> set[int]:
+        """The entities that lose facts, and those of the prediction."""
+        facts = np.concatenate((self.fact[None], self.named, self.random))
+        return set(facts[:, [0, 2]].reshape(-1).tolist())
+
 
 def plan_trials(run: Run, count: int, at_once: int = 1, seed: int = 0, split: str = "test") -> list[list[Trial]]:
     """Choose right predictions and what is taken out for them, in groups that share a training.
@@ -53,7 +65,7 @@ def plan_trials(run: Run, count: int, at_once: int = 1, seed: int = 0, split: st
     Args:
         run: What predicts and explains.
         count: How many predictions, at most.
-        at_once: How many of them share a training; no two of those have an entity in common.
+        at_once: How many of them share a training, at most; what is taken out for one is not about another.
         seed: Of the choice of predictions and of random facts.
         split: Where predictions come from.
     """
@@ -61,14 +73,12 @@ def plan_trials(run: Run, count: int, at_once: int = 1, seed: int = 0, split: st
     facts = run.graph.split(split)
     ranks = rank_facts(run.model, facts, run.graph.known).ranks("tail")
     groups: list[list[Trial]] = []
-    planned = 0
     for row in rng.permutation(np.flatnonzero(ranks <= FOUND)).tolist():
-        if planned == count:
+        if sum(map(len, groups)) == count:
             break
         trial = plan_trial(run, facts[row], 1.0 / ranks[row], rng)
         if trial is None:
             continue
-        planned += 1
         open_groups = (group for group in groups if len(group) < at_once and not meets(group, trial))
         group = next(open_groups, None)
         if group is None:
@@ -79,9 +89,8 @@ def plan_trials(run: Run, count: int, at_once: int = 1, seed: int = 0, split: st
 
 
 def meets(group: Sequence[Trial], trial: Trial) -> bool:
-    """Return whether a trial has an entity in common with one of a group."""
-    own = set(trial.fact[[0, 2]].tolist())
-    return any(own & set(other.fact[[0, 2]].tolist()) for other in group)
+    """Return whether a trial's entities lose facts for one of a group, or the other way about."""
+    return any(trial.ends & other.touched or other.ends & trial.touched for other in group)
 
 
 def plan_trial(run: Run, fact: Triples, before: float, rng: np.random.Generator) -> Trial | None:
@@ -114,63 +123,58 @@ def drop_facts(facts: Triples, gone: Triples) -> Triples:
     return np.asarray(facts[kept])
 
 
-def train_without(run: Run, group: Sequence[Trial], condition: str, seed: int = 0) -> list[float]:
-    """Train again without what a condition takes out for a group, and return each prediction's reciprocal rank."""
-    facts = run.graph.train
-    if condition == "nothing":
-        left = facts[np.random.default_rng(seed).permutation(len(facts))]
-    else:
-        left = drop_facts(facts, np.concatenate([getattr(trial, condition) for trial in group]))
-    device = next(run.model.parameters()).device.type
-    again = train(replace(run.graph, train=left), config=run.config.to_dict(), device=device, progress=False)
-    asked = np.stack([trial.fact for trial in group])
-    with torch.no_grad():
-        ranks = rank_facts(again.model, asked, run.graph.known).ranks("tail")
+def train_without(
+    graph: Graph, config: Mapping[str, Any], gone: Triples, asked: Triples, order: int = 0, device: str = "cpu"
+) -> list[float]:
+    """Train again without some facts and return the reciprocal rank of the tail of each fact that is asked for.
+
+    Args:
+        graph: All facts.
+        config: All settings.
+        gone: Training facts to take out, (n, 3).
+        asked: The predictions, (n, 3).
+        order: In which random order the facts are given; zero leaves them as they are.
+        device: Where to train.
+    """
+    left = drop_facts(graph.train, gone)
+    if order:
+        left = left[np.random.default_rng(order).permutation(len(left))]
+    again = train(replace(graph, train=left), config=config, device=device, progress=False)
+    ranks = rank_facts(again.model, asked, graph.known).ranks("tail")
     return [float(1.0 / rank) for rank in ranks]
 
 
-def describe_group(run: Run, group: Sequence[Trial], after: dict[str, list[float]]) -> list[dict[str, Any]]:
-    """Return a line for each prediction of a group, ready for JSON."""
-    names = run.graph.entities.names, run.graph.relations.names
-
-    def write(fact: Triples) -> list[str]:
-        return [names[0][fact[0]], names[1][fact[1]], names[0][fact[2]]]
-
-    return [
-        {
-            "fact": write(trial.fact),
-            "removed": len(trial.named),
-            "facts named": [write(fact) for fact in trial.named],
-            "before": trial.before,
-            **{condition: after[condition][place] for condition in CONDITIONS},
-        }
-        for place, trial in enumerate(group)
-    ]
-
-
-def measure_explanations(lines: Sequence[dict[str, Any]], draws: int = DRAWS) -> Finding:
+def measure_explanations(lines: Sequence[Mapping[str, Any]], draws: int = DRAWS) -> Finding:
     """Return how much more a prediction loses without the facts named than without random ones.
 
     loss(c) = mean over predictions of (1 / rank trained with nothing taken out - 1 / rank trained without the facts of
-    condition c), tails, filtered; the ratio is loss(named) / max(loss(random), LEAST_LOSS). The interval is over
-    predictions; the null swaps named and random facts, prediction by prediction.
+    condition c), tails, filtered; the ratio is loss(named) / max(loss(random), LEAST_LOSS). Predictions that share a
+    training are no independent ones: the interval is over such groups, and the null swaps named and random facts,
+    group by group.
+
+    Args:
+        lines: One per prediction: its `group`, and its reciprocal rank `before` and after training again with
+            `nothing`, `named` or `random` facts taken out.
+        draws: Resamplings and permutations.
     """
-    table = np.array([[line["nothing"] - line["named"], line["nothing"] - line["random"]] for line in lines])
+    losses = np.array([[line["nothing"] - line[condition] for condition in REMOVING] for line in lines])
+    numbers, group_of = np.unique([line["group"] for line in lines], return_inverse=True)
+    members = (group_of[None] == np.arange(len(numbers))[:, None]).astype(np.float64)  # (g, n)
+    sizes, sums = members.sum(axis=1), members @ losses  # (g,), (g, 2)
     rng = np.random.default_rng(0)
-    value = float(_divide(table.mean(axis=0)[None])[0])
-    drawn = draw_weights(len(table), draws, rng)
-    low, high = find_interval(_divide(drawn @ table / len(table)))
-    swapped = rng.integers(0, 2, (draws, len(table), 1)).astype(np.bool_)
-    null = _divide(np.where(swapped, table[:, ::-1], table).mean(axis=1))
-    named, random = table.mean(axis=0)
+    value = float(_divide(losses.mean(axis=0)[None])[0])
+    drawn = draw_weights(len(numbers), draws, rng)  # (draws, g)
+    low, high = find_interval(_divide((drawn @ sums) / (drawn @ sizes)[:, None]))
+    swapped = rng.integers(0, 2, (draws, len(numbers), 1)).astype(np.bool_)
+    null = _divide(np.where(swapped, sums[:, ::-1], sums).sum(axis=1) / len(lines))
+    named, random = losses.mean(axis=0)
     moved = float(np.mean([line["before"] - line["nothing"] for line in lines]))
     remark = (
         f"mean reciprocal rank lost without named facts {named:.4f}, without random ones {random:.4f}, "
-        f"by training again alone {moved:.4f}; the null is a median"
+        f"by training again alone {moved:.4f}; {len(numbers)} groups; the null is a median"
     )
-    chance = float(np.median(null))
-    p = find_chance(value, null)
-    return Finding(MEASURE, STATISTIC, value, low, high, chance, p, len(table), "predictions", (value,), remark)
+    chance, p = float(np.median(null)), find_chance(value, null)
+    return Finding(MEASURE, STATISTIC, value, low, high, chance, p, len(lines), "predictions", (value,), remark)
 
 
 def _divide(losses: Floats) -> Floats:

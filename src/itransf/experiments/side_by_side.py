@@ -12,7 +12,7 @@ from typing import TypeVar
 
 import torch
 
-from itransf.fitting import stopping_all_trainings
+from itransf.interrupting import stopping_all_trainings
 
 Result = TypeVar("Result")
 
@@ -22,8 +22,8 @@ def run_side_by_side(
 ) -> Iterator[tuple[int, Result]]:
     """Run tasks and give each one's place and result as it ends.
 
-    A task that fails ends the others: running trainings save where they stand and stop, the rest never begins. The
-    same happens when the user interrupts.
+    A task that fails ends the others: those that wait are dropped, and running trainings save where they stand and
+    stop. The same happens when the user interrupts, or asks for no more results.
 
     Args:
         tasks: What to run; each keeps to `device`.
@@ -40,8 +40,10 @@ def run_side_by_side(
             for future in as_completed(futures):
                 yield futures[future], future.result()
         except BaseException:
+            for future in futures:
+                future.cancel()  # before any training ends, and makes room for one that waits
             with stopping_all_trainings():
-                pool.shutdown(cancel_futures=True)
+                pool.shutdown()
             raise
 
 

@@ -1,0 +1,127 @@
+"""How the models whose readability is measured are trained: ITransF, and beside it the same recipe for other models."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any
+
+from itransf.data.graph import Graph
+from itransf.data.planted import Planted, plant
+from itransf.data.sources import load
+from itransf.models.translation import TranslationConfig
+from itransf.run import resolve_config
+
+TITLES = {"itransf": "ITransF", "stranse": "STransE", "dense": "dense attention", "l1": "dense + l1"}
+"""The models, as tables call them; all but the first are baselines, trained once."""
+PLANTED, PLANTED_SIZES, PLANTED_CONCEPTS = "planted", (1, 2), 8
+SPARE = 1.5  # learned concepts for each that was planted
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """Settings of a data set's trainings.
+
+    Attributes:
+        preset: What they start from; without one, the defaults for the graph's size.
+        settings: Over those, for all models.
+        own: Over those, for single models.
+        remark: What a reader should know.
+    """
+
+    preset: str | None = None
+    settings: tuple[str, ...] = ()
+    own: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    remark: str = ""
+
+
+SHORT = "dense + l1 has no fused step on a GPU and is therefore trained for fewer epochs than the others"
+RECIPES: Mapping[str, Recipe] = {
+    "wn18": Recipe(
+        preset="wn18/itransf",
+        settings=(
+            "training.batch_size=1000",
+            "training.learning_rate=1.0",
+            "training.decay=linear",
+            "warm_start.epochs=800",
+            "training.epochs=800",
+            "assignment.start=1",
+        ),
+        own={
+            "dense": ("training.max_minutes=1.0",),
+            "l1": ("training.epochs=40", "training.max_minutes=0.5", "validation.every=10"),
+        },
+        remark=SHORT,
+    ),
+    "fb15k-237": Recipe(
+        preset="fb15k-237/itransf",
+        settings=("training.epochs=40",),
+        own={
+            "dense": ("training.max_minutes=1.0",),
+            "l1": ("training.epochs=10", "training.max_minutes=0.5", "validation.every=5"),
+        },
+        remark=SHORT,
+    ),
+    PLANTED: Recipe(settings=("model.dim=8",)),
+}
+
+
+@dataclass(frozen=True)
+class Case:
+    """One training: a model, a seed and, on planted graphs, the support size of the truth."""
+
+    model: str
+    seed: int
+    size: int | None = None
+
+    @property
+    def name(self) -> str:
+        """What its folder is called, beside the data set."""
+        return "-".join(str(part) for part in (self.model, self.seed, self.size) if part is not None)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what tells it from others, ready for JSON."""
+        return {"model": self.model, "seed": self.seed} | ({} if self.size is None else {"support size": self.size})
+
+
+def list_cases(dataset: str, models: Sequence[str], seeds: Sequence[int]) -> list[Case]:
+    """Return the trainings: ITransF with every seed, then each baseline with the first one."""
+    sizes = PLANTED_SIZES if dataset == PLANTED else (None,)
+    chosen = [(model, seed) for model in models for seed in (seeds if model == "itransf" else seeds[:1])]
+    return [Case(model, seed, size) for size in sizes for model, seed in chosen]
+
+
+def load_graph(dataset: str, case: Case) -> tuple[Graph, Planted | None]:
+    """Return the graph of a training and, where it was planted, the truth."""
+    if case.size is None:
+        return _load_once(dataset), None
+    truth = plant(case.seed, concepts=PLANTED_CONCEPTS, support_size=case.size)
+    return truth.graph, truth
+
+
+@cache
+def _load_once(dataset: str) -> Graph:
+    return load(dataset, progress=False)
+
+
+def make_config(dataset: str, case: Case, graph: Graph, settings: Sequence[str], device: str) -> dict[str, Any]:
+    """Return all settings of a training: the recipe's, the model's own, then those given.
+
+    STransE has those of ITransF but for what only concepts need.
+    """
+    recipe = RECIPES.get(dataset, Recipe())
+    attention = [f"model.attention={case.model}"] if case.model in ("dense", "l1") else []
+    sizes = [] if case.size is None else list_sizes(case.size)
+    own = recipe.own.get(case.model, ())
+    chosen = [*recipe.settings, *sizes, *attention, *own, *settings, f"seed={case.seed}"]
+    config = resolve_config(graph, recipe.preset, settings=chosen, device=device).to_dict()
+    if case.model == "stranse":
+        shared = {key: config["model"][key] for key in TranslationConfig.__dataclass_fields__}
+        config["model"] = {"name": "stranse", **shared}
+    return config
+
+
+def list_sizes(size: int) -> list[str]:
+    """Return the settings that fit a planted truth with this support size."""
+    return [f"model.concepts={round(SPARE * PLANTED_CONCEPTS)}", f"model.support_size={size}"]
