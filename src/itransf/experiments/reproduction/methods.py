@@ -1,0 +1,110 @@
+"""What can be done for a job: train and rank, rank by rules, describe a graph."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from itransf.data import Graph, load
+from itransf.data.graph import SPLITS
+from itransf.data.leakage import measure_leakage
+from itransf.evaluation import rank_facts
+from itransf.experiments.reproduction.coding import code_and_rank
+from itransf.experiments.reproduction.jobs import Job
+from itransf.experiments.reproduction.measuring import describe_run, measure_ranks, round_off
+from itransf.experiments.reproduction.results import list_differences
+from itransf.experiments.reproduction.rules import RuleList
+from itransf.experiments.reproduction.timing import time_epochs
+from itransf.run import MODEL_CONFIGS, Run, train
+from itransf.storage import RunFolder
+
+
+@dataclass(frozen=True)
+class Workshop:
+    """Where and how jobs are done.
+
+    Attributes:
+        runs: The folder of run folders.
+        device: "auto", "cpu" or "cuda".
+        progress: Whether each training shows its own.
+    """
+
+    runs: Path
+    device: str = "auto"
+    progress: bool = False
+
+    def folder(self, job: Job) -> RunFolder:
+        """Return where the training behind a job lies, or will."""
+        return RunFolder(self.runs / job.training.key)
+
+    def load(self, job: Job) -> Graph:
+        """Return a job's graph."""
+        return load_once(job.dataset)
+
+    def obtain_run(self, job: Job) -> Run:
+        """Return the finished training behind a job: opened, gone on with, or begun.
+
+        A folder whose training had other settings than the job has now is begun again.
+        """
+        folder, config = self.folder(job), job.resolve()
+        if folder.has_checkpoint and list_differences(folder.read_config(MODEL_CONFIGS).to_dict(), config):
+            folder.clear()
+        options: dict[str, Any] = {"preset": job.preset, "settings": job.all_settings, "seed": job.seed}
+        options |= {"out": folder.path, "resume": True, "device": self.device, "progress": self.progress}
+        return train(self.load(job), **options)
+
+
+@lru_cache(maxsize=4)
+def load_once(dataset: str) -> Graph:
+    """Load a graph, and keep it for the next job."""
+    return load(dataset)
+
+
+def train_and_rank(job: Job, shop: Workshop) -> dict[str, Any]:
+    """Train, then rank the test facts, once."""
+    run = shop.obtain_run(job)
+    ranks = rank_facts(run.model, run.graph.test, run.graph.known, progress=shop.progress)
+    return describe_run(run) | measure_ranks(run.graph, ranks)
+
+
+def apply_rules(job: Job, shop: Workshop) -> dict[str, Any]:
+    """Rank the test facts by what train implies in one step."""
+    graph = shop.load(job)
+    return measure_ranks(graph, rank_facts(RuleList(graph), graph.test, graph.known, progress=shop.progress))
+
+
+def describe_graph(job: Job, shop: Workshop) -> dict[str, Any]:
+    """Count a graph, its relations, and what its train gives away of its test."""
+    graph = shop.load(job)
+    counts = {"entities": len(graph.entities), "relations": len(graph.relations)}
+    return {
+        "counts": counts | {split: len(graph.split(split)) for split in SPLITS},
+        "frequencies": sorted(graph.statistics.counts.tolist(), reverse=True),
+        "leakage": {name: round_off(share) for name, share in asdict(measure_leakage(graph)).items()},
+    }
+
+
+@dataclass(frozen=True)
+class Method:
+    """A way to do a job.
+
+    Attributes:
+        do: Returns what is stored of it.
+        what: The word after `itransf reproduce` that does it again; empty where `itransf train` does.
+    """
+
+    do: Callable[[Job, Workshop], dict[str, Any]]
+    what: str = ""
+
+
+METHODS: dict[str, Method] = {
+    "train": Method(train_and_rank),
+    "rules": Method(apply_rules, "rules"),
+    "describe": Method(describe_graph, "datasets"),
+    "timing": Method(time_epochs, "sparseness"),
+    "sparse-coding": Method(code_and_rank, "sparse-encoding"),
+}
+"""Every way to do a job, by the name a job tells it by."""

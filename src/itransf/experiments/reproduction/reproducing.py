@@ -1,0 +1,60 @@
+"""From the name of a table or figure to what people see of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from itransf.errors import ConfigError, did_you_mean
+from itransf.experiments.reproduction.jobs import Scope
+from itransf.experiments.reproduction.methods import Workshop
+from itransf.experiments.reproduction.results import Results
+from itransf.experiments.reproduction.running import Tell, run_jobs
+from itransf.experiments.reproduction.sections import Section
+from itransf.experiments.reproduction.stage import Stage
+from itransf.experiments.reproduction.stages import STAGES
+
+ALL = "all"
+
+
+def list_stages(what: str) -> list[Stage]:
+    """Return the stage of this name, or all of them."""
+    if what == ALL:
+        return list(STAGES.values())
+    if what not in STAGES:
+        known = (*STAGES, ALL)
+        hint = did_you_mean(what, known) or f" There are: {', '.join(known)}."
+        raise ConfigError(f"the paper has no table or figure {what!r} here.{hint}")
+    return [STAGES[what]]
+
+
+def reproduce(
+    what: str,
+    scope: Scope,
+    results: Path,
+    shop: Workshop,
+    *,
+    side_by_side: int = 1,
+    only: str = "",
+    again: bool = False,
+    render_only: bool = False,
+    tell: Tell = lambda line: None,
+) -> Iterator[Section]:
+    """Do what each stage needs, store it, and yield its section before the next stage begins.
+
+    Args:
+        what: The name of a stage, or "all".
+        scope: Quick or whole; which seeds.
+        results: The folder of stored results.
+        shop: Where trainings lie, and on which device they run.
+        side_by_side: How many trainings run at once on a GPU.
+        only: Do only jobs whose key holds this.
+        again: Do even what has a result.
+        render_only: Do nothing; show what is stored.
+        tell: Is given a line about each job that ended.
+    """
+    stored = Results(results)
+    for stage in list_stages(what):
+        jobs = [] if render_only else [job for job in stage.plan(scope) if only in job.key]
+        run_jobs(jobs, stored, shop, side_by_side, again, tell)
+        yield stage.render(stored, scope)

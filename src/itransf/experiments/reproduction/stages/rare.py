@@ -1,0 +1,125 @@
+"""Figure 2 and the appendix: what rare relations gain from sharing."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+
+from itransf.experiments.reproduction import paper
+from itransf.experiments.reproduction.jobs import Job, Scope
+from itransf.experiments.reproduction.rarity import RAREST, Mask, RelationHits, read_hits
+from itransf.experiments.reproduction.results import Results
+from itransf.experiments.reproduction.sections import MISSING, Picture, Section, Table, make_table
+from itransf.experiments.reproduction.stage import Stage
+from itransf.experiments.reproduction.stages.main import DATASETS, make_row
+from itransf.experiments.reproduction.stages.rare_drawing import draw_buckets, draw_relations
+from itransf.experiments.reproduction.summaries import Floats, format_percent
+from itransf.experiments.reproduction.verdicts import write_difference
+
+ROWS = {"stranse": "STransE", "itransf": "ITransF"}
+COLUMNS = ("Relations", "Train facts", "Test facts", *ROWS.values(), "Gain (95 %)")
+BUCKETS = ("most frequent third", "middle third", "rarest third")
+FEW = 20  # relations of a bucket below which one of them can move its average by much
+METHOD = (
+    "Hits@10 in percent, without domain sampling, each relation counting the same. Relations are sorted by their facts "
+    "in train and cut into thirds; those without test facts count nowhere. The median over seeds stands first, the "
+    "extremes in brackets; the gain has an interval over test facts (drawn anew within each relation) and seeds."
+)
+Pair = tuple[RelationHits, RelationHits]
+
+
+def list_jobs(scope: Scope) -> list[Job]:
+    """Return what the figures need: two rows of the main table."""
+    return [make_row(scope, dataset, row) for row in ROWS for dataset in DATASETS]
+
+
+def render(results: Results, scope: Scope) -> Section:
+    """Return the buckets of both graphs and the relations of the first, as tables and figures."""
+    pairs = {dataset: find_pair(results, scope, dataset) for dataset in DATASETS}
+    found = {scope.title(dataset): pair for dataset, pair in pairs.items() if pair is not None}
+    parts: list[str | Table | Picture] = [METHOD]
+    for dataset, pair in pairs.items():
+        rows = tabulate_buckets(pair) if pair else [(MISSING, *["–"] * (len(COLUMNS) - 1))]
+        parts.append(make_table(COLUMNS, rows, title=scope.title(dataset)))
+        parts += [quote_paper(pair)] if dataset == "wn18" and not scope.quick else []
+    if found:
+        caption = "Hits@10 of relations by how often they occur; whiskers: 95 % over test facts."
+        parts.append(Picture("rare-buckets", caption, partial(draw_buckets, found, BUCKETS)))
+    first = pairs[DATASETS[0]]
+    if first is not None:
+        title = f"{scope.title(DATASETS[0])}, relation by relation, the most frequent first"
+        parts.append(make_table(("Relation", *COLUMNS[1:]), tabulate_relations(first), title=title))
+        parts.append(Picture("rare-relations", f"Hits@10 of {title}.", partial(draw_relations, first)))
+    return Section("Rare relations (Figure 2 and appendix)", tuple(parts))
+
+
+def find_pair(results: Results, scope: Scope, dataset: str) -> Pair | None:
+    """Return what is stored of STransE and ITransF on a graph, if both are."""
+    without, with_sharing = (read_hits(results.find_seeds(make_row(scope, dataset, row))) for row in ROWS)
+    return None if without is None or with_sharing is None else (without, with_sharing)
+
+
+def tabulate_buckets(pair: Pair) -> list[tuple[str, ...]]:
+    """Return a row for each bucket, and one for the rarest without a relation that weighs much and has few facts."""
+    hits = pair[0]
+    rows = [
+        write_bucket(f"{name}: {chosen.sum():,}", pair, chosen)
+        for bucket, name in enumerate(BUCKETS)
+        if (chosen := hits.choose_bucket(bucket)).any()
+    ]
+    rest = hits.choose_without_smallest(RAREST)
+    if 0 < rest.sum() < FEW:
+        left_out = hits.relations[hits.find_smallest(hits.choose_bucket(RAREST))]
+        rows.append(write_bucket(f"the rarest without {left_out['relation']}: {rest.sum():,}", pair, rest))
+    return rows
+
+
+def tabulate_relations(pair: Pair) -> list[tuple[str, ...]]:
+    """Return a row for each relation."""
+    everything = np.arange(len(pair[0].relations))
+    return [
+        write_bucket(relation["relation"], pair, everything == place)
+        for place, relation in enumerate(pair[0].relations)
+    ]
+
+
+def write_bucket(title: str, pair: Pair, chosen: Mask) -> tuple[str, ...]:
+    """Return a row about some relations."""
+    relations = [relation for relation, taken in zip(pair[0].relations, chosen, strict=True) if taken]
+    facts = sorted(relation["train_facts"] for relation in relations)
+    span = f"{facts[0]:,}" if len(facts) == 1 else f"{facts[0]:,} to {facts[-1]:,}"
+    without, with_sharing = (hits.average(chosen) for hits in pair)
+    return (
+        title,
+        span,
+        f"{sum(relation['test_facts'] for relation in relations):,}",
+        *(write_values(average.values) for average in (without, with_sharing)),
+        write_difference(with_sharing.compare(without), "hits@10"),
+    )
+
+
+def write_values(values: Floats) -> str:
+    """Return the median of some shares, and their extremes where there are several."""
+    median = format_percent(float(np.median(values)))
+    if len(values) == 1:
+        return median
+    return f"{median} ({format_percent(float(values.min()))}–{format_percent(float(values.max()))})"
+
+
+def quote_paper(pair: Pair | None) -> str:
+    """Return what the paper says of the rarest third of WN18, and what one relation is worth there."""
+    stranse, itransf = (paper.RAREST[row] for row in ROWS)
+    printed = f"The paper has {stranse} for STransE and {itransf} for ITransF on WN18's rarest third"
+    if pair is None:
+        return f"{printed}."
+    chosen = pair[0].choose_bucket(RAREST)
+    smallest = pair[0].relations[pair[0].find_smallest(chosen)]
+    return (
+        f"{printed}, which has {chosen.sum()} relations: `{smallest['relation']}`, of which test has "
+        f"{smallest['test_facts']} facts ({2 * smallest['test_facts']} questions), weighs "
+        f"{100 / chosen.sum():.1f} points alone."
+    )
+
+
+RARE = Stage("rare", "Figure 2", list_jobs, render, seeds=3)

@@ -1,0 +1,87 @@
+"""Table 4: sharing found after training, by sparse coding of STransE's matrices, against sharing that is trained."""
+
+from __future__ import annotations
+
+from itransf.experiments.reproduction import comparing, paper
+from itransf.experiments.reproduction.jobs import Job, Scope
+from itransf.experiments.reproduction.results import Record, Results
+from itransf.experiments.reproduction.sections import MISSING, Picture, Section, Table, make_table
+from itransf.experiments.reproduction.stage import Stage
+from itransf.experiments.reproduction.stages.attention import picture_attention, read_stored
+from itransf.experiments.reproduction.stages.main import DATASETS, make_row
+from itransf.experiments.reproduction.stages.sparseness import scale_rows
+from itransf.experiments.reproduction.summaries import summarise
+
+COLUMNS = ("Method", "Matrices", *comparing.COMPARED)
+DETAILS = ("Graph", "Atoms", "Penalty", "Codes per matrix", "kept", "Error, %", "Library")
+METHOD = (
+    f"{comparing.METHOD} The matrices of a trained STransE are written as non-negative mixtures of as many atoms as "
+    "ITransF has concepts. The penalty is set such that a matrix has about as many codes as ITransF may use; the rest "
+    "is cut off, and what is kept is fitted again. Entity and relation vectors stay STransE's."
+)
+CAPTION = "the codes of STransE's matrices; each row is a side, as shares of its largest code."
+CODES = "*Error* is the square of what the atoms do not give back of the matrices, as a share of theirs."
+
+
+def make_coding(scope: Scope, dataset: str) -> Job:
+    """Return the coding of a graph's STransE, with as many atoms and codes as its ITransF has concepts and support."""
+    model = make_row(scope, dataset, "itransf").resolve().model
+    options = (f"atoms={model.concepts}", f"nonzeros={model.support_size}")
+    row = make_row(scope, dataset, "stranse")
+    return scope.make_job(row.preset, method="sparse-coding", options=options)
+
+
+def list_jobs(scope: Scope) -> list[Job]:
+    """Return what the table needs."""
+    rows = [make_row(scope, dataset, row) for row in ("stranse", "itransf") for dataset in DATASETS]
+    return rows + [make_coding(scope, dataset) for dataset in DATASETS]
+
+
+def render(results: Results, scope: Scope) -> Section:
+    """Return a table for each graph, what was coded, and the codes as heat maps."""
+    parts: list[str | Table | Picture] = [METHOD]
+    details: list[tuple[str, ...]] = []
+    pictures: list[Picture] = []
+    for dataset in DATASETS:
+        parts.append(make_table(COLUMNS, tabulate(results, scope, dataset), title=scope.title(dataset)))
+        records = results.find_seeds(make_coding(scope, dataset))
+        details.append((scope.title(dataset), *describe_coding(records)))
+        attention = read_stored(records)
+        if attention is not None:
+            pictures.append(picture_attention(scale_rows(attention), "codes", CAPTION, scope, dataset))
+    parts += [CODES, make_table(DETAILS, details), *pictures]
+    return Section("Sparse coding of trained matrices (Table 4)", tuple(parts))
+
+
+def tabulate(results: Results, scope: Scope, dataset: str) -> list[tuple[str, ...]]:
+    """Return a row for STransE as trained, coded, and for ITransF."""
+    rows = (
+        ("STransE", make_row(scope, dataset, "stranse"), paper.MAIN["stranse"]),
+        ("STransE, sparse coding", make_coding(scope, dataset), paper.SPARSE_ENCODING["sparse-encoding"]),
+        ("ITransF", make_row(scope, dataset, "itransf"), paper.SPARSE_ENCODING["itransf"]),
+    )
+    found = []
+    for title, job, published in rows:
+        summary = summarise(results.find_seeds(job))
+        matrices = f"{summary.records[0]['matrices']:,}" if summary else "–"
+        printed = None if scope.quick else published[dataset]
+        found.append((title, matrices, *comparing.compare_with_paper(summary, printed)))
+    return found
+
+
+def describe_coding(records: list[Record]) -> tuple[str, ...]:
+    """Return how the coding went."""
+    if not records:
+        return (MISSING, *["–"] * (len(DETAILS) - 2))
+    coding = records[0]["coding"]
+    return (
+        f"{records[0]['matrices']:,}",
+        f"{coding['penalty']:.2g}",
+        f"{coding['non_zeros']:.1f}",
+        f"{coding['non_zeros_kept']:.1f}",
+        f"{100 * coding['error']:.2g}",
+        coding["library"],
+    )
+
+
+SPARSE_ENCODING = Stage("sparse-encoding", "Table 4", list_jobs, render)

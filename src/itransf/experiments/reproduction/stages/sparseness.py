@@ -1,0 +1,125 @@
+"""Table 3 and Figure 4: what sparse attention costs and what it saves, beside dense and l1-regularised attention."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from statistics import fmean
+
+import numpy as np
+import numpy.typing as npt
+
+from itransf.experiments.reproduction import comparing, paper
+from itransf.experiments.reproduction.jobs import Job, Scope
+from itransf.experiments.reproduction.results import Results
+from itransf.experiments.reproduction.sections import MISSING, Picture, Section, Table, make_table
+from itransf.experiments.reproduction.stage import Stage
+from itransf.experiments.reproduction.stages.attention import picture_attention, read_stored
+from itransf.experiments.reproduction.summaries import summarise
+from itransf.interpret import Attention
+
+MATRICES = {"wn18": 22, "fb15k": 15}
+"""How many concepts the paper takes here, so that dense attention can be trained at all."""
+EPOCHS = 2000
+QUICK_MATRICES = 8
+KINDS = {"dense": "Dense", "l1": "Dense + l1", "sparse": "Sparse"}
+FLOORS = (0.001, 0.01, 0.1)
+"""Shares of a side's largest weight from which a weight is counted."""
+CAPTION = "l1-regularised attention; each row is a side, as shares of its largest weight."
+COLUMNS = ("Attention", *comparing.COMPARED, "Epoch, paper", "Epoch", "Steps")
+WEIGHTS = ("Graph", "Attention", "Weights of a side", *(f"≥ {floor:g}" for floor in FLOORS), "In the five largest, %")
+METHOD = (
+    f"{comparing.METHOD} An *epoch* is timed apart from the training, with nothing else on the device, the choice of "
+    "concepts included as often as it is made. *Steps* are fused into few kernels or plain; times of the two kinds do "
+    "not compare."
+)
+WEIGHING = (
+    "How many weights of a relation side are at least so large a share of its largest one, on average: l1-regularised "
+    "weights are free to be large or small as a whole, as projected vectors are brought to unit length anyway."
+)
+
+
+def make_training(scope: Scope, dataset: str, kind: str, **others: str) -> Job:
+    """Return a training of ITransF with this kind of attention, or what is measured of it."""
+    preset = f"{dataset}/itransf"
+    if scope.quick:
+        return scope.make_job(preset, f"model.concepts={QUICK_MATRICES}", f"model.attention={kind}", **others)
+    chosen = (f"training.epochs={EPOCHS}", f"model.concepts={MATRICES[dataset]}", f"model.attention={kind}")
+    return scope.make_job(preset, *chosen, **others)
+
+
+def list_jobs(scope: Scope) -> list[Job]:
+    """Return what the table needs: each training, and the time of its epochs."""
+    rows = [(dataset, kind) for dataset in MATRICES for kind in KINDS]
+    trainings = [make_training(scope, *row) for row in rows]
+    return trainings + [make_training(scope, *row, method="timing") for row in rows]
+
+
+def render(results: Results, scope: Scope) -> Section:
+    """Return a table for each graph, the weights behind them, and the heat maps of l1-regularised attention."""
+    parts: list[str | Table | Picture] = [METHOD]
+    weights: list[tuple[str, ...]] = []
+    pictures: list[Picture] = []
+    for dataset, matrices in MATRICES.items():
+        rows = [write_row(results, scope, dataset, kind) for kind in KINDS]
+        title = f"{scope.title(dataset)}, {QUICK_MATRICES if scope.quick else matrices} concepts"
+        parts.append(make_table(COLUMNS, rows, title=title))
+        for kind, name in KINDS.items():
+            attention = find_shares(results, scope, dataset, kind)
+            weights.append((scope.title(dataset), name, *count_weights(attention)))
+            if kind == "l1" and attention is not None:
+                pictures.append(picture_attention(attention, "attention-l1", CAPTION, scope, dataset))
+    parts += [WEIGHING, make_table(WEIGHTS, weights, names=2), *pictures]
+    return Section("Sparse and dense attention (Table 3, Figure 4)", tuple(parts))
+
+
+def write_row(results: Results, scope: Scope, dataset: str, kind: str) -> tuple[str, ...]:
+    """Return the row of a kind of attention."""
+    published = None if scope.quick else paper.SPARSENESS[kind][dataset]
+    summary = summarise(results.find_seeds(make_training(scope, dataset, kind)))
+    timed = results.find_seeds(make_training(scope, dataset, kind, method="timing"))
+    return (
+        KINDS[kind],
+        *comparing.compare_with_paper(summary, published),
+        format_seconds(published.seconds) if published and published.seconds else "–",
+        format_seconds(fmean(timed[0]["seconds_of_epochs"])) if timed else MISSING,
+        timed[0]["steps"] if timed else "–",
+    )
+
+
+def format_seconds(seconds: float) -> str:
+    """Return a time as the paper writes it, or in seconds where it is short."""
+    if seconds < 60:
+        return f"{seconds:.3g} s"
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes}m{rest:02d}s"
+
+
+def scale_rows(attention: Attention) -> Attention:
+    """Return attention whose weights are shares of the largest (in size) of their side."""
+    largest = np.abs(attention.weights).max(axis=2, keepdims=True)
+    weights = attention.weights / np.where(largest > 0, largest, 1)
+    return replace(attention, weights=weights, kind="l1" if (weights < 0).any() else "sparse")
+
+
+def find_shares(results: Results, scope: Scope, dataset: str, kind: str) -> Attention | None:
+    """Return the stored attention of a kind, as shares of each side's largest weight."""
+    attention = read_stored(results.find_seeds(make_training(scope, dataset, kind)))
+    return None if attention is None else scale_rows(attention)
+
+
+def list_sizes(attention: Attention) -> npt.NDArray[np.float64]:
+    """Return the sizes of all weights, a row for each side of each relation."""
+    return np.abs(attention.weights.reshape(-1, attention.weights.shape[2])).astype(np.float64)
+
+
+def count_weights(attention: Attention | None) -> tuple[str, ...]:
+    """Return how many weights a side has, how many of them are of some size, and what the largest five make up."""
+    if attention is None:
+        return (MISSING, *["–"] * (len(WEIGHTS) - 3))
+    sizes = list_sizes(attention)
+    largest = np.sort(sizes, axis=1)[:, -5:].sum(axis=1) / np.maximum(sizes.sum(axis=1), FLOORS[0])
+    counts = (f"{(sizes >= floor).sum(axis=1).mean():.1f}" for floor in FLOORS)
+    return (str(sizes.shape[1]), *counts, f"{100 * largest.mean():.0f}")
+
+
+SPARSENESS = Stage("sparseness", "Table 3, Figure 4", list_jobs, render)
