@@ -5,7 +5,7 @@ import re
 import pytest
 
 from itransf import progress
-from itransf.progress import track
+from itransf.progress import current_tracker, track
 
 
 @pytest.fixture
@@ -77,6 +77,31 @@ def test_a_terminal_gets_a_bar(monkeypatch: pytest.MonkeyPatch, capsys: pytest.C
     assert "100%" in plain
     assert "2,000/2,000 queries" in plain
     assert "nearly there" in plain
+
+
+def test_a_line_stays_above_the_bar(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("TERM", "xterm")
+    with track("ranking", 2000, "queries"):
+        current_tracker().say("a [red] word")
+    out, shown = capsys.readouterr()
+    assert out == ""
+    assert "a [red] word\n" in shown
+
+
+def test_what_is_said_goes_to_the_innermost_work_that_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    before = current_tracker()
+    before.say("to nobody")
+    with track("outer", 1) as outer, track("hidden", 1, shown=False):
+        assert current_tracker() is outer
+        with track("inner", 1) as inner:
+            assert current_tracker() is inner
+        with pytest.raises(ValueError, match="no"), track("failing", 1):
+            raise ValueError("no")
+        capsys.readouterr()
+        current_tracker().say("to somebody")
+        assert capsys.readouterr().err == "to somebody\n"
+    assert current_tracker() is before
 
 
 def test_the_bar_ends_when_the_block_fails(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,6 +6,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TaskProgressColumn, TextColumn, TimeRemainingColumn
@@ -36,8 +37,19 @@ class Tracker:
     def show(self) -> None:
         """Show where things stand."""
 
+    def say(self, line: str) -> None:
+        """Show a line that stays."""
+
     def close(self) -> None:
         """Say the last word."""
+
+
+_current: ContextVar[Tracker] = ContextVar("current", default=Tracker("", 0, ""))  # noqa: B039 (nobody advances it)
+
+
+def current_tracker() -> Tracker:
+    """Return the tracker of the innermost work whose progress is shown, or one that shows nothing."""
+    return _current.get()
 
 
 class _PlainTracker(Tracker):
@@ -51,6 +63,9 @@ class _PlainTracker(Tracker):
         if time.monotonic() - self._last_shown >= PLAIN_INTERVAL:
             self._print()
 
+    def say(self, line: str) -> None:
+        print(line, file=sys.stderr, flush=True)
+
     def close(self) -> None:
         self._print()
 
@@ -59,11 +74,7 @@ class _PlainTracker(Tracker):
         rate = self.rate()
         left = max(self.total - self.done, 0) / rate if rate else 0.0
         remark = f"  {self.note}" if self.note else ""
-        print(
-            f"{self.title}: {self.done:,}/{self.total:,} {self.unit}, {rate:,.1f}/s, {left:,.0f} s left{remark}",
-            file=sys.stderr,
-            flush=True,
-        )
+        self.say(f"{self.title}: {self.done:,}/{self.total:,} {self.unit}, {rate:,.1f}/s, {left:,.0f} s left{remark}")
 
 
 class _BarTracker(Tracker):
@@ -76,6 +87,9 @@ class _BarTracker(Tracker):
 
     def show(self) -> None:
         self._bar.update(self._task, completed=self.done, rate=f"{self.rate():,.1f}/s", note=self.note)
+
+    def say(self, line: str) -> None:
+        self._bar.console.print(line, highlight=False, markup=False)
 
 
 @contextmanager
@@ -93,8 +107,8 @@ def track(title: str, total: int, unit: str = "steps", shown: bool = True) -> It
         return
     console = Console(stderr=True)
     if not console.is_terminal:
-        plain = _PlainTracker(title, total, unit)
-        yield plain
+        with _as_current(_PlainTracker(title, total, unit)) as plain:
+            yield plain
         plain.close()
         return
     columns = (
@@ -105,5 +119,15 @@ def track(title: str, total: int, unit: str = "steps", shown: bool = True) -> It
         TimeRemainingColumn(compact=True),
         TextColumn("{task.fields[note]}", style="dim"),
     )
-    with Progress(*columns, console=console) as bar:
-        yield _BarTracker(title, total, unit, bar)
+    with Progress(*columns, console=console) as bar, _as_current(_BarTracker(title, total, unit, bar)) as tracker:
+        yield tracker
+
+
+@contextmanager
+def _as_current(tracker: Tracker) -> Iterator[Tracker]:
+    """Let `current_tracker` return this one while the block runs."""
+    token = _current.set(tracker)
+    try:
+        yield tracker
+    finally:
+        _current.reset(token)

@@ -15,6 +15,7 @@ from itransf.ops import counting
 from itransf.ops.counting import count_closer
 from itransf.ops.distance import Norm
 from itransf.ops.ranks import BYTES_PER_SCORE
+from itransf.progress import track
 
 numba = pytest.importorskip("numba")
 from itransf.ops import counting_cpu  # noqa: E402 (it needs numba)
@@ -216,30 +217,25 @@ def test_the_kernel_is_used_where_numba_is_installed_only(monkeypatch: pytest.Mo
     assert counting.load_compiled() is counting_cpu.count_closer_cpu
     counting.load_compiled.cache_clear()
     monkeypatch.setitem(sys.modules, "numba", None)
-    monkeypatch.delitem(sys.modules, "itransf.ops.counting_cpu")
-    monkeypatch.delattr("itransf.ops.counting_cpu")
+    for name in ("itransf.ops.counting_cpu", "itransf.ops.compiling"):
+        monkeypatch.delitem(sys.modules, name)
+        monkeypatch.delattr(name)
     assert counting.load_compiled() is None
     counting.load_compiled.cache_clear()
 
 
-def test_a_folder_that_cannot_be_written_to_does_not_matter(monkeypatch: pytest.MonkeyPatch) -> None:
-    compile_function = numba.njit
-
-    def refuse_cache(**options: Any) -> Any:
-        if "cache" in options:
-            raise RuntimeError("cannot cache function: no locator available")
-        return compile_function(**options)
-
-    monkeypatch.setattr(numba, "njit", refuse_cache)
-    assert counting_cpu.compiled(abs_of)(-2) == 2
-
-
-def abs_of(number: int) -> int:
-    return abs(number)
-
-
 def test_what_was_compiled_is_kept() -> None:
     assert counting_cpu.count_tiles.stats.cache_path  # type: ignore[attr-defined]
+
+
+def test_a_first_ranking_says_that_it_compiles(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in ("count_known", "count_tiles"):
+        monkeypatch.setattr(counting_cpu, name, numba.njit(lambda work, first, last, own, counts: None))
+    with track("ranking", 1, "queries"):
+        draw_case(2, 6, 14, 3).count(1)
+    assert "compiling the ranking ..." in capsys.readouterr().err
 
 
 def test_numba_is_not_loaded_before_something_is_ranked() -> None:

@@ -12,21 +12,20 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, NamedTuple, TypeVar, cast
+from typing import Any, NamedTuple
 
-import numba
 import numpy as np
 import numpy.typing as npt
 import torch
 from torch import Tensor
 
+from itransf.ops.compiling import compiled, telling_of_compiling
 from itransf.ops.distance import Norm
 
 LANES = 128  # candidates of a tile: with 50 dimensions it takes 25 kB
 PARTS_PER_THREAD = 4  # threads that get ahead take more of them
 Floats = npt.NDArray[np.float32]
 Integers = npt.NDArray[np.int64]
-Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 class Work(NamedTuple):
@@ -71,8 +70,9 @@ def count_closer_cpu(
     starts = torch.searchsorted(places, torch.arange(len(queries) + 1))
     arrays = (x.detach().contiguous().numpy() for x in (queries, table, answers, starts, known, offsets))
     work, own = Work._make((*arrays, norm)), np.empty(len(answers), np.float32)
-    known_above, known_tied = share_out(count_known, len(queries), work, own)
-    above, tied = share_out(count_tiles, -(-len(table) // LANES), work, own)
+    with telling_of_compiling("the ranking"):
+        known_above, known_tied = share_out(count_known, len(queries), work, own)
+        above, tied = share_out(count_tiles, -(-len(table) // LANES), work, own)
     broken = np.isnan(own)  # a model that diverged: its answer comes last
     above, tied = np.where(broken, len(table) - 1, above), np.where(broken, 0, tied - 1)  # less the answer itself
     return (
@@ -99,20 +99,11 @@ def share_out(kernel: Callable[..., None], count: int, work: Work, own: Floats) 
     return counts
 
 
-def compiled(function: Function, **options: Any) -> Function:
-    """Compile a function when it is first called, to run without the interpreter's lock; keep it if possible."""
-    try:
-        return cast(Function, numba.njit(nogil=True, cache=True, **options)(function))
-    except RuntimeError:  # no folder can be written to
-        return cast(Function, numba.njit(nogil=True, **options)(function))
+fast = compiled(nogil=True)  # without the interpreter's lock: threads share the work
+pasted = compiled(nogil=True, inline="always")  # into each caller, so that constants passed are constants in it
 
 
-def pasted(function: Function) -> Function:
-    """Compile a function into each of its callers, so that constants they pass are constants in it."""
-    return compiled(function, inline="always")
-
-
-@compiled
+@fast
 def fill(tile: Floats, table: Floats, rows: Integers) -> None:
     """Copy candidates into a tile (d, lanes), one per lane."""
     for lane in range(len(rows)):
@@ -120,7 +111,7 @@ def fill(tile: Floats, table: Floats, rows: Integers) -> None:
             tile[k, lane] = table[rows[lane], k]
 
 
-@compiled
+@fast
 def count_within(distances: Floats, limit: Any) -> Any:
     """Count the distances not above a limit; what is not a number is never counted."""
     count = np.int32(0)  # as wide as a distance, so that a vector of them fits a vector
@@ -129,7 +120,7 @@ def count_within(distances: Floats, limit: Any) -> Any:
     return count
 
 
-@compiled
+@fast
 def count_below(distances: Floats, limit: Any) -> Any:
     """Count the distances below a limit."""
     count = np.int32(0)
@@ -138,7 +129,7 @@ def count_below(distances: Floats, limit: Any) -> Any:
     return count
 
 
-@compiled
+@fast
 def gap(left: Any, right: Any, norm: int) -> Any:
     """Return what one dimension adds to an l1 distance, or to a squared l2 distance."""
     difference = left - right
@@ -169,19 +160,19 @@ def measure_as(norm: int, distances: Floats, left: Floats, right: Floats, tile: 
             distances[LANES + lane] += gap(e, row_0[lane], norm)
 
 
-@compiled
+@fast
 def measure_l1(distances: Floats, left: Floats, right: Floats, tile: Floats) -> None:
     """Measure l1 distances."""
     measure_as(1, distances, left, right, tile)
 
 
-@compiled
+@fast
 def measure_l2(distances: Floats, left: Floats, right: Floats, tile: Floats) -> None:
     """Measure squared l2 distances."""
     measure_as(2, distances, left, right, tile)
 
 
-@compiled
+@fast
 def measure(norm: int, distances: Floats, left: Floats, right: Floats, tile: Floats) -> None:
     """Measure by either norm; see `measure_as`."""
     if norm == 1:
@@ -190,7 +181,7 @@ def measure(norm: int, distances: Floats, left: Floats, right: Floats, tile: Flo
         measure_l2(distances, left, right, tile)
 
 
-@compiled
+@fast
 def count_known(work: Work, first: int, last: int, own: Floats, counts: Integers) -> None:
     """Measure the answers of the queries from `first` to `last`; count the known closer than each, and as close."""
     queries, table, answers, starts, known, offsets, norm = work
@@ -214,7 +205,7 @@ def count_known(work: Work, first: int, last: int, own: Floats, counts: Integers
                         counts[1, f] += distances[lane] == own[f]
 
 
-@compiled
+@fast
 def count_tiles(work: Work, first: int, last: int, own: Floats, counts: Integers) -> None:
     """Count the candidates in the tiles from `first` to `last` that are closer than each answer, and as close."""
     queries, table, starts = work.queries, work.table, work.starts

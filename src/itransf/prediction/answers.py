@@ -1,9 +1,10 @@
-"""Answers as arrays."""
+"""Answers as arrays, and facts as people read them."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -29,6 +30,31 @@ class Found:
     ranks: Integers
     facts: Triples
     scores: Scores
+
+
+@dataclass(frozen=True)
+class LabelledFact:
+    """A fact by names and labels, and whatever is told of it.
+
+    Attributes:
+        head: The head's name.
+        relation: The relation's name.
+        tail: The tail's name.
+        head_label: What a person reads for the head.
+        relation_label: What a person reads for the relation.
+        tail_label: What a person reads for the tail.
+    """
+
+    head: str
+    relation: str
+    tail: str
+    head_label: str
+    relation_label: str
+    tail_label: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything by name, ready for JSON."""
+        return asdict(self)
 
 
 def name_fact(graph: Graph, fact: Sequence[int]) -> tuple[str, str, str, str, str, str]:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -13,41 +12,25 @@ from itransf.data.sorting import Integers
 from itransf.data.vocabulary import Vocabulary
 from itransf.errors import ConfigError, DataError
 from itransf.models.base import Model
-from itransf.prediction.answers import Found, name_fact
+from itransf.prediction.answers import Found, LabelledFact, name_fact
 from itransf.prediction.discovery import find_pairs
 from itransf.prediction.searching import DEFAULT_MEMORY, Search, find_entities, find_relations
 from itransf.progress import Tracker
 
 
 @dataclass(frozen=True)
-class Prediction:
+class Prediction(LabelledFact):
     """A fact the model thinks plausible.
 
     Attributes:
-        head: The head's name.
-        relation: The relation's name.
-        tail: The tail's name.
-        head_label: What a person reads for the head.
-        relation_label: What a person reads for the relation.
-        tail_label: What a person reads for the tail.
         score: Its plausibility: higher is better, and scores of one relation can be compared.
         rank: Its place in the list, from 1.
         known: Whether the fact is in train, valid or test.
     """
 
-    head: str
-    relation: str
-    tail: str
-    head_label: str
-    relation_label: str
-    tail_label: str
     score: float
     rank: int
     known: bool
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return everything by name, ready for JSON."""
-        return asdict(self)
 
 
 def complete(

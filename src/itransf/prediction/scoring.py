@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -16,7 +15,7 @@ from itransf.data.sorting import Integers
 from itransf.errors import DataError
 from itransf.models.base import SIDES, Model, Scorer, Side
 from itransf.ops.ranks import count_rivals
-from itransf.prediction.answers import group_equal, name_fact
+from itransf.prediction.answers import LabelledFact, group_equal, name_fact
 from itransf.prediction.searching import DEFAULT_MEMORY, find_known, split_rows
 from itransf.prediction.selection import refuse_broken
 from itransf.progress import Tracker, track
@@ -26,16 +25,10 @@ NamedFact = tuple[str, str, str]
 
 
 @dataclass(frozen=True)
-class ScoredFact:
+class ScoredFact(LabelledFact):
     """A given fact and what the model thinks of it.
 
     Attributes:
-        head: The head's name.
-        relation: The relation's name.
-        tail: The tail's name.
-        head_label: What a person reads for the head.
-        relation_label: What a person reads for the relation.
-        tail_label: What a person reads for the tail.
         score: Its plausibility: higher is better, and scores of one relation can be compared.
         known: The split that holds the fact ("train", "valid" or "test"), or None.
         tail_rank: Where its tail stands among all tails of the head that are not known, from 1; a rival with
@@ -44,21 +37,11 @@ class ScoredFact:
         percentile: Share of these rivals on both sides together that the fact beats, in percent.
     """
 
-    head: str
-    relation: str
-    tail: str
-    head_label: str
-    relation_label: str
-    tail_label: str
     score: float
     known: str | None
     tail_rank: float
     head_rank: float
     percentile: float
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return everything by name, ready for JSON."""
-        return asdict(self)
 
 
 def score_facts(
@@ -137,6 +120,7 @@ def rank_chunk(
     offsets, values = find_known(graph, int(facts[0, 1]), side, anchors)
     device = next(model.parameters()).device
     moved = [torch.tensor(array, device=device) for array in (anchors, answers, offsets, values)]
+    # Scores and not `count_closer`: a fact's own score is wanted too, to the bit as `complete` gives it.
     scores = refuse_broken(scorer(moved[0]))  # (q, e)
     above, tied = count_rivals(scores, *moved[1:])
     own = scores.gather(1, moved[1][:, None]).squeeze(1)

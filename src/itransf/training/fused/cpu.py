@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from itransf.models.projection import ConceptProjection, FullProjection
+from itransf.ops.compiling import telling_of_compiling
 from itransf.training.fused.compiled.arguments import Projections, Room, Sizes, Steps, Table
 from itransf.training.fused.compiled.stepping import run_steps
 from itransf.training.fused.engine import LENGTHS, OPTIMIZERS, FusedEngine
@@ -23,12 +24,13 @@ class CompiledEngine(FusedEngine):
     def run_planned(self, plan: Plan, steps: int) -> None:
         """Run the steps."""
         numba.set_num_threads(min(torch.get_num_threads(), MOST_THREADS))
-        run_steps(
-            *(steps, self._describe(), Steps(*(getattr(plan, name).numpy() for name in Steps._fields))),
-            *(self._table("entities"), self._table("relations"), self._list_projections()),
-            Room(*(getattr(self.buffers, name).numpy() for name in Room._fields)),
-            *(self.rates.numpy(), self.losses.numpy()),
-        )
+        with telling_of_compiling("the training step"):
+            run_steps(
+                *(steps, self._describe(), Steps(*(getattr(plan, name).numpy() for name in Steps._fields))),
+                *(self._table("entities"), self._table("relations"), self._list_projections()),
+                Room(*(getattr(self.buffers, name).numpy() for name in Room._fields)),
+                *(self.rates.numpy(), self.losses.numpy()),
+            )
 
     def _describe(self) -> Sizes:
         layout, model, loss = self.layout, self.model.config, self.config.loss

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
-import numba
+from itransf.ops import compiling
 
+compiled: Callable[..., Callable[[Any], Any]] = partial(compiling.compiled, error_model="numpy")
+"""Compiles as everything is; what is divided by zero becomes infinite, as in numpy."""
 REORDERED = {"reassoc", "contract"}  # sums may be vectorised: their order is then the compiler's, and always the same
 
 
@@ -81,15 +84,3 @@ class Room(NamedTuple):
     matrices: Any
     matrix_gradients: Any
     attention: Any
-
-
-def compiled(**options: Any) -> Callable[[Any], Any]:
-    """Compile a function when it is first called; keep the result on disk where a folder can be written."""
-
-    def compile_it(function: Any) -> Any:
-        try:
-            return numba.njit(cache=True, error_model="numpy", **options)(function)
-        except RuntimeError:  # no folder can be written to
-            return numba.njit(error_model="numpy", **options)(function)
-
-    return compile_it
