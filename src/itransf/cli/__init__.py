@@ -24,12 +24,14 @@ from itransf.cli.evaluate import evaluate_run
 from itransf.cli.explain import explain_fact
 from itransf.cli.export import export_run
 from itransf.cli.info import show_info
+from itransf.cli.interpret import interpret_run
 from itransf.cli.learn import learn_facts
 from itransf.cli.output import make_console, remark
 from itransf.cli.predict import predict_facts
 from itransf.cli.presets import show_presets
 from itransf.cli.relation import show_relation
 from itransf.cli.report import write_report
+from itransf.cli.reproduce import reproduce_paper
 from itransf.cli.score import score_file
 from itransf.cli.train import Stopped, train_model
 from itransf.errors import ITransFError, UsageError
@@ -60,6 +62,7 @@ app.command("score")(score_file)
 app.command("explain")(explain_fact)
 app.command("relation")(show_relation)
 app.command("concepts")(show_concepts)
+app.command("interpret")(interpret_run)
 app.command("report")(write_report)
 app.command("learn")(learn_facts)
 app.command("edit")(edit_concepts)
@@ -67,6 +70,7 @@ app.command("info")(show_info)
 app.command("export")(export_run)
 app.command("presets")(show_presets)
 app.command("bench")(show_bench)
+app.command("reproduce")(reproduce_paper)
 
 
 def print_version(asked: bool) -> None:

@@ -111,7 +111,9 @@ def read_stored(records: Sequence[Record]) -> Attention | None:
 
 def picture_attention(attention: Attention, name: str, caption: str, scope: Scope, dataset: str) -> Picture:
     """Return the heat map of a graph: of the relations the paper names, then of the most frequent."""
-    told = f"{scope.title(dataset)}: {caption}"
+    left_out = len(attention.relations) - SHOWN
+    rest = f" {left_out:,} less frequent relations are left out." if left_out > 0 else ""
+    told = f"{scope.title(dataset)}: {caption}{rest}"
     return Picture(f"{name}-{scope.data(dataset)}", told, partial(draw_attention, attention))
 
 

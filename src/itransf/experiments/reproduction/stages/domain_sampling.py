@@ -23,8 +23,8 @@ LAMBDAS = (0.0, *paper.DOMAIN_SAMPLING)
 COLUMNS = ("λ", *comparing.COMPARED)
 METHOD = (
     f"{comparing.METHOD} A corrupted entity comes from the relation's domain with probability min(λ |M_T| |M_H| / "
-    "|N_r|, 0.5). The paper trained 2000 epochs for this table, which is why its numbers for λ = 0.001 on FB15k are "
-    "others than in its main table; here each λ is trained as long as the preset says."
+    "|N_r|, 0.5). The paper trained 2000 epochs for this table, which may be why its numbers for λ = 0.001 on FB15k "
+    "are others than in its main table; here each λ is trained as long as the preset says."
 )
 Curves = dict[str, dict[float, Summary]]
 

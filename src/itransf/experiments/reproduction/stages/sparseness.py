@@ -97,7 +97,7 @@ def format_seconds(seconds: float) -> str:
 def scale_rows(attention: Attention) -> Attention:
     """Return attention whose weights are shares of the largest (in size) of their side."""
     largest = np.abs(attention.weights).max(axis=2, keepdims=True)
-    weights = attention.weights / np.where(largest > 0, largest, 1)
+    weights = (attention.weights / np.where(largest > 0, largest, 1)).astype(np.float32)
     return replace(attention, weights=weights, kind="l1" if (weights < 0).any() else "sparse")
 
 

@@ -1,0 +1,151 @@
+from __future__ import annotations
+
+import pytest
+
+from experiments.reproduction.conftest import Store
+from itransf.experiments.reproduction.drawing import write_picture
+from itransf.experiments.reproduction.jobs import Scope
+from itransf.experiments.reproduction.results import Results
+from itransf.experiments.reproduction.sections import MISSING, Section, Table
+from itransf.experiments.reproduction.stages import STAGES, best, main, rare
+from itransf.models import MODELS
+
+WHOLE, SMALL = Scope(), Scope(quick=True)
+OWN = ("datasets", "frequencies", "main", "rare", "rules", "best")
+
+
+def find_row(table: Table, name: str) -> dict[str, str]:
+    row = next(row for row in table.rows if row[0].startswith(name))
+    return dict(zip(table.columns, row, strict=True))
+
+
+def write_text(section: Section) -> str:
+    return section.to_markdown("page")
+
+
+@pytest.mark.parametrize("scope", [WHOLE, SMALL], ids=["whole", "quick"])
+@pytest.mark.parametrize("name", list(STAGES))
+def test_every_stage_can_be_shown_before_anything_is_measured(name: str, scope: Scope, results: Results) -> None:
+    section = STAGES[name].render(results, scope)
+    assert MISSING in write_text(section)
+    assert section.pictures == []
+
+
+@pytest.mark.parametrize("scope", [WHOLE, SMALL], ids=["whole", "quick"])
+@pytest.mark.parametrize("name", OWN)
+def test_every_stage_shows_what_its_jobs_give(name: str, scope: Scope, results: Results, store: Store) -> None:
+    stage = STAGES[name]
+    for job in stage.plan(scope):
+        store(job, mr=77.0 + job.seed, hits=0.8)
+    section = stage.render(results, scope)
+    if name != "best":  # where no preset is the best yet, there is nothing to show
+        assert MISSING not in write_text(section)
+    for picture in section.pictures if scope.quick else ():
+        pytest.importorskip("matplotlib")
+        assert write_picture(picture, results.folder).stat().st_size > 5000
+
+
+@pytest.mark.parametrize("name", list(STAGES))
+def test_quick_versions_use_bundled_graphs_and_settings_that_fit(name: str) -> None:
+    for job in STAGES[name].plan(SMALL):
+        assert job.dataset in ("world", "planted")
+        assert job.quick
+        if job.preset:
+            assert job.resolve().training.epochs <= 100
+
+
+def test_the_main_table_has_every_registered_model() -> None:
+    jobs = main.list_jobs(WHOLE)
+    trained = {(job.dataset, job.resolve().name) for job in jobs if job.preset}
+    assert trained == {(dataset, model) for dataset in ("wn18", "fb15k") for model in MODELS}
+    assert sum(job.resolve().negatives.domain > 0 for job in jobs if job.preset) == 2
+    assert len(STAGES["main"].plan(WHOLE)) == 4 + 3 * 2 * (len(MODELS) + 1)
+
+
+def test_the_papers_numbers_stand_beside_ours(results: Results, store: Store) -> None:
+    for seed, mr in enumerate((204.0, 209.0, 202.0)):
+        store(WHOLE.make_job("wn18/itransf", seed=seed), mr=mr, hits=0.9423)
+    wn18, fb15k = STAGES["main"].render(results, WHOLE).tables
+    row = find_row(wn18, "ITransF")
+    assert (row["MR, paper"], row["MR"], row["Seeds"]) == ("205", "204 (202–209)", "3")
+    assert (row["Hits@10, paper"], row["Hits@10"]) == ("94.2", "94.2 (94.2–94.2)")
+    low, high = map(float, row["MR, 95 %"].split("–"))
+    assert low < 204 < high
+    assert find_row(wn18, "STransE")["MR"] == MISSING
+    assert find_row(fb15k, "TransR")["MR, paper"] == "77"
+    assert find_row(wn18, "One-hop")["MR, paper"] == "–"
+
+
+def test_the_papers_gap_stands_beside_what_queries_alone_move(results: Results, store: Store) -> None:
+    store(WHOLE.make_job("wn18/itransf"), mr=204.0)
+    store(SMALL.make_job("wn18/itransf"), mr=204.0)
+    text = write_text(STAGES["main"].render(results, WHOLE))
+    assert "ITransF 1 ahead of STransE in mean rank (205 against 206)" in text
+    width = float(text.partition("same ITransF over ")[2].partition(" ranks")[0])
+    assert 11 < width < 13  # 1.96 standard deviations of 3 on both sides
+    assert "ahead of STransE" not in write_text(STAGES["main"].render(results, SMALL))
+
+
+def test_a_quick_table_does_not_pretend_to_be_the_papers(results: Results) -> None:
+    table = STAGES["main"].render(results, SMALL).tables[0]
+    assert {row[1] for row in table.rows} == {"–"}
+
+
+def test_leakage_is_noted_beside_the_rule_list(results: Results, store: Store) -> None:
+    store(WHOLE.make_measure("wn18", "rules"), mr=1261.0, hits=0.938)
+    assert "Read WN18" not in write_text(STAGES["main"].render(results, WHOLE))
+    store(WHOLE.make_measure("wn18", "describe"))
+    text = write_text(STAGES["main"].render(results, WHOLE))
+    assert "Read WN18 with care: 94.0 % of its test pairs" in text
+    assert "Hits@10 93.8; its mean rank of 1,261" in text
+
+
+def store_pair(store: Store, scope: Scope, dataset: str) -> None:
+    store(main.make_row(scope, dataset, "stranse"), hits=0.5, rare_hits=0.4)
+    store(main.make_row(scope, dataset, "itransf"), hits=0.5, rare_hits=0.9)
+
+
+def test_rare_relations_are_compared_bucket_by_bucket(results: Results, store: Store) -> None:
+    store_pair(store, WHOLE, "wn18")
+    section = STAGES["rare"].render(results, WHOLE)
+    wn18, fb15k, relations = section.tables
+    rarest = find_row(wn18, "rarest third")
+    assert (rarest["Relations"], rarest["Train facts"], rarest["Test facts"]) == ("rarest third: 2", "5 to 9", "33")
+    assert (rarest["STransE"], rarest["ITransF"]) == ("36.7", "95.0")
+    assert rarest["Gain (95 %)"].startswith("+58.33 (+")
+    assert find_row(wn18, "most frequent")["Gain (95 %)"] == "+0.00 (+0.00 to +0.00)"
+    assert find_row(wn18, "the rarest without _hardly")["STransE"] == "40.0"
+    assert fb15k.rows[0][0] == MISSING
+    assert [row[0] for row in relations.rows] == ["often", "sometimes", "_rarely", "_hardly"]
+    text = write_text(section)
+    assert "The paper has 74.4 for STransE and 92.0 for ITransF on WN18's rarest third, which has 2 relations" in text
+    assert "`_hardly`, of which test has 3 facts (6 questions), weighs 50.0 points alone" in text
+    assert [picture.name for picture in section.pictures] == ["rare-buckets", "rare-relations"]
+
+
+def test_rare_relations_need_no_training_beyond_the_main_table() -> None:
+    assert set(rare.list_jobs(WHOLE)) <= set(main.list_jobs(WHOLE))
+
+
+def test_frequencies_are_summed_up(results: Results, store: Store) -> None:
+    store(WHOLE.make_measure("wn18", "describe"))
+    table = STAGES["frequencies"].render(results, WHOLE).tables[0]
+    assert table.rows[0] == ("WN18", "4", "500", "30", "5", "89")
+
+
+def test_the_papers_counts_stand_above_those_of_the_files(results: Results, store: Store) -> None:
+    store(WHOLE.make_measure("wn18", "describe"))
+    rows = STAGES["datasets"].render(results, WHOLE).tables[0].rows
+    assert rows[0][2:7] == rows[1][2:7] == ("40,943", "18", "141,442", "5,000", "5,000")
+    assert [row[1] for row in rows] == ["paper", "here", "paper", "here"]
+
+
+def test_the_best_presets_are_those_called_so(results: Results, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(best, "list_presets", lambda: ["fb15k/itransf", "wn18/itransf", "wn18/itransf-best"])
+    assert (best.find_best("wn18"), best.find_best("fb15k")) == ("wn18/itransf-best", None)
+    monkeypatch.setattr(best, "find_best", {"wn18": "wn18/itransf"}.get)
+    for job in STAGES["best"].plan(WHOLE):
+        store(job, mr=190.0 + job.seed, hits=0.955)
+    rows = STAGES["best"].render(results, WHOLE).tables[0].rows
+    assert rows[0][:4] == ("WN18", "wn18/itransf", "30", "191 (190–192)")
+    assert (rows[0][-1], rows[1][2]) == ("3", MISSING)
