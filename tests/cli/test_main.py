@@ -33,6 +33,11 @@ COMMANDS = (
     "info",
     "export",
     "presets",
+    "report",
+    "learn",
+    "edit",
+    "interpret",
+    "reproduce",
     "bench",
 )
 
