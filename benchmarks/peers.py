@@ -143,7 +143,7 @@ def read_options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--repetitions", type=int, default=3, help="rounds; the median counts")
     parser.add_argument("--seconds", type=float, default=4.0, help="of training that count, each time")
     parser.add_argument("--warmup", type=float, default=1.0, help="seconds of training before that")
-    parser.add_argument("--our-facts", type=int, default=5000, help="test facts we rank; 0 takes all")
+    parser.add_argument("--our-facts", type=int, default=0, help="test facts we rank; 0 takes all")
     parser.add_argument("--pykeen-facts", type=int, default=60, help="test facts PyKEEN ranks")
     parser.add_argument("--torchkge-facts", type=int, default=300, help="test facts TorchKGE ranks")
     parser.add_argument("--start-repetitions", type=int, default=5, help="starts of the program")
