@@ -33,17 +33,20 @@ import itransf
 from benchmarks.reading import Group, Member, interpret_groups, interpret_quickly
 from benchmarks.recipes import RECIPES, TITLES, Case, Recipe, list_cases, load_graph, make_config
 from benchmarks.records import RESULTS, ROOT, start_record
+from benchmarks.sections.interpretation import render
 from itransf.data.graph import Graph
 from itransf.data.planted import Planted
 from itransf.experiments.bench.records import write_record
 from itransf.experiments.side_by_side import run_side_by_side
+from itransf.files import write_text
 from itransf.interpret import Attention
 from itransf.interpret.measures import DRAWS, Interpretation, read_model
 from itransf.interpret.measures.faithfulness import MOST_FACTS
 from itransf.models import SIDES, ITransF
 from itransf.run.settings import choose_device
 
-HOW = ("runs", "results", "jobs", "seconds_left", "anew", "render")  # options that do not change what is measured
+HOW = ("runs", "results", "page", "jobs", "seconds_left", "anew", "render")
+"""Options that do not change what is measured."""
 ACCURACY = ("mrr", "hits@10")
 
 
@@ -108,9 +111,9 @@ class Measurement:
         """Keep a trained model for the measures, and store how accurate it is and what its attention is."""
         group = self.groups.setdefault((case.model, case.size), Group())
         group.add(Member(case.seed, read_model(run.model, run.graph, TITLES[case.model]), truth))
-        self.record["settings"][case.model] = {
-            key: value for key, value in run.config.to_dict().items() if key != "seed"
-        }
+        settings = run.config.to_dict()
+        settings.pop("seed")
+        self.record["settings"][case.model] = settings
         if case.model == "itransf":
             self._store_findings(case.size, [interpret_quickly(group)], final=False)
         self._store({**case.to_dict(), **describe_run(run)})
@@ -197,6 +200,7 @@ def parse_options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--runs", type=Path, default=ROOT / "build" / "interpretation", help="where models are kept")
     parser.add_argument("--results", type=Path, default=RESULTS, help="where figures are stored")
     parser.add_argument("--anew", action="store_true", help="train and measure again what is stored")
+    parser.add_argument("--page", type=Path, default=ROOT / "docs" / "interpretation.md", help="what is written")
     parser.add_argument("--render", action="store_true", help="only write the page")
     return parser.parse_args(arguments)
 
@@ -212,12 +216,21 @@ def open_record(options: argparse.Namespace, path: Path) -> dict[str, Any]:
     return {**record, "recipe": recipe, "settings": {}, "runs": [], "models": []}
 
 
+def read_interpretations(folder: Path) -> dict[str, dict[str, Any]]:
+    """Return the stored records that the page is made of, by the name that follows "interpretation-"."""
+    paths = sorted(folder.glob("interpretation-*.json"))
+    return {path.stem.removeprefix("interpretation-"): json.loads(path.read_text(encoding="utf-8")) for path in paths}
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
     """Measure what is missing, unless only the page is asked for, and write the page."""
     options = parse_options(arguments)
     if not options.render:
         path = options.results / f"interpretation-{options.dataset}.json"
         Measurement(options, open_record(options, path), path).run()
+    if options.results == RESULTS or options.render:
+        write_text(options.page, render(read_interpretations(options.results)))
+        print(f"wrote {options.page}")
 
 
 if __name__ == "__main__":

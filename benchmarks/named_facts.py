@@ -160,7 +160,8 @@ class Measurement:
 
     def _count_controls(self) -> int:
         """Return how many controls are missing."""
-        return self.options.controls - sum(training["condition"] == NOTHING for training in self.record["trainings"])
+        wanted: int = self.options.controls
+        return wanted - sum(1 for training in self.record["trainings"] if training["condition"] == NOTHING)
 
 
 def gather(record: Mapping[str, Any]) -> list[dict[str, Any]]:

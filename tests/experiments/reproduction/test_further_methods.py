@@ -13,6 +13,7 @@ from itransf.experiments.reproduction.measuring import unpack_attention
 from itransf.experiments.reproduction.methods import Workshop
 from itransf.experiments.reproduction.results import Results
 from itransf.experiments.reproduction.running import run_jobs
+from itransf.interpret import sparse_coding
 
 SMALL = Scope(
     quick=True,
@@ -25,8 +26,11 @@ def shop(tmp_path: Path) -> Workshop:
     return Workshop(tmp_path / "runs", "cpu")
 
 
-def test_sparse_coding_starts_from_a_trained_stranse(results: Results, shop: Workshop) -> None:
+def test_sparse_coding_starts_from_a_trained_stranse(
+    results: Results, shop: Workshop, monkeypatch: pytest.MonkeyPatch
+) -> None:
     pytest.importorskip("sklearn")
+    monkeypatch.setattr(sparse_coding, "PASSES", 5)
     job = SMALL.make_job("wn18/stranse", method="sparse-coding", options=("atoms=5", "nonzeros=2"))
     run_jobs([job, job.training], results, shop)
     coded, trained = Results(results.folder).find(job), results.find(job.training)

@@ -120,7 +120,8 @@ def test_relations_the_paper_names_are_shown_first_and_called_by_its_names(resul
     assert found is not None
     assert [found.relations.label(number) for number in range(5)] == [*attention.SHORT.values(), "/some/other"]
     rare_first = Attention(found.weights, found.relations, found.supports, found.counts[::-1], found.kind)
-    assert attention.choose_shown(rare_first)[-1] == "/some/other"
+    assert attention.choose_shown(rare_first, 9)[-1] == "/some/other"
+    assert set(attention.choose_shown(rare_first, 4)) == set(attention.SHORT)
 
 
 def test_a_quick_heat_map_does_not_speak_of_the_papers_relations(results: Results, store: Store) -> None:

@@ -25,7 +25,7 @@ from itransf.models import SIDES, Side
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-SHOWN = 18
+SHOWN = {"wn18": 18, "fb15k": 10}
 """The most relations a figure shows: those the paper names, then the most frequent."""
 COLUMNS = ("Graph", "The paper sees", "Sides", "Overlap", "Concepts in common", "Overlap of all sides")
 METHOD = (
@@ -111,22 +111,22 @@ def read_stored(records: Sequence[Record]) -> Attention | None:
 
 def picture_attention(attention: Attention, name: str, caption: str, scope: Scope, dataset: str) -> Picture:
     """Return the heat map of a graph: of the relations the paper names, then of the most frequent."""
-    left_out = len(attention.relations) - SHOWN
-    rest = f" {left_out:,} less frequent relations are left out." if left_out > 0 else ""
+    left_out = len(attention.relations) - SHOWN[dataset]
+    rest = f" {left_out:,} further relations are left out." if left_out > 0 else ""
     told = f"{scope.title(dataset)}: {caption}{rest}"
-    return Picture(f"{name}-{scope.data(dataset)}", told, partial(draw_attention, attention))
+    return Picture(f"{name}-{scope.data(dataset)}", told, partial(draw_attention, attention, SHOWN[dataset]))
 
 
-def draw_attention(attention: Attention) -> Figure:
-    """Return the heat map."""
-    return draw(arrange(attention.choose(choose_shown(attention))))
+def draw_attention(attention: Attention, most: int) -> Figure:
+    """Return the heat map of so many relations."""
+    return draw(arrange(attention.choose(choose_shown(attention, most))))
 
 
-def choose_shown(attention: Attention) -> list[str]:
+def choose_shown(attention: Attention, most: int) -> list[str]:
     """Return the relations to show: those with a short name, then the most frequent."""
     frequent = [attention.relations.name(number) for number in attention.find()]
     named = [name for name in frequent if name in SHORT]
-    return [*named, *(name for name in frequent if name not in named)][:SHOWN]
+    return [*named, *(name for name in frequent if name not in named)][:most]
 
 
 def write_statement(statement: Statement, attention: Attention | None, scope: Scope) -> tuple[str, ...]:

@@ -1,0 +1,186 @@
+"""Measuring how far models can be read: what is trained, what is measured, and what a second call does."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from benchmarks.reading import Group, Member, interpret_groups
+from benchmarks.recipes import RECIPES, Case, list_cases, make_config
+
+import itransf
+from benchmarks import interpretation, recipes
+from itransf.data.graph import Graph
+from itransf.data.planted import plant
+from itransf.interpret import interpret_runs, sparse_coding
+from itransf.interpret.measures import Reading, read_model
+
+SMALL = {"entities": 50, "relations": 6, "concepts": 4, "dim": 4}
+QUICK = ["training.epochs=1", "model.dim=4", "model.concepts=6", "model.support_size=2", "validation.every=0"]
+
+
+@pytest.fixture(scope="module")
+def graph() -> Graph:
+    return plant(0, **SMALL).graph
+
+
+@pytest.fixture(scope="module")
+def readings(graph: Graph) -> dict[str, list[Reading]]:
+    found = {}
+    for model, seeds in {"itransf": (0, 1), "stranse": (0,), "dense": (0,)}.items():
+        configs = [make_config("any", Case(model, seed), graph, QUICK, "cpu") for seed in seeds]
+        runs = [itransf.train(graph, config=config, device="cpu", progress=False) for config in configs]
+        found[model] = [read_model(run.model, graph, model) for run in runs]
+    return found
+
+
+@pytest.fixture
+def measure(graph: Graph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., dict[str, Any]]:
+    """Return what calls the command on a small graph and returns the record."""
+    monkeypatch.setattr(recipes, "_load_once", lambda dataset: graph)
+
+    def call(*words: str, dataset: str = "any") -> dict[str, Any]:
+        common = ["--dataset", dataset, "--runs", str(tmp_path / "runs"), "--results", str(tmp_path)]
+        interpretation.main([*common, "--draws", "20", "--facts", "3", *words])
+        found: dict[str, Any] = json.loads((tmp_path / f"interpretation-{dataset}.json").read_text(encoding="utf-8"))
+        return found
+
+    return partial(call, "--settings", *QUICK)
+
+
+def group(readings: list[Reading]) -> Group:
+    return Group([Member(seed, reading) for seed, reading in enumerate(readings)])
+
+
+def test_groups_are_measured_as_the_command_line_measures_runs(
+    readings: dict[str, list[Reading]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("sklearn")
+    monkeypatch.setattr(sparse_coding, "SEARCHES", 1)  # any coding will do, if both are the same
+    monkeypatch.setattr(sparse_coding, "PASSES", 2)
+    baselines = [readings["stranse"], readings["dense"]]
+    ours = interpret_groups(group(readings["itransf"]), [group(each) for each in baselines], 20, 3)
+    theirs = interpret_runs(readings["itransf"], [each[0] for each in baselines], coded=True, most_facts=3, draws=20)
+    assert {one.name: one.to_dict() for one in ours} == {one.name: one.to_dict() for one in theirs}
+
+
+def test_a_group_keeps_the_order_of_seeds(readings: dict[str, list[Reading]]) -> None:
+    first, second = readings["itransf"]
+    found = Group()
+    found.add(Member(1, second))
+    found.add(Member(0, first))
+    assert [member.seed for member in found.members] == [0, 1]
+    assert found.readings[0] is first
+
+
+def test_cases_are_all_seeds_of_itransf_and_one_of_each_baseline() -> None:
+    cases = list_cases("wn18", ["itransf", "stranse", "l1"], [3, 4])
+    assert [case.name for case in cases] == ["itransf-3", "itransf-4", "stranse-3", "l1-3"]
+    planted = list_cases("planted", ["itransf", "dense"], [0])
+    assert [case.name for case in planted] == ["itransf-0-1", "dense-0-1", "itransf-0-2", "dense-0-2"]
+
+
+@pytest.mark.parametrize("dataset", [*RECIPES, "any"])
+def test_baselines_are_trained_like_itransf_but_for_what_the_recipe_says(dataset: str, graph: Graph) -> None:
+    size = 1 if dataset == "planted" else None
+    configs = {model: make_config(dataset, Case(model, 0, size), graph, [], "cpu") for model in recipes.TITLES}
+    ours, theirs = configs["itransf"], configs["stranse"]
+    assert {key: value for key, value in theirs.items() if key != "model"} == {
+        key: value for key, value in ours.items() if key != "model"
+    }
+    assert theirs["model"]["name"] == "stranse"
+    assert theirs["model"].items() <= {**ours["model"], "name": "stranse"}.items()
+    for kind in ("dense", "l1"):
+        assert configs[kind]["model"] == {**ours["model"], "attention": kind}
+        assert configs[kind]["loss"] == ours["loss"]
+
+
+def test_a_planted_truth_is_learned_with_half_as_many_concepts_again(graph: Graph) -> None:
+    config = make_config("planted", Case("itransf", 0, 2), graph, [], "cpu")
+    assert config["model"]["concepts"] == 1.5 * recipes.PLANTED_CONCEPTS
+    assert config["model"]["support_size"] == 2
+
+
+def test_everything_is_stored_and_a_second_call_trains_nothing(
+    measure: Callable[..., dict[str, Any]], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ("--seeds", "0", "1", "--models", "itransf", "l1")
+    record = measure(*words)
+    assert record["complete"]
+    assert [(run["model"], run["seed"]) for run in record["runs"]] == [
+        ("itransf", 0),
+        ("itransf", 1),
+        ("l1", 0),
+    ]
+    assert all(0 < run[split]["mrr"] <= 1 for run in record["runs"] for split in ("valid", "test"))
+    names = [(model["name"], model["runs"], model["final"]) for model in record["models"]]
+    assert names == [("ITransF", 2, True), ("dense + l1", 1, True), ("random", 1, True)]
+    assert record["settings"]["l1"]["model"]["attention"] == "l1"
+    monkeypatch.setattr(itransf, "train", None)
+    assert measure(*words) == record
+    assert "is complete" in capsys.readouterr().out
+
+
+def test_stored_attention_sums_to_one(measure: Callable[..., dict[str, Any]]) -> None:
+    (run,) = measure("--seeds", "0", "--models", "itransf")["runs"]
+    for side in ("head", "tail"):
+        for text in run["attention"][side].values():
+            weights = [float(part.split(":")[1]) for part in text.split()]
+            assert sum(weights) == pytest.approx(1, abs=0.01)
+            assert weights == sorted(weights, reverse=True)
+
+
+def test_weights_are_written_heaviest_first() -> None:
+    assert interpretation.write_weights(np.array([0.0, 0.25, 0.0, 0.75], dtype=np.float32)) == "3:0.750 1:0.250"
+
+
+def test_a_failed_training_is_told_and_tried_again_while_the_others_stay(
+    measure: Callable[..., dict[str, Any]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    train, words = itransf.train, ("--seeds", "0", "--models", "itransf", "dense")
+
+    def fail(graph: Graph, config: dict[str, Any], **choices: Any) -> itransf.Run:
+        if config["model"]["attention"] == "dense":
+            raise itransf.ConfigError("no memory")
+        return train(graph, config=config, **choices)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(itransf, "train", fail)
+        record = measure(*words)
+    assert not record["complete"]
+    assert record["runs"][1] == {"model": "dense", "seed": 0, "error": "no memory"}
+    assert [model["name"] for model in record["models"]] == ["ITransF", "random"]
+    again = measure(*words)
+    assert again["complete"]
+    assert again["runs"][0] == record["runs"][0]
+    assert "error" not in again["runs"][1]
+
+
+def test_no_training_is_begun_when_time_is_out(
+    measure: Callable[..., dict[str, Any]], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(itransf, "train", None)
+    record = measure("--seeds", "0", "--models", "itransf", "--seconds-left", "1e-9")
+    assert not record["complete"]
+    assert record["runs"] == []
+    assert "1 trainings are missing" in capsys.readouterr().out
+
+
+def test_planted_supports_are_measured_for_each_size(
+    measure: Callable[..., dict[str, Any]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(recipes, "plant", lambda seed, **sizes: plant(seed, **{**SMALL, **sizes, "concepts": 4}))
+    record = measure("--seeds", "0", "--models", "itransf", dataset="planted")
+    assert [(model["support size"], model["name"]) for model in record["models"]] == [
+        (1, "ITransF"),
+        (1, "random"),
+        (2, "ITransF"),
+        (2, "random"),
+    ]
+    assert {finding["measure"] for model in record["models"] for finding in model["findings"]} == {"planted supports"}
+    assert record["settings"]["itransf"]["model"]["concepts"] == 6

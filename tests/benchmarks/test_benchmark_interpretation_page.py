@@ -1,0 +1,143 @@
+"""The page on interpretation says what the records say, and of what is missing that it is."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from benchmarks.sections.formulas import FORMULAS
+from benchmarks.sections.interpretation import EXPECTED, render
+
+from benchmarks import interpretation
+from itransf.interpret.measures import Finding
+from itransf.interpret.measures.findings import find_nothing
+
+SETTING = {
+    "command": "python -m benchmarks.interpretation --dataset wn18",
+    "date": "2000-01-01T00:00:00+00:00",
+    "seed": 0,
+    "git": {"commit": "abc", "dirty": False},
+    "hardware": {"cpu": "chip", "gpu": None, "cores": 2, "memory_bytes": 0, "platform": "any", "load_before": 0.0},
+    "versions": {"python": "3"},
+}
+
+
+def find(value: float, p: float, statistic: str = "average precision") -> Finding:
+    return Finding("inverse pairs", statistic, value, 0.9, 1.0, 0.1, p, 7, "gold pairs among 153", (value,))
+
+
+def describe(name: str, runs: int, *findings: Finding, **more: Any) -> dict[str, Any]:
+    return {"name": name, "runs": runs, "final": True, "findings": [one.to_dict() for one in findings], **more}
+
+
+def make_run(model: str, seed: int, mrr: float, **more: Any) -> dict[str, Any]:
+    figures = {"mrr": mrr, "hits@10": 0.9}
+    return {"model": model, "seed": seed, "epochs": 5, "seconds": 7.4, "valid": figures, "test": figures, **more}
+
+
+@pytest.fixture
+def record() -> dict[str, Any]:
+    unmeasured = find_nothing("domains by top concept", "purity", "names tell no domain")
+    return {
+        **SETTING,
+        "config": {"dataset": "wn18", "settings": ["training.epochs=3"]},
+        "recipe": {
+            "preset": "wn18/itransf",
+            "settings": ["training.epochs=9", "loss.margin=1.0"],
+            "own": {"l1": ["training.epochs=2", "training.max_minutes=1"], "dense": ["training.epochs=4"]},
+            "remark": "one is short",
+        },
+        "settings": {model: {"training": {"epochs": 5}} for model in ("itransf", "stranse", "l1")},
+        "complete": True,
+        "runs": [
+            make_run("itransf", 0, 0.5),
+            make_run("itransf", 1, 0.7),
+            make_run("stranse", 0, 0.4),
+            {"model": "l1", "seed": 0, "error": "no memory\nat all"},
+        ],
+        "models": [
+            describe("ITransF", 2, find(0.987, 0.0005), find(0.2, 0.3, "other"), unmeasured),
+            describe("dense attention", 1, find(0.5, 0.2), find(0.4, 0.2, "other")),
+            describe("STransE", 1, find(0.25, 0.2)),
+        ],
+    }
+
+
+def test_figures_stand_beside_each_other(record: dict[str, Any]) -> None:
+    page = render({"wn18": record})
+    assert "| measure | ITransF, 2 seeds | 95 % | by chance | p | of | STransE | dense attention |" in page
+    row = "| inverse pairs, average precision | 0.987 | 0.900 to 1.000 | 0.100 | 0.0005 | 7 gold pairs among 153 "
+    assert row + "| 0.250 (0.100) | 0.500 (0.100) |" in page
+    assert "| 0.200 | 0.900 to 1.000 | 0.100 | 0.3 | 7 gold pairs among 153 | - | 0.400 (0.100) |" in page
+
+
+def test_words_follow_from_the_figures(record: dict[str, Any]) -> None:
+    page = render({"wn18": record})
+    assert "- ITransF is highest of all in: inverse pairs, average precision.\n" in page
+    assert "- Not told from chance (p of 0.05 or more): inverse pairs, other.\n" in page
+    assert "- Others are higher in: inverse pairs, other (dense attention).\n" in page
+    assert "- domains by top concept, purity: not measured: names tell no domain.\n" in page
+    assert "Not everything is measured yet" not in page
+
+
+def test_accuracy_and_failures_are_told(record: dict[str, Any]) -> None:
+    page = render({"wn18": record})
+    assert "| ITransF | 2 | 0.600 ± 0.141 | 0.900 ± 0.000 |" in page
+    assert "| STransE | 1 | 0.400 | 0.900 | 0.400 | 0.900 | 5 | 7 |" in page
+    assert "| dense + l1 | failed: no memory | - |" in page
+
+
+def test_the_recipe_is_told_with_the_last_word_on_each_setting(record: dict[str, Any]) -> None:
+    page = render({"wn18": record})
+    assert "- Recipe: preset `wn18/itransf`, with `training.epochs=3 loss.margin=1.0`\n" in page
+    assert "- dense + l1 alone, with `training.max_minutes=1`\n- One is short.\n\n" in page
+
+
+def test_a_training_that_was_stopped_is_named(record: dict[str, Any]) -> None:
+    record["runs"][2]["epochs"] = 3
+    page = render({"wn18": record})
+    assert "- One is short.\n- STransE was stopped after 3 of 5 epochs: read it as unfinished.\n\n" in page
+
+
+def test_an_unfinished_record_says_so(record: dict[str, Any]) -> None:
+    assert "Not everything is measured yet" in render({"wn18": {**record, "complete": False}})
+    record["models"][0]["final"] = False
+    assert "Not everything is measured yet" in render({"wn18": record})
+    assert "Not everything is measured yet" in render({"wn18": {**record, "complete": False, "models": []}})
+
+
+def test_a_page_without_records_says_what_measures_them() -> None:
+    page = render({})
+    assert all(f"Not measured yet: `{command}`.\n" in page for command in EXPECTED.values())
+    assert all(f"**{measure[0].upper()}{measure[1:]}.** " in page for measure in FORMULAS)
+
+
+def test_planted_sizes_have_tables_of_their_own(record: dict[str, Any]) -> None:
+    sizes = {size: find(size / 4, 0.01) for size in (1, 2)}
+    runs = [make_run("itransf", 0, 0.5, **{"support size": size}) for size in sizes]
+    models = [describe("ITransF", 1, found, **{"support size": size}) for size, found in sizes.items()]
+    plain = {"preset": None, "settings": [], "own": {}, "remark": ""}
+    page = render({"planted": {**record, "config": {}, "recipe": plain, "runs": runs, "models": models}})
+    first, second = page.split("### At most ")[1:]
+    assert first.startswith("1 concept on")
+    assert "| 0.250 |" in first
+    assert second.startswith("2 concepts on")
+    assert "| 0.500 |" in second
+    assert "- Recipe: defaults for the graph's size\n" in page
+
+
+def test_explanations_are_rendered_beside_the_rest() -> None:
+    finding = Finding("faithful explanations", "ratio", 4.5, 3.0, 6.0, 1.0, 0.001, 100, "predictions", (), "as it is")
+    page = render({"named-facts": {**SETTING, "finding": finding.to_dict(), "complete": False}})
+    assert "| faithful explanations, ratio | 4.500 | 3.000 to 6.000 | 1.000 | 0.001 | 100 predictions |" in page
+    assert "- faithful explanations, ratio: as it is.\n" in page
+    assert "Not all trainings are stored yet." in page
+
+
+def test_the_command_writes_the_page_from_what_is_stored(tmp_path: Path, record: dict[str, Any]) -> None:
+    (tmp_path / "interpretation-wn18.json").write_text(json.dumps(record), encoding="utf-8")
+    page = tmp_path / "page.md"
+    interpretation.main(["--render", "--results", str(tmp_path), "--page", str(page)])
+    assert page.read_text(encoding="utf-8") == render({"wn18": record})
