@@ -214,13 +214,14 @@ def open_record(options: argparse.Namespace, path: Path) -> dict[str, Any]:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Measure what is missing, unless only the page is asked for, and write the page."""
+    """Measure what is missing, or write the page from what was measured."""
     options = parse_options(arguments)
-    if not options.render:
+    if options.render:
+        page = ROOT / "docs" / "teaching.md"
+        write_text(page, put_figures(page.read_text(encoding="utf-8"), render(read_records(options.results))))
+    else:
         path = options.results / f"benchmark-teaching-{options.dataset}.json"
         Measurement(options, open_record(options, path), path).run()
-    page = ROOT / "docs" / "teaching.md"
-    write_text(page, put_figures(page.read_text(encoding="utf-8"), render(read_records(options.results))))
 
 
 if __name__ == "__main__":

@@ -56,4 +56,11 @@ def test_every_example_runs_in_its_turn(capsys: pytest.CaptureFixture[str]) -> N
     for line in blocks[0].splitlines():
         run_line(line)
     assert Path("concepts.png").is_file()
-    assert sorted(path.name for path in Path("runs").iterdir()) == ["first", "mine", "quick", "smaller", "twins", "world"]
+    assert sorted(path.name for path in Path("runs").iterdir()) == [
+        "first",
+        "mine",
+        "quick",
+        "smaller",
+        "twins",
+        "world",
+    ]

@@ -1,13 +1,20 @@
 from __future__ import annotations
 
+import json
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from benchmarks.holding_out import choose_relations, hold_out
 from benchmarks.sections.teaching import BEGIN, END, put_figures, render, summarise
-from benchmarks.teaching import hold_out
 
+import itransf
+from benchmarks import teaching
 from itransf.data.graph import Graph
+
+METHODS = ("learned", "retrained", "translation", "random")
 
 
 def figure(relation: str, facts: int, draw: int, method: str, mrr: float, seconds: float = 1.0) -> dict[str, Any]:
@@ -18,55 +25,153 @@ def figure(relation: str, facts: int, draw: int, method: str, mrr: float, second
 def make_figures() -> list[dict[str, Any]]:
     rows = []
     for relation, gain in (("a", 0.0), ("b", 0.2)):
-        for method, mrr in (("learned", 0.4), ("retrained", 0.5), ("translation", 0.2), ("random", 0.3)):
+        for method, mrr in zip(METHODS, (0.4, 0.5, 0.2, 0.3), strict=True):
             rows.append(figure(relation, 20, 0, method, mrr + gain))
         rows.append(figure(relation, 20, 1, "learned", 0.9, seconds=3.25))
     return rows
 
 
-def test_methods_are_compared_on_the_draws_they_share() -> None:
-    (row,) = summarise(make_figures())
-    assert row["learned"] == pytest.approx(0.5)
-    assert row["retrained"] == pytest.approx(0.6)
-    assert row["share"] == pytest.approx(0.5 / 0.6)
-    assert row["slowest"] == 3.25
-
-
-def test_what_was_not_retrained_yet_is_left_out() -> None:
-    assert summarise([figure("a", 5, 0, "learned", 0.5)]) == []
-
-
-def test_figures_are_rendered_and_put_between_the_marks() -> None:
-    record = {
+def make_record(figures: list[dict[str, Any]]) -> dict[str, Any]:
+    return {
+        "benchmark": "teaching",
         "config": {"dataset": "world"},
         "command": "python -m benchmarks.teaching",
         "date": "2026-01-02T00:00:00+00:00",
-        "git": {"commit": "abcdef0123456"},
-        "hardware": {"cores": 2, "cpu": "some"},
-        "figures": make_figures(),
+        "seed": 0,
+        "git": {"commit": "abcdef0123456", "dirty": False},
+        "hardware": {"cores": 2, "cpu": "some", "platform": "any", "memory_bytes": None, "load_before": 0.1},
+        "versions": {"torch": "2"},
+        "base": {"valid mrr": 0.75, "seconds": 40.0},
+        "figures": figures,
     }
-    shown = render({"teaching": record, "peers": {}})
-    assert "| 20 | 0.500 | 0.600 | 83 % | 0.300 | 0.400 | 3.2 |" in shown
-    assert "| a | 0.400 | 0.500 | 0.200 | 0.300 |" in shown
-    page = put_figures(f"# Page\n\n{BEGIN}\nold\n{END}\nrest\n", shown)
-    assert "old" not in page
-    assert page.endswith(f"{END}\nrest\n")
-    assert put_figures(page, shown) == page
-    assert render({}) == "Nothing is stored yet.\n"
 
 
-def test_a_relation_is_taken_out_of_every_split() -> None:
-    facts = [(f"e{n}", ("a", "b", "c")[n % 3], f"e{n + 1}") for n in range(240)]
-    graph = Graph.from_names("g", facts[:200], facts[200:220], facts[220:])
-    held = hold_out(graph, "b")
-    assert held.graph.relations.names == ("a", "c")
-    assert len(held.facts) == 80
-    assert set(held.facts[:, 1].tolist()) == {2}
-    assert sum(len(held.graph.split(split)) for split in ("train", "valid", "test")) == 160
-    names = {(graph.entities.name(h), graph.entities.name(t)) for h, _, t in held.graph.train.tolist()}
-    assert names == {(h, t) for h, r, t in facts[:200] if r != "b"}
-    assert held.known.contains(held.facts).all()
-    assert not np.array_equal(held.draw(0), held.draw(1))
-    assert held.name_pairs(held.facts[:1]) == [("e1", "e2")]
-    with pytest.raises(SystemExit, match="at least 60"):
-        hold_out(Graph.from_names("g", facts[:90]), "b")
+@pytest.fixture
+def graph() -> Graph:
+    """Three relations along a line of entities, and one that alone knows its tails."""
+    facts = [(f"e{n}", name, f"e{n + 1}") for n in range(70) for name in "abc"]
+    facts += [(f"e{n}", "kind", f"kind {n % 3}") for n in range(70)]
+    return Graph.from_names("line", facts[5:], facts[:3], facts[3:5])
+
+
+class TestHoldingOut:
+    def test_relations_are_taken_out_of_every_split(self, graph: Graph) -> None:
+        held = hold_out(graph, ["c", "a"])
+        assert held.graph.relations.names == ("b", "kind")
+        assert {name: set(facts[:, 1].tolist()) for name, facts in held.facts.items()} == {"c": {2}, "a": {3}}
+        assert [len(held.answers[name]) for name in "ca"] == [70, 70]
+        kept = sum(len(held.graph.split(split)) for split in ("train", "valid", "test"))
+        assert kept == sum(len(graph.split(split)) for split in ("train", "valid", "test")) - 140
+        pairs = {(f"e{n}", f"e{n + 1}") for n in range(70)}
+        assert set(held.name_pairs(held.answers["c"])) == pairs
+        assert held.name_pairs(held.graph.train[held.graph.train[:, 1] == 1])[0][1].startswith("kind")
+
+    def test_facts_about_entities_that_the_rest_never_mentions_are_left_out(self, graph: Graph) -> None:
+        held = hold_out(graph, ["kind"])
+        assert len(held.facts["kind"]) == 0
+        assert len(held.answers["kind"]) == 70
+
+    def test_draws_are_orders_and_facts_come_back(self, graph: Graph) -> None:
+        held = hold_out(graph, ["c", "a"])
+        first = held.draw("c", 0)
+        assert np.array_equal(first, held.draw("c", 0))
+        assert not np.array_equal(first, held.draw("c", 1))
+        again = held.put_back({"c": first[:5], "a": held.draw("a", 0)[:5]})
+        assert again.relations.names == ("b", "kind", "c", "a")
+        assert len(again.train) == len(held.graph.train) + 10
+        assert set(again.train[-10:, 1].tolist()) == {2, 3}
+
+    def test_random_relations_have_enough_to_ask(self, graph: Graph) -> None:
+        chosen = choose_relations(graph, 2, seed=0)
+        assert len(chosen) == 2
+        assert "kind" not in chosen
+        assert chosen == choose_relations(graph, 2, seed=0)
+
+
+class TestMeasuring:
+    QUICK = ("training.epochs=1", "model.dim=4", "model.concepts=3", "model.support_size=2")
+
+    @pytest.fixture
+    def measure(self, graph: Graph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., dict[str, Any]]:
+        page = tmp_path / "docs" / "teaching.md"
+        page.parent.mkdir()
+        page.write_text(f"{BEGIN}{END}", encoding="utf-8")
+        monkeypatch.setattr(teaching, "ROOT", tmp_path)
+        monkeypatch.setattr(itransf, "load", lambda name, progress: graph)
+
+        def call(*more: str) -> dict[str, Any]:
+            asked = ("--dataset", "line", "--counts", "3", "--asked", "8", "--draws", "1", "--seed", "1")
+            places = ("--runs", str(tmp_path / "runs"), "--results", str(tmp_path))
+            teaching.main([*asked, *places, "--settings", *self.QUICK, *more])
+            found: dict[str, Any] = json.loads((tmp_path / "benchmark-teaching-line.json").read_text(encoding="utf-8"))
+            return found
+
+        return call
+
+    def test_every_way_is_measured_on_the_same_facts(self, measure: Callable[..., dict[str, Any]]) -> None:
+        record = measure("--relations", "a", "c")
+        found = {(f["relation"], f["facts"], f["method"]) for f in record["figures"]}
+        assert found == {(name, 3, method) for name in "ac" for method in METHODS}
+        assert len(record["figures"]) == len(found)
+        assert {f["asked"] for f in record["figures"]} == {8}
+        assert all(0 < f["mrr"] <= 1 for f in record["figures"])
+        assert record["settings"]["training"]["epochs"] == 1
+        assert "--relations a c" in record["command"]
+        assert "held-out" not in record["command"]
+
+    def test_what_is_stored_is_not_measured_again(
+        self, measure: Callable[..., dict[str, Any]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        first = measure("--held-out", "1", "--minutes", "1e-9")
+        assert {f["method"] for f in first["figures"]} == {"learned", "translation", "random"}
+        trained: list[str] = []
+        monkeypatch.setattr(itransf, "train", _listening(itransf.train, trained))
+        second = measure("--held-out", "1")
+        assert second["figures"][: len(first["figures"])] == first["figures"]
+        assert len(trained) == 1  # again with the facts; the base is not needed any more
+        assert measure("--held-out", "1") == second
+        assert len(trained) == 1
+        assert "held-out 1" in second["command"]
+        measure("--render")
+        assert "### line" in (tmp_path / "docs" / "teaching.md").read_text(encoding="utf-8")
+
+    def test_a_relation_without_enough_facts_is_refused(self, measure: Callable[..., dict[str, Any]]) -> None:
+        with pytest.raises(SystemExit, match="fewer than 60 facts can be asked of: kind"):
+            measure("--relations", "kind")
+
+
+def _listening(train: Callable[..., Any], heard: list[str]) -> Callable[..., Any]:
+    def call(graph: Graph, **options: Any) -> Any:
+        heard.append(graph.name)
+        return train(graph, **options)
+
+    return call
+
+
+class TestRendering:
+    def test_methods_are_compared_on_the_draws_they_share(self) -> None:
+        (row,) = summarise(make_figures())
+        assert row["learned"] == pytest.approx(0.5)
+        assert row["retrained"] == pytest.approx(0.6)
+        assert row["share"] == pytest.approx(0.5 / 0.6)
+        assert row["slowest"] == 3.25
+
+    def test_what_was_not_retrained_yet_is_left_out(self) -> None:
+        figures = [figure("a", 5, 0, "learned", 0.5)]
+        assert summarise(figures) == []
+        assert "Nothing was trained again yet." in render({"teaching-world": make_record(figures)})
+
+    def test_figures_are_rendered_and_put_between_the_marks(self) -> None:
+        shown = render({"teaching-world": make_record(make_figures()), "peers": {"benchmark": "peers"}})
+        assert "| 20 | 0.500 | 0.600 | 0.300 | 0.400 | 83% | 3.2 | 1 |" in shown
+        assert "| a | 9 | 0.400 | 0.500 | 0.200 | 0.300 |" in shown
+        assert "- 83 % of retraining's MRR with 20 facts, at least 80%: met" in shown
+        page = put_figures(f"# Page\n\n{BEGIN}\nold\n{END}\nrest\n", shown)
+        assert "old" not in page
+        assert page.endswith(f"{END}\nrest\n")
+        assert put_figures(page, shown) == page
+        assert render({}) == "Nothing is stored yet.\n"
+
+    def test_a_bar_that_is_missed_is_told(self) -> None:
+        rows = [figure("a", 20, 0, method, 0.3 if method == "learned" else 0.5, 12.0) for method in METHODS]
+        assert render({"teaching-world": make_record(rows)}).count("**missed**") == 3

@@ -9,6 +9,7 @@ import pytest
 import itransf
 from cli.conftest import call
 from golden.comparing import check_golden, make_paper
+from itransf.cli import edit
 from itransf.cli.edit import parse_place, show_edit
 
 
@@ -92,3 +93,23 @@ def test_a_model_without_concepts_is_refused(transe_run: Path, tmp_path: Path) -
     done = call("edit", transe_run, "--out", tmp_path / "new", "--prune", 1)
     assert done.code == 2
     assert "a transe model has no concepts" in done.err
+
+
+@pytest.mark.parametrize("is_file", [False, True])
+def test_a_place_in_use_is_refused_before_any_work(
+    is_file: bool, run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(edit, "open_run", lambda *_: pytest.fail("the run was opened"))
+    taken = tmp_path / "taken"
+    if is_file:
+        taken.write_text("mine", encoding="utf-8")
+    done = call("edit", run, "--out", taken if is_file else run, "--prune", 1)
+    assert done.code == 2
+    assert "is in use already; --overwrite replaces a run, another --out leaves it alone" in done.err
+
+
+def test_what_is_no_run_is_never_overwritten(run: Path, tmp_path: Path) -> None:
+    (tmp_path / "mine.txt").write_text("mine", encoding="utf-8")
+    done = call("edit", run, "--out", tmp_path, "--prune", 2, "--epochs", 0, "--overwrite")
+    assert done.code == 2
+    assert (tmp_path / "mine.txt").read_text(encoding="utf-8") == "mine"

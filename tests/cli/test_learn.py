@@ -65,7 +65,7 @@ def test_as_json_and_overwriting(run: Path, pairs: Path, tmp_path: Path) -> None
     assert sum(use["weight"] for use in shown["head"]) == pytest.approx(1.0)
     again = call(*asked)
     assert again.code == 2
-    assert "already holds a run" in again.err
+    assert "is in use already; --overwrite replaces a run" in again.err
     assert call(*asked, "--overwrite").code == 0
 
 

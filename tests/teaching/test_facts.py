@@ -3,6 +3,8 @@ from __future__ import annotations
 import gzip
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from itransf.errors import DataError
@@ -17,6 +19,8 @@ from itransf.teaching import read_pairs
         ("f.tsv", "\ntail\thead\nb\ta\n", [("a", "b")]),
         ("f.csv", 'a,b\n"c, d",e\n', [("a", "b"), ("c, d", "e")]),
         ("f.txt", "a|b\n\n c | d \n", [("a", "b"), ("c", "d")]),
+        ("f.txt", "a b\nc d\n", [("a", "b"), ("c", "d")]),
+        ("f.txt", "a likes b\n", [("a", "likes", "b")]),
         ("f.tsv", "a\tlikes\tb\n", [("a", "likes", "b")]),
         ("f.csv", "head,relation,tail\na,likes,b\n", [("a", "likes", "b")]),
     ],
@@ -24,7 +28,7 @@ from itransf.teaching import read_pairs
 def test_two_or_three_columns(tmp_path: Path, name: str, text: str, expected: list[tuple[str, ...]]) -> None:
     (tmp_path / name).write_text(text, encoding="utf-8")
     facts, _ = read_pairs(tmp_path / name)
-    assert facts == expected
+    assert list(facts) == expected
 
 
 def test_compressed_files_and_places(tmp_path: Path) -> None:
@@ -41,7 +45,8 @@ def test_compressed_files_and_places(tmp_path: Path) -> None:
         ("a\tb\nc\n", r"f\.tsv, line 2: is not a head and a tail"),
         ("a\tb\nc\t\n", "line 2: is not a head and a tail"),
         ("head\ttail\n", "there is no fact in it"),
-        ("", "there is no fact in it"),
+        ("", "there is no fact in it; write one per line: head, tail"),
+        (" \n\n", "there is no fact in it; write one per line: head, tail"),
         ("a\tb\tc\td\n", "4 columns instead of 3"),
         ("one\n", "no separator found"),
     ],
@@ -55,3 +60,10 @@ def test_what_cannot_be_read_is_told(tmp_path: Path, text: str, message: str) ->
 def test_a_file_that_is_not_there_is_told(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="there is no file"):
         read_pairs(tmp_path / "none.tsv")
+
+
+def test_facts_in_parquet(tmp_path: Path) -> None:
+    table = pa.table({"head": ["a"], "relation": ["likes"], "tail": ["b"]})
+    pq.write_table(table, tmp_path / "f.parquet")
+    facts, _ = read_pairs(tmp_path / "f.parquet")
+    assert list(facts) == [("a", "likes", "b")]

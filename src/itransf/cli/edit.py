@@ -2,41 +2,47 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from pathlib import Path
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Annotated, Any
 
 import typer
 from rich.console import Console, Group
 from rich.text import Text
 
+import itransf
 from itransf.cli.evaluation import MAIN, format_metrics
+from itransf.cli.new_run import NewRun, Overwrite, refuse_taken
 from itransf.cli.options import AsJson, Device, DeviceName, RunFolder, open_run
 from itransf.cli.output import fill, make_console, make_table, print_json, put_title
 from itransf.errors import ConfigError
 
 STEPS = {"before": "before", "edited": "edited", "refitted": "re-fitted"}
-Places = list[str] | None
+
+Forbid = Annotated[
+    list[str] | None,
+    typer.Option("--forbid", metavar="REL.SIDE=C", help="A concept this side may not use; repeatable."),
+]
+Pin = Annotated[
+    list[str] | None, typer.Option("--pin", metavar="REL.SIDE=C", help="A concept this side always has; repeatable.")
+]
+Merge = Annotated[
+    list[str] | None, typer.Option("--merge", metavar="A,B", help="Two concepts to make one; repeatable.")
+]
+Prune = Annotated[int | None, typer.Option("--prune", metavar="M", min=1, help="Keep the M concepts that matter most.")]
+Epochs = Annotated[int, typer.Option("--epochs", metavar="N", min=0, help="Of the re-fit; 0 trains nothing.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress: only the result.")]
 
 
 def edit_concepts(
     run: RunFolder,
-    out: Annotated[Path, typer.Option("--out", metavar="NEWRUN", help="The folder of the new run.")],
-    forbid: Annotated[
-        Places, typer.Option("--forbid", metavar="REL.SIDE=C", help="A concept this side may not use; repeatable.")
-    ] = None,
-    pin: Annotated[
-        Places, typer.Option("--pin", metavar="REL.SIDE=C", help="A concept this side always has; repeatable.")
-    ] = None,
-    merge: Annotated[
-        Places, typer.Option("--merge", metavar="A,B", help="Two concepts to make one; repeatable.")
-    ] = None,
-    prune: Annotated[
-        int, typer.Option("--prune", metavar="M", min=0, help="Keep the M concepts that matter most. [default: all]")
-    ] = 0,
-    epochs: Annotated[int, typer.Option("--epochs", metavar="N", min=0, help="Of the re-fit; 0 trains nothing.")] = 5,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the run that lies there.")] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress: only the result.")] = False,
+    out: NewRun,
+    forbid: Forbid = None,
+    pin: Pin = None,
+    merge: Merge = None,
+    prune: Prune = None,
+    epochs: Epochs = 5,
+    overwrite: Overwrite = False,
+    quiet: Quiet = False,
     device: Device = DeviceName.auto,
     as_json: AsJson = False,
 ) -> None:
@@ -45,38 +51,43 @@ def edit_concepts(
     SIDE is head or tail, C a concept's number or name, as 'itransf concepts RUN' shows them. What is pinned and
     forbidden stays so in the new run, whenever it is trained further.
     """
-    asked: dict[str, Any] = {
-        "forbid": [parse_place(text, "--forbid") for text in forbid or ()],
-        "pin": [parse_place(text, "--pin") for text in pin or ()],
-        "merge": [parse_pair(text) for text in merge or ()],
-        "prune": prune,
-    }
-    if not any(asked.values()):
-        raise ConfigError("nothing is to be changed: give --forbid, --pin, --merge or --prune")
+    asked = parse_changes(forbid or (), pin or (), merge or (), prune)
+    refuse_taken(out, overwrite)
     before = open_run(run, device)
     edited = before.edit(**asked)
     refitted = edited.refit(epochs, progress=not quiet) if epochs else None
-    result = refitted or edited
-    result.save(out, overwrite=overwrite)
-    measured = {"before": before, "edited": edited, **({"refitted": refitted} if refitted else {})}
-    known = len(before.graph.notes)
-    found = {
-        "run": str(out),
-        "changes": list(edited.graph.notes[known:]),
-        "concepts": [before.config.model.concepts, result.config.model.concepts],
-        "epochs": epochs,
-        "valid": {step: figures_of(run) for step, run in measured.items()} if len(before.graph.valid) else None,
-    }
+    (refitted or edited).save(out, overwrite=overwrite)
+    steps = {"before": before, "edited": edited} | ({"refitted": refitted} if refitted else {})
+    found = {"run": str(out), "epochs": epochs, **describe_steps(steps)}
     if as_json:
         print_json(found)
     else:
         show_edit(found, make_console())
 
 
-def figures_of(run: Any) -> Mapping[str, float]:
-    """Return the filtered figures on validation, both sides together."""
-    figures: Mapping[str, float] = run.evaluate("valid").overall["filtered"]["both"]
-    return figures
+def parse_changes(forbid: Iterable[str], pin: Iterable[str], merge: Iterable[str], prune: int | None) -> dict[str, Any]:
+    """Turn what was written into what `Run.edit` takes."""
+    asked: dict[str, Any] = {
+        "forbid": [parse_place(text, "--forbid") for text in forbid],
+        "pin": [parse_place(text, "--pin") for text in pin],
+        "merge": [parse_pair(text) for text in merge],
+        "prune": prune or 0,
+    }
+    if not any(asked.values()):
+        raise ConfigError("nothing is to be changed: give --forbid, --pin, --merge or --prune")
+    return asked
+
+
+def describe_steps(steps: Mapping[str, itransf.Run]) -> dict[str, Any]:
+    """Return what was changed, and the filtered figures on validation at each step."""
+    before, edited = steps["before"], steps["edited"]
+    measured = steps if len(before.graph.valid) else {}
+    valid = {step: run.evaluate("valid").overall["filtered"]["both"] for step, run in measured.items()}
+    return {
+        "changes": list(edited.graph.notes[len(before.graph.notes) :]),
+        "concepts": [before.config.model.concepts, edited.config.model.concepts],
+        "valid": valid or None,
+    }
 
 
 def parse_place(text: str, option: str) -> tuple[str, str, str]:

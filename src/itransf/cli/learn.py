@@ -14,6 +14,7 @@ from rich.text import Text
 
 import itransf
 from itransf.cli.concepts import format_uses
+from itransf.cli.new_run import NewRun, Overwrite, refuse_taken
 from itransf.cli.options import AsJson, Device, DeviceName, RunFolder, open_run
 from itransf.cli.output import make_console, print_json
 from itransf.errors import ConfigError
@@ -25,10 +26,10 @@ def learn_facts(
         Path,
         typer.Argument(metavar="FACTS", help="For a relation: head, tail on each line; else head, relation, tail."),
     ],
-    out: Annotated[Path, typer.Option("--out", metavar="NEWRUN", help="The folder of the new run.")],
+    out: NewRun,
     relation: Annotated[str | None, typer.Option("--relation", metavar="NAME", help="The relation to learn.")] = None,
     entity: Annotated[str | None, typer.Option("--entity", metavar="NAME", help="The entity to learn.")] = None,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the run that lies there.")] = False,
+    overwrite: Overwrite = False,
     device: Device = DeviceName.auto,
     as_json: AsJson = False,
 ) -> None:
@@ -37,26 +38,35 @@ def learn_facts(
     A relation gets its attention over the concepts there are and a translation, an entity gets a vector. The facts
     become training facts of the new run; the old one is left alone.
     """
-    if (relation is None) == (entity is None):
+    wanted = {"relation": relation, "entity": entity}
+    given = [(kind, name) for kind, name in wanted.items() if name is not None]
+    if len(given) != 1:
         raise ConfigError("give one of --relation NAME and --entity NAME: what the facts are about")
+    refuse_taken(out, overwrite)
     opened = open_run(run, device)
-    teaching = itransf.teaching
-    started = time.perf_counter()
-    if relation is not None:
-        pairs, locate = teaching.read_pairs(facts)
-        learned = opened.learn_relation(relation, pairs, locate=locate)
-    else:
-        assert entity is not None, "one of the two was given"
-        given, locate = itransf.prediction.read_facts(facts)
-        learned = opened.learn_entity(entity, given, locate=locate)
+    (kind, name), started = given[0], time.perf_counter()
+    learned = (learn_relation if kind == "relation" else learn_entity)(opened, name, facts)
     seconds = time.perf_counter() - started
     learned.save(out, overwrite=overwrite)
-    found = {"run": str(out), "seconds": seconds, "facts": len(learned.graph.train) - len(opened.graph.train)}
-    found |= describe_relation(learned, relation) if relation is not None else describe_entity(learned, entity)
+    count = len(learned.graph.train) - len(opened.graph.train)
+    told = (describe_relation if kind == "relation" else describe_entity)(learned, name)
+    found = {"run": str(out), "kind": kind, "name": name, "facts": count, "seconds": seconds, **told}
     if as_json:
         print_json(found)
     else:
         show_learned(found, make_console())
+
+
+def learn_relation(run: itransf.Run, name: str, path: Path) -> itransf.Run:
+    """Return a run that learned a relation from a file of pairs."""
+    pairs, locate = itransf.teaching.read_pairs(path)
+    return run.learn_relation(name, pairs, locate=locate)
+
+
+def learn_entity(run: itransf.Run, name: str, path: Path) -> itransf.Run:
+    """Return a run that learned an entity from a file of facts."""
+    facts, locate = itransf.prediction.read_facts(path)
+    return run.learn_entity(name, facts, locate=locate)
 
 
 def describe_relation(run: itransf.Run, name: str) -> dict[str, Any]:
@@ -66,18 +76,17 @@ def describe_relation(run: itransf.Run, name: str) -> dict[str, Any]:
         row = run.concepts().to_dict([name])["relations"][0]
         attention = {side: row[side] for side in attention}
     head = run.graph.entities.name(int(run.graph.train[-1, 0]))
-    return {"kind": "relation", "name": name, **attention, "ask": ["--head", head, "--relation", name]}
+    return {**attention, "ask": ["--head", head, "--relation", name]}
 
 
-def describe_entity(run: itransf.Run, name: str | None) -> dict[str, Any]:
+def describe_entity(run: itransf.Run, name: str) -> dict[str, Any]:
     """Return what a learned entity is close to, and a question about it."""
     number = len(run.graph.entities) - 1
     closest = itransf.teaching.find_closest(run.model, run.graph, number)
     head, relation, _ = run.graph.train[-1].tolist()
     side = "--head" if head == number else "--tail"
-    asked = [side, name, "--relation", run.graph.relations.name(relation)]
     near = [{"label": label, "cosine": cosine} for label, cosine in closest]
-    return {"kind": "entity", "name": name, "closest": near, "ask": asked}
+    return {"closest": near, "ask": [side, name, "--relation", run.graph.relations.name(relation)]}
 
 
 def show_learned(found: Mapping[str, Any], console: Console) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import numpy as np
+import numpy.typing as npt
 import torch
 
 from itransf.config import Config
@@ -17,7 +18,7 @@ from itransf.prediction.scoring import NamedFact
 from itransf.teaching.extending import add_entity, add_facts, extend_model, name_places
 from itransf.teaching.rows import Effort, fit_row
 
-ENTITY_EFFORT = Effort(steps=60, rate=0.05)
+ENTITY_EFFORT = Effort(steps=60, rate=0.05, hold=3.0)  # its start says less than a relation's
 
 
 def learn_entity(
@@ -46,31 +47,38 @@ def learn_entity(
     if not isinstance(model, Translation):
         raise ConfigError(f"a {config.name} model has no vector per entity that could be fitted; train again")
     place = name_places(locate)
-    extended = add_entity(graph, name)
     given = list(facts)
-    for row, fact in enumerate(given):
-        if len(fact) == 3 and name not in (fact[0], fact[2]):
-            raise DataError(f"{place(row)}: does not mention {name!r}; give facts with it as head or tail")
+    named = add_entity(graph, name)
+    refuse_strangers(name, given, place)
     note = f"The entity {name!r} was learned from {{count}}; all else stayed as it was."
-    extended = add_facts(extended, given, place, note)
+    extended = add_facts(named, given, place, note)
     larger = extend_model(model, extended)
-    device = next(larger.parameters()).device
     new = extended.train[len(graph.train) :]
-    alike = find_alike(graph.statistics, new, len(graph.entities))
-    with torch.no_grad():
-        table = larger.get_parameter("entities")
-        table[-1] = table[torch.as_tensor(alike, device=device)].mean(0)
-    places = torch.arange(len(graph.train), len(extended.train), device=device)
-    fit_row(larger, extended, config, ["entities"], len(graph.entities), places, effort)
+    start_entity(larger, find_alike(graph.statistics, new, len(graph.entities)))
+    fit_row(larger, extended, config, ["entities"], len(graph.entities), len(new), effort)
     return larger, extended
 
 
-def find_alike(statistics: RelationStatistics, facts: Triples, entity: int) -> Triples:
+def refuse_strangers(name: str, facts: Sequence[NamedFact], locate: Callable[[int], str]) -> None:
+    """Refuse facts that do not mention the entity."""
+    for row, fact in enumerate(facts):
+        if len(fact) == 3 and name not in (fact[0], fact[2]):
+            raise DataError(f"{locate(row)}: does not mention {name!r}; give facts with it as head or tail")
+
+
+def find_alike(statistics: RelationStatistics, facts: Triples, entity: int) -> npt.NDArray[np.int64]:
     """Return the entities that stand where a new one stands in its facts, once per place; all, if there are none."""
     found = [statistics.head_domain(relation) for head, relation, _ in facts.tolist() if head == entity]
     found += [statistics.tail_domain(relation) for _, relation, tail in facts.tolist() if tail == entity]
     alike = np.concatenate([np.zeros(0, dtype=np.int64), *found])
     return alike if len(alike) else np.arange(entity)
+
+
+@torch.no_grad()
+def start_entity(model: Model, alike: npt.NDArray[np.int64]) -> None:
+    """Start the last entity's vector at the mean of others."""
+    table = model.get_parameter("entities")
+    table[-1] = table[torch.as_tensor(alike, device=table.device)].mean(0)
 
 
 @torch.no_grad()

@@ -16,7 +16,7 @@ from itransf.teaching.choosing import choose_supports, prepare_trial
 from itransf.teaching.extending import add_facts, add_relation, complete_pairs, extend_model, name_places
 from itransf.teaching.rows import Effort, fit_row
 
-RELATION_EFFORT = Effort(steps=60, rate=0.02)
+RELATION_EFFORT = Effort(steps=30, rate=0.05, hold=30.0)
 
 
 def learn_relation(
@@ -107,5 +107,4 @@ def fit_relation(model: Translation, graph: Graph, config: Config, count: int, e
     parameters = ["relations"]
     if isinstance(model, ITransF):
         parameters += [f"project_{side}.scores" for side in SIDES]
-    facts = torch.arange(len(graph.train) - count, len(graph.train), device=model.relations.device)
-    fit_row(model, graph, config, parameters, model.sizes.relations - 1, facts, effort)
+    fit_row(model, graph, config, parameters, model.sizes.relations - 1, count, effort)

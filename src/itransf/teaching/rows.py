@@ -6,6 +6,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
+import numpy as np
+import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
@@ -27,33 +29,39 @@ class Effort:
         steps: Updates.
         rate: The first learning rate; it falls linearly to zero.
         facts: The most facts of one step; zero takes all.
+        hold: How strongly a row is held to where it starts: hold |row - start|^2 / (n |rows|^2) is added to the mean
+            loss of n facts, |rows|^2 being the mean over the table. A handful of facts would else be learned by heart.
     """
 
-    steps: int = 200
-    rate: float = 0.02
+    steps: int
+    rate: float = 0.05
     facts: int = 1000
+    hold: float = 0.0
 
 
 def fit_row(
-    model: Model, graph: Graph, config: Config, parameters: Sequence[str], row: int, facts: Tensor, effort: Effort
+    model: Model, graph: Graph, config: Config, parameters: Sequence[str], row: int, count: int, effort: Effort
 ) -> None:
-    """Fit one row of these parameters to facts of train by the run's own loss and penalty.
+    """Fit one row of these parameters to the last training facts by the run's own loss and penalty.
 
     Args:
         model: Changed in place, in this row alone.
-        graph: Whose facts they are.
+        graph: What is known.
         config: The run's settings.
         parameters: Names of tables that have such a row.
         row: Its number.
-        facts: Places in train, (n,).
+        count: How many facts.
         effort: How long.
     """
+    near = keep_relations(graph, graph.train[-count:, 1])  # other relations have no part in the loss of these facts
     device = next(model.parameters()).device
-    train = torch.as_tensor(graph.train, device=device)
+    train = torch.as_tensor(near.train, device=device)
+    facts = torch.arange(len(train) - count, len(train), device=device)
     settings = replace(config, negatives=replace(config.negatives, per_fact=max(config.negatives.per_fact, NEGATIVES)))
-    objective = make_objective(graph, train, NegativeSampler(graph, settings.negatives, device), settings)
+    objective = make_objective(near, train, NegativeSampler(near, settings.negatives, device), settings)
     generator = torch.Generator(device).manual_seed(config.seed)
     tables = {name: model.get_parameter(name) for name in parameters}
+    anchors = {name: drop_anchor(table, row, effort.hold / count) for name, table in tables.items()}
     optimizer = Adam(tables.items(), effort.rate)
     touched = torch.tensor([row], device=device) if "entities" in tables else train.new_empty(0)
     with learning_only(model, tables.values()):
@@ -62,11 +70,16 @@ def fit_row(
             loss, _ = objective(model, batch, generator)
             penalty = model.penalty(*train[batch].unbind(1))
             (loss if penalty is None else loss + penalty).backward()  # type: ignore[no-untyped-call]
-            for table in tables.values():
-                table.grad = keep_row(table.grad, row)
+            for name, table in tables.items():
+                table.grad = keep_row(table.grad, row, anchors[name].pull(table[row]))
             optimizer.learning_rate = effort.rate * (1 - step / effort.steps)
             optimizer.step()
             model.constrain(touched)
+
+
+def keep_relations(graph: Graph, relations: npt.NDArray[np.int64]) -> Graph:
+    """Return the graph with the training facts of these relations alone."""
+    return replace(graph, train=graph.train[np.isin(graph.train[:, 1], relations)])
 
 
 def choose_batch(facts: Tensor, most: int, generator: torch.Generator) -> Tensor:
@@ -76,17 +89,37 @@ def choose_batch(facts: Tensor, most: int, generator: torch.Generator) -> Tensor
     return facts[torch.randperm(len(facts), generator=generator, device=facts.device)[:most]]
 
 
-def keep_row(gradient: Tensor | None, row: int) -> Tensor | None:
-    """Return a gradient's row alone, as a sparse one: the optimiser leaves all other rows as they are."""
+@dataclass(frozen=True)
+class Anchor:
+    """Where a row started, and how strongly it is held there."""
+
+    start: Tensor
+    strength: float
+
+    @torch.no_grad()
+    def pull(self, row: Tensor) -> Tensor:
+        """Return the gradient of strength |row - start|^2."""
+        return 2 * self.strength * (row - self.start)
+
+
+@torch.no_grad()
+def drop_anchor(table: Tensor, row: int, weight: float) -> Anchor:
+    """Hold a row where it is now, with a strength that does not depend on how long the table's rows are."""
+    size = float(table.square().sum(1).mean())
+    return Anchor(table[row].clone(), weight / max(size, torch.finfo(table.dtype).tiny))
+
+
+def keep_row(gradient: Tensor | None, row: int, pull: Tensor) -> Tensor | None:
+    """Return a gradient's row with the anchor's pull, as a sparse one: the optimiser leaves all other rows alone."""
     if gradient is None:
         return None
     if gradient.is_sparse:
         places, values = gradient._indices()[0], gradient._values()
-        own = values[places == row].sum(0, keepdim=True)
+        own = values[places == row].sum(0)
     else:
-        own = gradient[row : row + 1]
+        own = gradient[row]
     place = torch.tensor([[row]], device=gradient.device)
-    return torch.sparse_coo_tensor(place, own, gradient.shape, check_invariants=False)
+    return torch.sparse_coo_tensor(place, (own + pull)[None], gradient.shape, check_invariants=False)
 
 
 @contextmanager

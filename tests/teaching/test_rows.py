@@ -1,0 +1,90 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+import torch
+
+from itransf.data.graph import Graph
+from itransf.run import Run
+from itransf.teaching import Effort, rows
+from itransf.teaching.rows import choose_batch, drop_anchor, keep_relations, keep_row
+from itransf.training.trainer import weights
+
+PAIRS = [("e0", "e1"), ("e2", "e3"), ("e4", "e5")]
+MENTIONS = [("new", "r0", "e1"), ("e2", "r1", "new")]
+LOSSES = {
+    "hinge": ("negatives.domain=0.5",),
+    "adversarial": ("loss.kind=adversarial",),
+    "softmax": ("loss.kind=softmax",),
+}
+
+
+@pytest.fixture
+def graph(random_graph: Callable[..., Graph]) -> Graph:
+    return random_graph(entities=14, relations=3, train=40, valid=8, test=8)
+
+
+@pytest.mark.parametrize("loss", list(LOSSES))
+@pytest.mark.parametrize("what", ["relation", "entity"])
+def test_other_relations_have_no_part_in_the_fit(
+    short: Callable[..., Run], graph: Graph, loss: str, what: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run, effort = short(graph, "itransf", *LOSSES[loss]), Effort(steps=4)
+
+    def learn() -> Run:
+        learned = run.learn_relation("likes", PAIRS, effort=effort)
+        return learned if what == "relation" else run.learn_entity("new", MENTIONS, effort=effort)
+
+    quick = weights(learn().model)
+    monkeypatch.setattr(rows, "keep_relations", lambda graph, relations: graph)
+    assert all(torch.equal(tensor, quick[name]) for name, tensor in weights(learn().model).items())
+
+
+def test_relations_are_kept_in_their_order(graph: Graph) -> None:
+    near = keep_relations(graph, np.array([2, 0, 2]))
+    assert near.train.tolist() == [fact for fact in graph.train.tolist() if fact[1] != 1]
+    assert near.relations is graph.relations
+
+
+def test_a_row_that_is_held_fast_stays_near_its_start(short: Callable[..., Run], graph: Graph) -> None:
+    run = short(graph)
+    start, free, held = (
+        run.learn_relation("likes", PAIRS, effort=Effort(steps, 0.05, hold=hold)).model.get_parameter("relations")[-1]
+        for steps, hold in ((0, 0.0), (40, 0.0), (40, 1e3))
+    )
+    assert 0 < torch.dist(held, start) < 0.1 * torch.dist(free, start)
+
+
+def test_the_pull_is_the_gradient_of_what_is_added() -> None:
+    torch.manual_seed(0)
+    table = torch.randn(5, 3)
+    anchor = drop_anchor(table, 4, 0.7)
+    row = torch.randn(3, requires_grad=True)
+    size = sum(float(other @ other) for other in table) / 5
+    added = 0.7 * (row - table[4]).square().sum() / size
+    added.backward()  # type: ignore[no-untyped-call]
+    torch.testing.assert_close(anchor.pull(row), row.grad)
+    assert not drop_anchor(torch.zeros(2, 3), 1, 1.0).pull(torch.zeros(3)).any()
+
+
+@pytest.mark.parametrize("is_sparse", [False, True])
+def test_one_row_of_a_gradient_is_kept(is_sparse: bool) -> None:
+    dense = torch.arange(12.0).view(4, 3)
+    twice = torch.sparse_coo_tensor(torch.tensor([[2, 0, 2]]), torch.ones(3, 3), (4, 3), check_invariants=True)
+    kept = keep_row(twice if is_sparse else dense, 2, torch.full((3,), 0.5))
+    assert kept is not None
+    expected = torch.zeros(4, 3)
+    expected[2] = 2.5 if is_sparse else dense[2] + 0.5
+    assert torch.equal(kept.to_dense(), expected)
+    assert keep_row(None, 2, torch.zeros(3)) is None
+
+
+def test_a_batch_is_everything_or_a_sample() -> None:
+    facts, generator = torch.arange(10, 20), torch.Generator().manual_seed(0)
+    assert choose_batch(facts, 0, generator) is facts
+    assert choose_batch(facts, 10, generator) is facts
+    some = choose_batch(facts, 4, generator)
+    assert len(set(some.tolist())) == 4
+    assert set(some.tolist()) <= set(facts.tolist())
