@@ -163,9 +163,9 @@ class TestRendering:
 
     def test_figures_are_rendered_and_put_between_the_marks(self) -> None:
         shown = render({"teaching-world": make_record(make_figures()), "peers": {"benchmark": "peers"}})
-        assert "| 20 | 0.500 | 0.600 | 0.300 | 0.400 | 83% | 3.2 | 1 |" in shown
+        assert "| 20 | 0.500 | 0.600 | 0.300 | 0.400 | 83 % | 3.2 | 1 |" in shown
         assert "| a | 9 | 0.400 | 0.500 | 0.200 | 0.300 |" in shown
-        assert "- 83 % of retraining's MRR with 20 facts, at least 80%: met" in shown
+        assert "- 83 % of retraining's MRR with 20 facts, at least 80 %: met; 2 of 2 relations reach it" in shown
         page = put_figures(f"# Page\n\n{BEGIN}\nold\n{END}\nrest\n", shown)
         assert "old" not in page
         assert page.endswith(f"{END}\nrest\n")

@@ -37,10 +37,9 @@ FIRST_PENALTY = 0.1
 STRIDE = 3.0  # factor between penalties until some are too high and some too low
 NEAR = 0.05  # share by which the codes may be more or fewer than asked for
 SEARCHES = 10  # penalties that are tried at most
-PASSES = (
-    40  # over all matrices, at each penalty; every penalty has the same start, so that more of it means fewer codes
-)
-DESCENTS = 5000  # rounds of coordinate descent for one matrix at most
+PASSES = 40  # over all matrices at most, at each penalty; all start alike, so that a higher one means fewer codes
+STILL = 1e-5  # share by which a pass must lower the objective for another to follow
+DESCENTS = 100  # rounds of coordinate descent for one matrix in one pass; the next pass goes on from there
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,6 +151,7 @@ def learn(points: Floats, atoms: int, penalty: float, seed: int) -> Dictionary:
         atoms,
         alpha=penalty,
         max_iter=PASSES,
+        tol=STILL,
         fit_algorithm="cd",
         dict_init=np.eye(atoms, len(lengths)) * lengths,
         code_init=np.zeros((len(points), atoms)),
@@ -162,7 +162,7 @@ def learn(points: Floats, atoms: int, penalty: float, seed: int) -> Dictionary:
         random_state=seed,
     )
     with warnings.catch_warnings():
-        # The weights that are kept are fitted again, so the last digits of a descent do not matter.
+        # A descent that was cut short goes on in the next pass, and what is kept is fitted again in the end.
         warnings.simplefilter("ignore", complaint)
         codes = learner.fit_transform(points)
     return Dictionary(penalty, learner.components_, codes)

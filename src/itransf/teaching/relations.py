@@ -16,7 +16,7 @@ from itransf.teaching.choosing import choose_supports, prepare_trial
 from itransf.teaching.extending import add_facts, add_relation, complete_pairs, extend_model, name_places
 from itransf.teaching.rows import Effort, fit_row
 
-RELATION_EFFORT = Effort(steps=30, rate=0.05, hold=30.0)
+RELATION_EFFORT = Effort(steps=30, rate=0.05, hold=10.0)
 
 
 def learn_relation(

@@ -41,7 +41,7 @@ def run_jobs(
     """
     wanted = [job for job in dict.fromkeys(jobs) if again or results.find(job) is None]
     if again:
-        for job in wanted:
+        for job in (job for job in wanted if job.method == "train"):  # what only starts from a training leaves it be
             shop.folder(job).clear()
     device, done = choose_device(shop.device), 0
     for wave in sort_into_waves(wanted):
