@@ -148,10 +148,11 @@ class TestRefit:
         far = torch.dist(refitted.model.entities, torch.randn_like(run.model.entities))
         assert 0 < near < far
 
-    def test_its_settings_are_the_runs_but_for_the_length(self, run: Run) -> None:
+    def test_its_settings_are_the_runs_but_for_length_and_rate(self, run: Run) -> None:
         config = shorten(run.config, 4)
         assert (config.training.epochs, config.assignment.start, config.assignment.stop) == (4, 1, 0.5)
-        assert config.training.learning_rate == run.config.training.learning_rate
+        assert config.training.learning_rate == pytest.approx(0.1 * run.config.training.learning_rate)
+        assert config.training.optimizer == run.config.training.optimizer
         assert config.loss == run.config.loss
         assert config.warm_start.epochs == 0
 

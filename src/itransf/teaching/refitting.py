@@ -12,13 +12,14 @@ from itransf.models import Model
 from itransf.training.trainer import weights
 
 REFIT_EPOCHS = 5
+REFIT_RATE = 0.1  # of the training's own: a higher one undoes more than a few epochs mend
 PHASE = "re-fit"
 
 
 def refit(
     model: Model, graph: Graph, config: Config, epochs: int = REFIT_EPOCHS, progress: bool = False
 ) -> tuple[Model, list[dict[str, Any]]]:
-    """Return the model trained further with the run's own settings, and the history of that.
+    """Return the model trained further with the run's own settings, at a lower rate, and the history of that.
 
     Supports are chosen anew in the first half of the epochs, under the rules that the model holds.
 
@@ -36,10 +37,11 @@ def refit(
 
 
 def shorten(config: Config, epochs: int) -> Config:
-    """Return the settings of a re-fit: fewer epochs, no warm start, a look after each epoch."""
+    """Return the settings of a re-fit: fewer epochs, a lower rate, no warm start, a look after each epoch."""
+    training = config.training
     return replace(
         config,
-        training=replace(config.training, epochs=epochs),
+        training=replace(training, epochs=epochs, learning_rate=REFIT_RATE * training.learning_rate),
         assignment=replace(config.assignment, start=1, every=min(config.assignment.every, 1), stop=0.5),
         warm_start=WarmStartConfig(),
         validation=replace(config.validation, every=1, patience=0),
