@@ -10,7 +10,6 @@ from torch import Tensor
 
 from itransf.config import Config
 from itransf.models.base import Model
-from itransf.models.projection import ConceptProjection
 from itransf.models.translation import Translation
 from itransf.training.negatives import NegativeSampler
 from itransf.training.optimizers import RowOptimizer
@@ -39,9 +38,7 @@ def make_engine(
 
 
 def can_fuse(model: Model, config: Config) -> bool:
-    """Tell whether this model, loss, penalty and attention have kernels."""
+    """Tell whether this model, loss and penalty have kernels."""
     if not isinstance(model, Translation) or model.entities.dtype != torch.float32:
         return False
-    projection = model.project_head
-    free_weights = isinstance(projection, ConceptProjection) and projection.kind == "l1"
-    return config.loss.kind in ("hinge", "adversarial") and not model.config.n3 and not free_weights
+    return config.loss.kind in ("hinge", "adversarial") and not model.config.n3

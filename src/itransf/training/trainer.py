@@ -118,7 +118,7 @@ class Trainer:
         return shuffle_facts(self.train[:, 1], self.config.training.block_size, self.generator)
 
     def _step(self, batch: Tensor) -> float:
-        """Update on one batch (fact indices) and return its loss."""
+        """Update on one batch (fact indices) and return its loss, without penalties."""
         facts = batch[torch.argsort(self.train[batch, 1], stable=True)]  # sorted: rows of a relation lie together
         loss, touched = self.objective(self.model, facts, self.generator)
         penalty = self.model.penalty(*self.train[facts].unbind(1))
@@ -126,7 +126,7 @@ class Trainer:
         total.backward()  # type: ignore[no-untyped-call]
         self.optimizer.step()
         self.model.constrain(touched)
-        return float(total.detach())
+        return float(loss.detach())
 
     def _learning_rate(self) -> float:
         training = self.config.training

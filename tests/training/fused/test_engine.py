@@ -117,6 +117,15 @@ def test_other_attention(
     compare(engine_kind, graph, configure("itransf", *settings))
 
 
+@pytest.mark.parametrize("optimizer", ["sgd", "adagrad", "adam"])
+@pytest.mark.parametrize("batch", [3, 22])
+def test_free_weights_under_a_penalty(
+    engine_kind: type[FusedEngine], configure: Configure, graph: Graph, optimizer: str, batch: int
+) -> None:
+    settings = ("model.attention=l1", "model.l1_weight=0.1", "model.projected=none", f"training.batch_size={batch}")
+    compare(engine_kind, graph, configure("itransf", *settings, f"training.optimizer={optimizer}"))
+
+
 @pytest.mark.parametrize("batch", [1, 7, 22, 100])
 def test_every_batch_size(engine_kind: type[FusedEngine], configure: Configure, graph: Graph, batch: int) -> None:
     compare(engine_kind, graph, configure("itransf", f"training.batch_size={batch}"))

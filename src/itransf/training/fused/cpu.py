@@ -42,7 +42,7 @@ class CompiledEngine(FusedEngine):
             segment=layout.segment,
             support=layout.support,
             dim=model.dim,
-            kind=2 if layout.concepts else (1 if self.projections else 0),
+            kind=self._tell_kind(),
             norm=model.norm,
             projected=LENGTHS[model.projected],
             entities=LENGTHS[model.entities],
@@ -52,7 +52,17 @@ class CompiledEngine(FusedEngine):
             loss_temperature=float(loss.temperature),
             temperature=float(getattr(model, "temperature", 1.0)),
             matrix_rate=float(model.matrix_rate),
+            weight_penalty=float(getattr(model, "l1_weight", 0.0)),
         )
+
+    def _tell_kind(self) -> int:
+        """Return how matrices come about, as a number; see `arguments.Sizes`."""
+        if not self.projections:
+            return 0
+        projection = self.projections[0][1]
+        if not isinstance(projection, ConceptProjection):
+            return 1
+        return 3 if projection.kind == "l1" else 2
 
     def _table(self, name: str) -> Table:
         """Return a parameter and its optimiser states as arrays that share their memory."""

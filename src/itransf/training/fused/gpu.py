@@ -88,6 +88,7 @@ class RecordedEngine(FusedEngine):
                 *(self.counter, plan.slot_relations, projection.concepts, projection.scores, projection.support),
                 *(buffers.attention, buffers.matrices, projection.temperature, place * slots, slots, size),
                 *(self.layout.concepts, self.layout.support),
+                FREE=projection.kind == "l1",
                 K=triton.next_power_of_2(self.layout.support),
                 BLOCK=BLOCK,
             )
@@ -154,17 +155,27 @@ class RecordedEngine(FusedEngine):
                     OPTIMIZER=optimizer,
                     BLOCK=BLOCK,
                 )
-                continue
-            updates.update_scores[(slots,)](
-                *(*common, projection.concepts, self.buffers.matrix_gradients),
-                *self._state(f"{name}.scores", self.model.get_buffer(f"{name}.support")),
-                *(self.rates, projection.temperature, place * slots, slots, self.layout.groups, size),
-                *(self.layout.concepts, self.layout.support),
-                OPTIMIZER=optimizer,
-                K=triton.next_power_of_2(self.layout.support),
-                BLOCK=BLOCK,
-                COLUMNS=64,
-            )
+            elif projection.kind == "l1":
+                updates.update_free_weights[(self.layout.relations,)](
+                    *(*common, projection.concepts, self.buffers.matrix_gradients, *self._state(f"{name}.scores")),
+                    *(self.rates, self.model.config.l1_weight, place * slots, slots, self.layout.groups, size),
+                    self.layout.concepts,
+                    OPTIMIZER=optimizer,
+                    SLOTS=triton.next_power_of_2(slots),
+                    K=triton.next_power_of_2(self.layout.concepts),
+                    BLOCK=BLOCK,
+                )
+            else:
+                updates.update_scores[(slots,)](
+                    *(*common, projection.concepts, self.buffers.matrix_gradients),
+                    *self._state(f"{name}.scores", self.model.get_buffer(f"{name}.support")),
+                    *(self.rates, projection.temperature, place * slots, slots, self.layout.groups, size),
+                    *(self.layout.concepts, self.layout.support),
+                    OPTIMIZER=optimizer,
+                    K=triton.next_power_of_2(self.layout.support),
+                    BLOCK=BLOCK,
+                    COLUMNS=64,
+                )
         if self.layout.concepts:
             self._update_concepts(plan)
 

@@ -24,11 +24,13 @@ def copy_matrices(counter, slot_relations, weights, matrices, first, slots, size
 
 
 @triton.jit
-def read_attention(relation, scores, support, temperature, concepts, k, K: tl.constexpr):
-    """Return a relation's support and its weights there, (K,) each, zero behind the k-th."""
+def read_attention(relation, scores, support, temperature, concepts, k, FREE: tl.constexpr, K: tl.constexpr):
+    """Return a relation's support and its weights there, (K,) each, zero behind the k-th; FREE has no softmax."""
     places = tl.arange(0, K)
     used = places < k
     chosen = tl.load(support + relation * k + places, mask=used, other=0)
+    if FREE:
+        return chosen, tl.load(scores + relation.to(tl.int64) * concepts + chosen, mask=used, other=0.0)
     raw = tl.load(scores + relation.to(tl.int64) * concepts + chosen, mask=used, other=-float("inf")) / temperature
     raised = tl.exp(raw - tl.max(raw, 0))
     return chosen, raised / tl.sum(raised, 0)
@@ -37,13 +39,13 @@ def read_attention(relation, scores, support, temperature, concepts, k, K: tl.co
 @triton.jit
 def compose_matrices(
     counter, slot_relations, concept_table, scores, support, attention, matrices,
-    temperature, first, slots, size, concepts, k, K: tl.constexpr, BLOCK: tl.constexpr,
+    temperature, first, slots, size, concepts, k, FREE: tl.constexpr, K: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
     """Mix each slot's concepts into its group's matrix and keep the weights."""
     slot, part = tl.program_id(0), tl.program_id(1)
     relation = tl.load(slot_relations + tl.load(counter) * slots + slot)
     if relation >= 0:
-        chosen, weights = read_attention(relation, scores, support, temperature, concepts, k, K)
+        chosen, weights = read_attention(relation, scores, support, temperature, concepts, k, FREE, K)
         numbers = tl.arange(0, K)
         places = part * BLOCK + tl.arange(0, BLOCK)
         mask = places < size

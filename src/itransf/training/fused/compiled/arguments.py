@@ -23,7 +23,7 @@ class Sizes(NamedTuple):
     segment: int
     support: int
     dim: int
-    kind: int  # of projections: 0 none, 1 own matrices, 2 concepts
+    kind: int  # of projections: 0 none, 1 own matrices, 2 concepts by softmax, 3 concepts by free weights
     norm: int
     projected: int  # lengths: 0 none, 1 unit, 2 ball
     entities: int
@@ -33,6 +33,7 @@ class Sizes(NamedTuple):
     loss_temperature: float
     temperature: float
     matrix_rate: float
+    weight_penalty: float  # on the sizes of free weights
 
 
 class Steps(NamedTuple):

@@ -35,9 +35,13 @@ def multiply_one(matrix, vector, product):
 
 
 @compiled()
-def attend(scores, relation, support, temperature, weights):
-    """Write the softmax of a relation's supported scores."""
+def attend(scores, relation, support, temperature, kind, weights):
+    """Write the softmax of a relation's supported scores, or these themselves where weights are free."""
     k = len(weights)
+    if kind == 3:
+        for i in range(k):
+            weights[i] = scores[relation, support[relation, i]]
+        return
     top = scores[relation, support[relation, 0]]
     for i in range(1, k):
         top = max(top, scores[relation, support[relation, i]])
@@ -66,7 +70,7 @@ def make_matrices(step, sizes, steps, projections, room):
                 matrix[:] = own[relation]
             else:
                 weights = attention[group]
-                attend(own, relation, support, temperature, weights)
+                attend(own, relation, support, temperature, kind, weights)
                 matrix[:] = 0
                 for i in range(k):
                     add_scaled(matrix, weights[i], concepts[support[relation, i]])

@@ -61,6 +61,27 @@ def update_scores(values, first, second, relation, chosen, gains, optimizer, rat
 
 
 @compiled(parallel=True)
+def update_free_weights(step, sizes, steps, projections, room, rate, mean_left, square_left):
+    """Change the weights of every relation: the penalty on their sizes pulls at those the step has no facts of, too."""
+    slots, optimizer, penalty = sizes.slots, sizes.optimizer, np.float32(sizes.weight_penalty)
+    slot_relations, firsts, totals = steps.slot_relations[step], steps.segment_offsets[step], room.matrix_gradients
+    head, head_first, head_second = projections.head
+    tail, tail_first, tail_second = projections.tail
+    concepts, count = projections.concepts.values, len(projections.head.values)
+    for place in prange(2 * count):
+        relation, on_tail = place % count, place >= count
+        values = tail if on_tail else head
+        first, second = (tail_first if on_tail else head_first), (tail_second if on_tail else head_second)
+        gradient = penalty * np.sign(values[relation])
+        for slot in range(slots):
+            if slot_relations[slot] == relation:
+                total = totals[firsts[slot + slots if on_tail else slot]].reshape(-1)
+                for i in range(len(concepts)):
+                    gradient[i] += dot(concepts[i], total)
+        change_row(values, first, second, relation, gradient, optimizer, rate, mean_left, square_left)
+
+
+@compiled(parallel=True)
 def update_concepts(step, sizes, steps, concepts, room, rate, mean_left, square_left):
     """Sum the gradients of the matrices each concept is part of, by their weights, and change the concept."""
     values, first, second = concepts
