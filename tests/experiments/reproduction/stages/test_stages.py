@@ -3,12 +3,14 @@ from __future__ import annotations
 import pytest
 
 from experiments.reproduction.conftest import Store
+from itransf.experiments.reproduction import paper
 from itransf.experiments.reproduction.drawing import write_picture
 from itransf.experiments.reproduction.jobs import Scope
 from itransf.experiments.reproduction.results import Results
 from itransf.experiments.reproduction.sections import MISSING, Section, Table
 from itransf.experiments.reproduction.stages import STAGES, best, main, rare
 from itransf.models import MODELS
+from itransf.run.resuming import flatten
 
 WHOLE, SMALL = Scope(), Scope(quick=True)
 OWN = ("datasets", "frequencies", "main", "rare", "rules", "best")
@@ -149,3 +151,13 @@ def test_the_best_presets_are_those_called_so(results: Results, store: Store, mo
     rows = STAGES["best"].render(results, WHOLE).tables[0].rows
     assert rows[0][:4] == ("WN18", "wn18/itransf", "30", "191 (190–192)")
     assert (rows[0][-1], rows[1][2]) == ("3", MISSING)
+
+
+def test_what_departs_from_the_paper_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    told = main.note_deviations(WHOLE, "wn18")[0]
+    assert "`training.batch_size` 1000 (20)" in told
+    assert "loss.margin" not in told
+    assert main.note_deviations(SMALL, "wn18") == []
+    settings = flatten(WHOLE.make_job("wn18/itransf").resolve().to_dict())
+    monkeypatch.setitem(paper.SETTINGS, "wn18", settings)
+    assert main.note_deviations(WHOLE, "wn18") == ["The preset `wn18/itransf` has what the paper gives."]
