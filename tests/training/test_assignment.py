@@ -15,6 +15,7 @@ from itransf.models import SIDES, ITransF, Side, Sizes
 from itransf.ops.grouping import occurrence_numbers
 from itransf.training import assignment
 from itransf.training.assignment import (
+    NEARNESS,
     Sample,
     choose_lowest,
     draw_sample,
@@ -71,7 +72,7 @@ def brute_force_costs(model: ITransF, sample: Sample, side: Side, loss: Contrast
         ):
             made = [(e, relation, tail) if is_head else (head, relation, e) for e in row]
             scores = model.score(*torch.tensor([(head, relation, tail), *made]).T).detach()
-            costs[relation, concept] += float(loss(scores[:1], scores[None, 1:]))
+            costs[relation, concept] += float(loss(scores[:1], scores[None, 1:]) - NEARNESS * scores[0])
     support.copy_(kept[side])
     return costs
 
@@ -116,6 +117,18 @@ def test_the_lowest_costs_are_chosen_in_the_order_of_their_numbers() -> None:
     costs = torch.tensor([[5.0, 1.0, 3.0, 0.5], [0.0, 9.0, 8.0, 7.0]])
     assert choose_lowest(costs, 2).tolist() == [[1, 3], [0, 3]]
     assert choose_lowest(costs, 4).tolist() == [[0, 1, 2, 3]] * 2
+
+
+def test_of_concepts_that_cost_nothing_those_nearest_are_chosen(graph: Graph) -> None:
+    model, sample = make_model(graph), make_sample(graph)
+    content = make_contrast_loss(LossConfig(kind="hinge", margin=-1000.0))
+    assert not relation_losses(model, sample, content).any()
+    distances = torch.zeros(model.sizes.relations, 6, dtype=torch.float64)
+    distances.index_add_(
+        0, sample.relations, -model.single_concept_scores(sample.heads, sample.relations, sample.tails, "head")
+    )
+    reassign(model, sample, content, AssignmentConfig(sides="together", accept="always"))
+    assert torch.equal(model.project_head.support, choose_lowest(distances, 2))
 
 
 class TestReassign:

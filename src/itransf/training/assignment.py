@@ -16,6 +16,7 @@ from itransf.training.losses import ContrastLoss
 from itransf.training.negatives import Corruption, NegativeSampler
 
 CHUNK_NUMBERS = 1 << 24  # floats a chunk's largest tensor may hold
+NEARNESS = 1e-6  # share of a fact's distance in its cost: of concepts that cost the same, those nearest are chosen
 SHARE_OF_FREE = 64  # free bytes of a GPU for each such float: it has 4, and about six such tensors live at once
 
 
@@ -72,7 +73,11 @@ def draw_sample(
 
 @torch.no_grad()
 def single_concept_costs(model: Model, sample: Sample, side: Side, loss: ContrastLoss) -> Tensor:
-    """Return each relation's loss if `side` had one concept alone, (r, m), in bounded memory."""
+    """Return each relation's loss if `side` had one concept alone, (r, m), in bounded memory.
+
+    A relation whose facts are beyond the margin with any concept would cost nothing with all of them. So that such
+    relations do not all choose the first ones, distances are added to the costs, too small to matter otherwise.
+    """
     costs: Tensor | None = None
     per_fact = sample.corruption.replacements.shape[1] + 1
     probe = model.single_concept_scores(sample.heads[:1], sample.relations[:1], sample.tails[:1], side)
@@ -83,7 +88,7 @@ def single_concept_costs(model: Model, sample: Sample, side: Side, loss: Contras
         scores = model.single_concept_scores(heads, relations, tails, side)  # (b + b * n, m)
         b, m = len(part.heads), scores.shape[1]
         negative = scores[b:].view(b, -1, m).transpose(1, 2).reshape(b * m, -1)  # (b * m, n)
-        losses = loss(scores[:b].reshape(b * m), negative).view(b, m)
+        losses = loss(scores[:b].reshape(b * m), negative).view(b, m) - NEARNESS * scores[:b]
         if costs is None:
             costs = losses.new_zeros(model.sizes.relations, m)
         costs.index_add_(0, part.relations, losses)
