@@ -100,12 +100,16 @@ class RunFolder:
         """Remove one file, if it is there."""
         (self.path / name).unlink(missing_ok=True)
 
-    def create(self, graph: Graph, config: Config, version: str) -> None:
-        """Write what does not change during training."""
-        make_folder(self.path)
+    def write_names(self, graph: Graph) -> None:
+        """Write the names of entities and relations, and their labels."""
         labels = {**graph.entities.labels, **graph.relations.labels}
         vocabulary = {"entities": graph.entities.names, "relations": graph.relations.names, "labels": labels}
         write_text(self.path / "vocabulary.json", json.dumps(vocabulary, ensure_ascii=False))
+
+    def create(self, graph: Graph, config: Config, version: str) -> None:
+        """Write what does not change during training."""
+        make_folder(self.path)
+        self.write_names(graph)
         self.write_tensors(
             "graph.safetensors",
             {split: torch.from_numpy(np.ascontiguousarray(graph.split(split))) for split in SPLITS},

@@ -89,3 +89,26 @@ def test_export_needs_a_folder(run: Path) -> None:
     done = call("export", run)
     assert done.code == 2
     assert "--out" in done.err
+
+
+def test_labels_can_be_given_to_a_finished_run(run: Path, opened: Any, tmp_path: Path) -> None:
+    copy = shutil.copytree(run, tmp_path / "copy")
+    first, second = opened.graph.entities.names[:2]
+    labels = tmp_path / "labels.tsv"
+    labels.write_text(f"{first}\tThe First\n", encoding="utf-8")
+    assert call("info", copy, "--labels", labels).code == 0
+    assert itransf.open(copy).graph.entities.label(0) == "The First"
+    itransf.open(copy).label({second: "The Second"}, copy)
+    kept = itransf.open(copy)
+    assert [kept.graph.entities.label(number) for number in (0, 1)] == ["The First", "The Second"]
+    assert kept.graph.entities.names == opened.graph.entities.names
+
+
+def test_labels_of_something_else_change_nothing(run: Path, tmp_path: Path) -> None:
+    before = (run / "vocabulary.json").read_bytes()
+    labels = tmp_path / "labels.tsv"
+    labels.write_text("nobody\tNobody\n", encoding="utf-8")
+    done = call("info", run, "--labels", labels)
+    assert done.code == 2
+    assert "none of the 1 labels" in done.err
+    assert (run / "vocabulary.json").read_bytes() == before

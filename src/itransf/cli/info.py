@@ -3,16 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
 
 from itransf.cli.options import AsJson, Device, DeviceName, RunFolder, open_run, tell_checkpoint
 from itransf.cli.output import make_console, print_json, warn
 from itransf.config import format_toml
 
+NewLabels = Annotated[
+    Path | None,
+    typer.Option("--labels", metavar="FILE", help="Give names readable labels, kept with the run: name, label."),
+]
 
-def show_info(run: RunFolder, device: Device = DeviceName.auto, as_json: AsJson = False) -> None:
+
+def show_info(
+    run: RunFolder, labels: NewLabels = None, device: Device = DeviceName.auto, as_json: AsJson = False
+) -> None:
     """Show what a run was trained on, and its settings."""
-    info = open_run(run, device).info()
+    opened = open_run(run, device)
+    if labels is not None:
+        opened.label(labels, run)
+    info = opened.info()
     if as_json:
         print_json(info)
         return

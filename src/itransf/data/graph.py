@@ -67,14 +67,14 @@ class Graph:
         """
         given = labels if isinstance(labels, Mapping) else read_labels(Path(labels))
         entities, relations = self.entities.with_labels(given), self.relations.with_labels(given)
-        if given and not (entities.labels or relations.labels):
+        strange = [name for name in given if not (entities.has_name(name) or relations.has_name(name))]
+        if given and len(strange) == len(given):
             where = "" if isinstance(labels, Mapping) else f" of {labels}"
             raise DataError(
                 f"none of the {len(given):,} labels{where} belongs to a name in {self.name!r}; "
                 "the first column must hold the graph's own names, such as "
                 f"{next(iter(self.entities.names), '')!r}"
             )
-        strange = [name for name in given if not (entities.has_name(name) or relations.has_name(name))]
         if not strange:
             return replace(self, entities=entities, relations=relations)
         told = f"{len(strange):,} of {len(given):,} labels {'are' if len(strange) > 1 else 'is'} not used"

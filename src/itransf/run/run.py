@@ -117,6 +117,22 @@ class Run:
             folder.read_summary()
             folder.write_concept_names(self.concept_names)
 
+    def label(self, labels: str | Path | Mapping[str, str], path: str | Path | None = None) -> None:
+        """Give entities and relations labels that people read instead of their names.
+
+        Args:
+            labels: A two-column file (name, label), or a mapping; labels given before stay unless given anew.
+            path: The run's folder, to keep the labels in; without it they are kept when the run is saved.
+
+        Raises:
+            DataError: The file cannot be read, or none of its names is in the graph.
+        """
+        self.graph = self.graph.labelled(labels)
+        if path is not None:
+            folder = RunFolder(Path(path))
+            folder.read_summary()
+            folder.write_names(self.graph)
+
     def learn_relation(self, name: str, facts: Iterable[Sequence[str]], **options: Any) -> Run:
         """Return a run that knows one more relation, learned from a handful of (head, tail) facts.
 
