@@ -8,7 +8,7 @@ are found again. Accuracy stands beside it.
     python -m benchmarks.interpretation --dataset wn18 --device cuda --jobs 7
     python -m benchmarks.interpretation --dataset fb15k-237 --device cuda --jobs 7
     python -m benchmarks.interpretation --dataset world
-    python -m benchmarks.interpretation --dataset planted
+    python -m benchmarks.interpretation --dataset planted --seeds 5 6 7 8 9
     python -m benchmarks.interpretation --render          # docs/interpretation.md from what is stored
 
 Every training and every model's figures are stored as they come; called again, the command goes on with what is

@@ -14,7 +14,7 @@ EXPECTED = {
     "wn18": "python -m benchmarks.interpretation --dataset wn18 --device cuda --jobs 7",
     "fb15k-237": "python -m benchmarks.interpretation --dataset fb15k-237 --device cuda --jobs 8",
     "world": "python -m benchmarks.interpretation --dataset world",
-    PLANTED: "python -m benchmarks.interpretation --dataset planted",
+    PLANTED: "python -m benchmarks.interpretation --dataset planted --seeds 5 6 7 8 9",
     "named-facts": "python -m benchmarks.named_facts --dataset world",
 }
 """The records that the page is made of, and what measures each."""

@@ -20,11 +20,12 @@ from itransf.data.graph import Graph
 from itransf.errors import ConfigError
 from itransf.evaluation import rank_facts, summarise
 from itransf.interrupting import noticing_interrupts
-from itransf.models import MODELS, SIDES, Model, Sizes
+from itransf.models import MODELS, SIDES, ITransF, Model, Sizes, STransE
 from itransf.models.translation import TranslationConfig
 from itransf.progress import track
 from itransf.storage import WEIGHTS, RunFolder
 from itransf.training import EpochReport, Trainer
+from itransf.training.condensing import condense
 from itransf.training.trainer import load_weights
 
 CHECKPOINT = "checkpoint.safetensors"
@@ -68,14 +69,17 @@ class Fit:
         warm_start = self.config.warm_start
         phase = facts.get("phase", "warm start" if warm_start.epochs and not warm_start.run else "training")
         start = self._read_vectors() if warm_start.run and tensors is None else None
+        first: Model | None = None
         with deterministic(self.config.training.deterministic and self.device.type == "cuda"):
             if phase == "warm start":
                 warm = self._make_trainer(warm_config(self.config), None)
                 self._run_phase(warm, phase, tensors, facts)
-                start, tensors = vectors_of(warm.model), None
+                first, start, tensors = warm.model, vectors_of(warm.model), None
             trainer = self._make_trainer(self.config, self._make_validate())
             if start is not None and tensors is None:
                 load_vectors(trainer.model, start)
+            if isinstance(first, STransE) and isinstance(trainer.model, ITransF):
+                condense(first, trainer.model, trainer.train[:, 1])
             if self.start is not None and tensors is None:
                 load_weights(trainer.model, self.start)
             self._run_phase(trainer, "training", tensors, facts)
@@ -170,11 +174,11 @@ class Fit:
 
 
 def warm_config(config: Config) -> Config:
-    """Return the settings of the TransE epochs that come first."""
+    """Return the settings of the epochs of a simpler model that come first."""
     shared = {key: getattr(config.model, key) for key in TranslationConfig.__dataclass_fields__}
     return replace(
         config,
-        name="transe",
+        name=config.warm_start.model,
         model=TranslationConfig(**shared),
         training=replace(
             config.training,

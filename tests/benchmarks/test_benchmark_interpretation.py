@@ -89,7 +89,8 @@ def test_cases_are_all_seeds_of_itransf_and_one_of_each_baseline() -> None:
 def test_baselines_are_trained_like_itransf_but_for_what_the_recipe_says(dataset: str, graph: Graph) -> None:
     size = 1 if dataset == "planted" else None
     configs = {model: make_config(dataset, Case(model, 0, size), graph, [], "cpu") for model in recipes.TITLES}
-    ours, theirs = configs["itransf"], configs["stranse"]
+    own = RECIPES[dataset].own.get("stranse", ()) if dataset in RECIPES else ()
+    ours, theirs = make_config(dataset, Case("itransf", 0, size), graph, own, "cpu"), configs["stranse"]
     assert {key: value for key, value in theirs.items() if key != "model"} == {
         key: value for key, value in ours.items() if key != "model"
     }

@@ -198,7 +198,8 @@ def test_stored_records_are_whole(path: Path) -> None:
     record = json.loads(text)
     for key in ("benchmark", "command", "date", "seed", "config", "git", "hardware", "versions"):
         assert key in record
-    assert not re.search(r'["\s=](/(?!s\b)\w+)+/', text), "a path of the machine that measured"
+    roots = "|".join({ROOT.parts[1], "home", "mnt", "opt", "root", "tmp", "usr", "var", "Users"})
+    assert not re.search(rf'["\s=]/({roots})/', text), "a path of the machine that measured"
 
 
 @pytest.mark.skipif(not (RESULTS / "benchmark-peers.json").is_file(), reason="nothing was measured yet")

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from itransf.data import Planted, plant
-from itransf.data.planting import RARE, close_symmetrically, find_nearest
+from itransf.data.planting import FAINT, PER_HEAD, RARE, close_symmetrically, draw_concepts, find_nearest
 from itransf.errors import DataError
 
 
@@ -36,7 +36,7 @@ def rank_by_truth(planted: Planted) -> np.ndarray:
 def test_default_sizes(planted: Planted) -> None:
     assert len(planted.graph.entities) == 1000
     assert len(planted.graph.relations) == 24
-    assert planted.concepts.shape == (8, 8, 8)
+    assert planted.concepts.shape == (8, 6, 6)
     assert len(planted.inverse_pairs) >= 3
     assert len(planted.symmetric) >= 2
     counts = count_facts(planted)
@@ -90,6 +90,22 @@ def test_composition_equals_the_sum_by_hand(planted: Planted) -> None:
     assert np.allclose(np.linalg.norm(planted.geometry.vectors, axis=1), 1)
 
 
+@pytest.mark.parametrize("dim", [2, 5, 6])
+def test_concepts_are_soft_projections_on_half_of_the_space(dim: int) -> None:
+    concepts = draw_concepts(np.random.default_rng(0), 4, dim)
+    for concept in concepts:
+        assert np.allclose(concept, concept.T)
+        values = np.linalg.eigvalsh(concept)
+        assert np.allclose(values[: dim - dim // 2], FAINT * values[-1])
+        assert np.allclose(values[dim - dim // 2 :], values[-1])
+        assert np.isclose((concept**2).sum(), dim)
+    # Whatever turns a matrix, its W'W has the mixture as its root.
+    mixture = 0.4 * concepts[0] + 0.6 * concepts[1]
+    turned = np.linalg.qr(np.random.default_rng(1).normal(size=(dim, dim)))[0] @ mixture
+    values, vectors = np.linalg.eigh(turned.T @ turned)
+    assert np.allclose(vectors * np.sqrt(values) @ vectors.T, mixture)
+
+
 def test_the_true_geometry_explains_the_test_facts(planted: Planted) -> None:
     ranks = rank_by_truth(planted)
     assert np.mean(1 / ranks) > 0.8
@@ -128,7 +144,7 @@ def test_support_of_one_and_few_relations() -> None:
         {"support_size": 9},
         {"dim": 1},
         {"noise": 2},
-        {"density": 9},
+        {"density": 11},
     ],
 )
 def test_impossible_sizes(sizes: dict[str, int]) -> None:
@@ -146,7 +162,7 @@ def test_nearest_pairs_equal_a_full_sort(monkeypatch: pytest.MonkeyPatch) -> Non
     assert np.allclose(distances, full[pairs[:, 0], pairs[:, 1]])
     assert (np.diff(distances) >= 0).all()
     for head in range(40):
-        assert set(pairs[pairs[:, 0] == head, 1].tolist()) == set(np.argsort(full[head])[:10].tolist())
+        assert set(pairs[pairs[:, 0] == head, 1].tolist()) == set(np.argsort(full[head])[:PER_HEAD].tolist())
 
 
 def test_symmetric_closure_keeps_the_nearest() -> None:

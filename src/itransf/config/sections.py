@@ -76,12 +76,15 @@ class WarmStartConfig:
     """Where entity and relation vectors come from.
 
     Attributes:
-        epochs: Epochs of TransE trained first, with the same loss and optimiser; zero starts at random.
+        epochs: Epochs of another model trained first, with the same loss and optimiser; zero starts at random.
+        model: Which: `transe` (as in the paper), or `stranse`, from whose matrices ITransF with sparse attention also
+            takes concepts and supports: as few concepts as the matrices are mixtures of, at most `model.concepts`.
         learning_rate: Of those epochs; zero takes the training's own.
         run: A finished run whose vectors are taken instead.
     """
 
     epochs: int = 0
+    model: Literal["transe", "stranse"] = "transe"
     learning_rate: float = 0.0
     run: str = ""
 

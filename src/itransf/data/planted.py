@@ -21,7 +21,11 @@ from itransf.errors import DataError
 class Geometry:
     """What makes a fact true: |W_head[r] h + r - W_tail[r] t| is small.
 
-    W_head[r] and W_tail[r] are weighted sums of a few concepts.
+    W_head[r] and W_tail[r] are weighted sums of a few concepts. Each concept is a soft projection: it keeps its own
+    half of the space and shrinks the rest. That is what lets them be found again. Distances are the same when both
+    matrices and the translation of a relation are turned together, so facts cannot tell a matrix W, only W'W; for
+    these concepts it says which directions a side looks at, and the root of it is the mixture itself. It shows in
+    no entity or relation alone: where entities lie has to be learned before it can be told what a side looks at.
 
     Attributes:
         concepts: (m, d, d) matrices.
@@ -99,8 +103,8 @@ def plant(
     relations: int = 24,
     concepts: int = 8,
     support_size: int = 2,
-    dim: int = 8,
-    density: float = 3.0,
+    dim: int = 6,
+    density: float = 4.0,
     noise: float = 0.05,
     valid_share: float = VALID_SHARE,
     test_share: float = TEST_SHARE,
@@ -154,12 +158,15 @@ def _draw_geometry(
 
 
 def _grow(rng: np.random.Generator, geometry: Geometry, kinds: Kinds, sizes: Integers, noise: float) -> Triples:
-    """Return the nearest pairs of each relation and some random ones, every entity in at least one fact."""
+    """Return near pairs of each relation and some random ones, every entity in at least one fact."""
     entities = len(geometry.vectors)
+    reaches = planting.choose_reaches(kinds, sizes)
     parts, spares = [], []
     for relation in range(kinds.count):
         pairs, distances = planting.find_nearest(*geometry.project(relation))
         size = int(sizes[relation])
+        if relation in kinds.rare:
+            pairs = rng.permutation(pairs[: reaches[relation]])
         if relation in kinds.symmetric:
             parts.append(_attach(planting.close_symmetrically(pairs, size, entities), relation))
         else:

@@ -14,8 +14,11 @@ Floats = npt.NDArray[np.float64]
 RARE = 30
 """A rare relation has fewer facts than this."""
 
-PER_HEAD = 10
+PER_HEAD = 20
 """The most tails that a head gets by nearness in one relation."""
+
+FAINT = 0.2
+"""How much a concept leaves of the directions that it does not look at."""
 
 _BLOCK = 2**22  # distances held at once
 
@@ -60,13 +63,15 @@ def assign_kinds(count: int) -> Kinds:
 
 
 def draw_concepts(rng: np.random.Generator, count: int, dim: int) -> Floats:
-    """Return (m, d, d) rotations that stretch some directions and shrink others.
+    """Return (m, d, d) projections on random halves of the space that leave a little of the rest.
 
-    Rotations alone would make all symmetric relations alike: they leave every distance as it is.
+    They are symmetric, of equal trace, and as long as an identity in the Frobenius norm. Two of them share no
+    direction in full, but all see all of an entity a little: were they blind for the rest, few facts would say where
+    an entity lies in each direction.
     """
-    left, right = (np.linalg.qr(rng.normal(size=(count, dim, dim)))[0] for _ in range(2))
-    stretch = rng.permuted(np.tile(np.linspace(0.5, 1.5, dim), (count, 1)), axis=1)
-    return np.asarray(np.einsum("mij,mj,mjk->mik", left, stretch, right))
+    axes = np.linalg.qr(rng.normal(size=(count, dim, max(dim // 2, 1))))[0]  # (m, d, d / 2)
+    concepts = FAINT * np.eye(dim) + (1 - FAINT) * axes @ axes.swapaxes(1, 2)
+    return np.asarray(concepts * np.sqrt(dim / (concepts**2).sum(axis=(1, 2), keepdims=True)))
 
 
 def draw_sides(rng: np.random.Generator, kinds: Kinds, concepts: int, support_size: int) -> tuple[Integers, Floats]:
@@ -114,6 +119,21 @@ def draw_sizes(rng: np.random.Generator, kinds: Kinds, entities: int, density: f
     sizes[~rare] = rng.permutation(np.geomspace(most, least, int((~rare).sum())).astype(np.int64))
     sizes[rare] = rng.integers(RARE // 2, RARE - 2, int(rare.sum()))
     return sizes
+
+
+def choose_reaches(kinds: Kinds, sizes: Integers) -> Integers:
+    """Return from how many of the nearest pairs each relation's facts are taken.
+
+    Those of a frequent relation are just the nearest. The very nearest few lie close together whatever is looked at,
+    and would say nothing of a rare relation's concepts: it has some of as many pairs as a frequent one would have, or
+    as the relation has that it mirrors.
+    """
+    reaches = sizes.copy()
+    reaches[list(kinds.rare)] = np.median(np.delete(sizes, kinds.rare))
+    for original, inverse in kinds.inverse_pairs:
+        if inverse in kinds.rare:
+            reaches[inverse] = min(reaches[inverse], sizes[original])
+    return reaches
 
 
 def find_nearest(heads: Floats, tails: Floats) -> tuple[Integers, Floats]:

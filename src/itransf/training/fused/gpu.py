@@ -158,7 +158,7 @@ class RecordedEngine(FusedEngine):
             elif projection.kind == "l1":
                 updates.update_free_weights[(self.layout.relations,)](
                     *(*common, projection.concepts, self.buffers.matrix_gradients, *self._state(f"{name}.scores")),
-                    *(self.rates, self.model.config.l1_weight, place * slots, slots, self.layout.groups, size),
+                    *(self.rates, self.config.model.l1_weight, place * slots, slots, self.layout.groups, size),
                     self.layout.concepts,
                     OPTIMIZER=optimizer,
                     SLOTS=triton.next_power_of_2(slots),
