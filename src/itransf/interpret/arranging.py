@@ -96,5 +96,5 @@ def _write_title(attention: Attention, shown: int, used: int, kept: int) -> str:
         rows = f"the {shown} most frequent of {relations:,} relations"
     if kept < used:
         return f"Attention of {rows} over the {kept} most used of {concepts:,} concepts"
-    rest = f" ({concepts - used} hardly used left out)" if concepts > used else ""
+    rest = f" ({concepts - used} hardly used)" if concepts > used else ""
     return f"Attention of {rows} over {used} of {concepts} concepts{rest}"
