@@ -21,7 +21,7 @@ import argparse
 import json
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -31,7 +31,7 @@ import numpy.typing as npt
 
 import itransf
 from benchmarks.reading import Group, Member, interpret_groups, interpret_quickly
-from benchmarks.recipes import RECIPES, TITLES, Case, Recipe, list_cases, load_graph, make_config
+from benchmarks.recipes import TITLES, Case, list_cases, load_graph, make_config, write_recipe
 from benchmarks.records import RESULTS, ROOT, start_record
 from benchmarks.sections.interpretation import render
 from itransf.data.graph import Graph
@@ -209,9 +209,9 @@ def open_record(options: argparse.Namespace, path: Path) -> dict[str, Any]:
     """Return what is stored of this measurement, or a record without figures."""
     told = {key: value for key, value in vars(options).items() if key not in HOW and value != []}
     stored = json.loads(path.read_text(encoding="utf-8")) if path.is_file() and not options.anew else {}
-    if stored.get("config") == told:
+    recipe = write_recipe(options.dataset)
+    if stored.get("config") == told and stored.get("recipe") == recipe:
         return dict(stored)
-    recipe = asdict(RECIPES.get(options.dataset, Recipe()))
     record = start_record("interpretation", options.seeds[0], told, ["torch", "numpy", "scikit-learn"])
     return {**record, "recipe": recipe, "settings": {}, "runs": [], "models": []}
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from functools import cache
 from typing import Any
 
@@ -82,6 +83,12 @@ RECIPES: Mapping[str, Recipe] = {
         remark=FOUND,
     ),
 }
+
+
+def write_recipe(dataset: str) -> dict[str, Any]:
+    """Return a data set's recipe as a record holds it."""
+    content: dict[str, Any] = json.loads(json.dumps(asdict(RECIPES.get(dataset, Recipe()))))
+    return content
 
 
 @dataclass(frozen=True)

@@ -127,6 +127,15 @@ def test_everything_is_stored_and_a_second_call_trains_nothing(
     assert "is complete" in capsys.readouterr().out
 
 
+def test_what_was_stored_by_another_recipe_is_measured_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    options, path = interpretation.parse_options(["--dataset", "wn18"]), tmp_path / "record.json"
+    record = interpretation.open_record(options, path)
+    path.write_text(json.dumps({**record, "complete": True}), encoding="utf-8")
+    assert interpretation.open_record(options, path)["complete"]
+    monkeypatch.setitem(recipes.RECIPES, "wn18", recipes.Recipe(settings=("model.dim=8",)))
+    assert "complete" not in interpretation.open_record(options, path)
+
+
 def test_stored_attention_sums_to_one(measure: Callable[..., dict[str, Any]]) -> None:
     (run,) = measure("--seeds", "0", "--models", "itransf")["runs"]
     for side in ("head", "tail"):

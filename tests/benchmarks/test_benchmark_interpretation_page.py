@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from benchmarks.recipes import write_recipe
 from benchmarks.sections.formulas import FORMULAS
-from benchmarks.sections.interpretation import EXPECTED, render
+from benchmarks.sections.interpretation import EXPECTED, OUTDATED, render
 
 from benchmarks import interpretation
 from itransf.interpret.measures import Finding
@@ -93,6 +94,11 @@ def test_the_recipe_is_told_with_the_last_word_on_each_setting(record: dict[str,
     page = render({"wn18": record})
     assert "- Recipe: preset `wn18/itransf`, with `training.epochs=3 loss.margin=1.0`\n" in page
     assert "- dense + l1 alone, with `training.max_minutes=1`\n- One is short.\n\n" in page
+
+
+def test_a_recipe_that_has_changed_since_is_told(record: dict[str, Any]) -> None:
+    assert OUTDATED in render({"wn18": record})
+    assert OUTDATED not in render({"wn18": {**record, "recipe": write_recipe("wn18")}})
 
 
 def test_a_training_that_was_stopped_is_named(record: dict[str, Any]) -> None:

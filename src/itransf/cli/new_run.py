@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+import itransf
 from itransf.errors import RunError
 
 NewRun = Annotated[Path, typer.Option("--out", metavar="NEWRUN", help="The folder of the new run.")]
@@ -15,5 +16,5 @@ Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace the run th
 
 def refuse_taken(folder: Path, overwrite: bool) -> None:
     """Refuse, before any work is done, a folder in which something lies that may not be overwritten."""
-    if not overwrite and folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+    if not overwrite and itransf.storage.RunFolder(folder).is_occupied:
         raise RunError(f"{folder}: is in use already; --overwrite replaces a run, another --out leaves it alone")

@@ -38,12 +38,22 @@ _GIVEN = {
     "assignment.accept": "always",
 }
 SETTINGS = {
-    "wn18": _GIVEN
-    | {"model.dim": 50, "model.concepts": 30, "loss.margin": 5.0}
-    | {"training.batch_size": 20, "training.learning_rate": 0.01},
-    "fb15k": _GIVEN
-    | {"model.dim": 100, "model.concepts": 300, "loss.margin": 1.0}
-    | {"training.batch_size": 1000, "training.learning_rate": 0.1},
+    "wn18": {
+        **_GIVEN,
+        "model.dim": 50,
+        "model.concepts": 30,
+        "loss.margin": 5.0,
+        "training.batch_size": 20,
+        "training.learning_rate": 0.01,
+    },
+    "fb15k": {
+        **_GIVEN,
+        "model.dim": 100,
+        "model.concepts": 300,
+        "loss.margin": 1.0,
+        "training.batch_size": 1000,
+        "training.learning_rate": 0.1,
+    },
 }
 """What the paper says of how ITransF was trained for its main table, in this package's words."""
 

@@ -55,7 +55,7 @@ def render(results: Results, scope: Scope) -> Section:
         rules = results.find(scope.make_measure(dataset, "rules"))
         rows.append(write_row("One-hop rule list", "rules", dataset, summarise([rules] if rules else []), scope))
         parts.append(make_table(COLUMNS, rows, title=scope.title(dataset)))
-        parts += [*note_deviations(scope, dataset)]
+        parts += note_deviations(scope, dataset)
         parts += [*note_leakage(results, scope, dataset), *note_gap(results, scope, dataset)]
     return Section("Main results (Table 2)", tuple(parts))
 
