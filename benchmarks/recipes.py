@@ -45,7 +45,16 @@ FOUND = (
 )
 ALONE = ("warm_start.epochs=0", "training.epochs=40", "training.learning_rate=0.1")
 RECIPES: Mapping[str, Recipe] = {
-    "wn18": Recipe(preset="wn18/itransf", remark=SEEN),
+    "wn18": Recipe(
+        preset="wn18/itransf",
+        settings=(
+            "training.epochs=250",
+            "training.learning_rate=0.001",
+            "negatives.per_fact=8",
+            "warm_start.learning_rate=0.005",
+        ),
+        remark=SEEN,
+    ),
     "fb15k-237": Recipe(
         settings=(
             "model.dim=50",

@@ -103,6 +103,15 @@ def test_the_same_seed_gives_the_same_codes(coding: SparseCoding, model: STransE
     np.testing.assert_array_equal(encode_matrices(model, ATOMS, MOST).codes, coding.codes)
 
 
+def test_all_cores_find_what_one_finds(model: STransE, monkeypatch: pytest.MonkeyPatch) -> None:
+    points = read_all_matrices(model).numpy()
+    alone = sparse_coding.learn(points, ATOMS, 0.1, seed=0)
+    monkeypatch.setattr(sparse_coding, "MANY", 10)
+    together = sparse_coding.learn(points, ATOMS, 0.1, seed=0)
+    np.testing.assert_allclose(together.atoms, alone.atoms, rtol=1e-6, atol=1e-9)
+    np.testing.assert_allclose(together.codes, alone.codes, rtol=1e-6, atol=1e-9)
+
+
 def test_more_atoms_leave_a_smaller_error(model: STransE, coding: SparseCoding) -> None:
     fewer = [encode_matrices(model, atoms, MOST).error for atoms in (2, 4)]
     assert fewer[0] > fewer[1] > coding.error

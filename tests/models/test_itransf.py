@@ -57,6 +57,13 @@ class TestStart:
         noise = concepts - torch.diag_embed(signs)
         assert float(noise.std()) == pytest.approx(0.005, rel=0.05)
 
+    def test_half_reflecting_concepts_leave_the_first_half_of_vectors_alone(self) -> None:
+        torch.manual_seed(0)
+        signs = start_concepts(100, 10, "half").diagonal(dim1=1, dim2=2).round()
+        assert (signs[:, :5] == 1).all()
+        assert 0.4 < (signs[:, 5:] < 0).float().mean() < 0.6
+        assert len(signs[:, 5:].unique(dim=0)) > 25
+
     def test_half_of_mixed_concepts_are_one_reflection(self) -> None:
         torch.manual_seed(0)
         signs = start_concepts(11, 30, "mixed").diagonal(dim1=1, dim2=2).round()

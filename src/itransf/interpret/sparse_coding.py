@@ -39,6 +39,7 @@ NEAR = 0.05  # share by which the codes may be more or fewer than asked for
 SEARCHES = 10  # penalties that are tried at most
 PASSES = 40  # over all matrices at most, at each penalty; all start alike, so that a higher one means fewer codes
 STILL = 1e-5  # share by which a pass must lower the objective for another to follow
+MANY = 1000  # matrices from which on they are coded by all cores at once
 DESCENTS = 100  # rounds of coordinate descent for one matrix in one pass; the next pass goes on from there
 
 
@@ -159,6 +160,7 @@ def learn(points: Floats, atoms: int, penalty: float, seed: int) -> Dictionary:
         transform_alpha=penalty,
         transform_max_iter=DESCENTS,
         positive_code=True,
+        n_jobs=-1 if len(points) >= MANY else None,
         random_state=seed,
     )
     with warnings.catch_warnings():

@@ -16,7 +16,7 @@ from itransf.ops.gathering import gathered_distance
 from itransf.ops.products import spread_product
 
 TABLE_NUMBERS = 1 << 24  # floats that tables of projected entities may hold at once
-ConceptStart = Literal["identity", "reflect", "mixed"]
+ConceptStart = Literal["identity", "reflect", "half", "mixed"]
 
 
 @dataclass(frozen=True)
@@ -29,9 +29,10 @@ class ITransFConfig(TranslationConfig):
         temperature: Of the softmax over a support; the paper's 1/4.
         attention: `sparse` (at most k concepts), `dense` (all, softmax) or `l1` (all, no softmax, penalised).
         l1_weight: Coefficient of the l1 penalty; only with `attention = "l1"`.
-        concept_start: `identity` (plus noise, as in the paper), `reflect` (random +-1 diagonals, which can
-            tell the two ends of a symmetric relation apart) or `mixed` (half of them identities, the other half one
-            and the same random +-1 diagonal, so that the coordinates it leaves alone are common to all).
+        concept_start: `identity` (plus noise, as in the paper), `reflect` (random +-1 diagonals, which can tell the
+            two ends of a symmetric relation apart), `half` (the same, but the first half of each diagonal is that of
+            the identity, so that all relations agree on translations there) or `mixed` (half of them identities, the
+            other half one and the same random +-1 diagonal, so that the coordinates it leaves alone are common to all).
     """
 
     concepts: int = 30
@@ -116,8 +117,10 @@ class ITransF(Translation):
 def start_concepts(count: int, dim: int, kind: ConceptStart) -> Tensor:
     """Return the first concept matrices (m, d, d)."""
     concepts = noisy_identities(count, dim)
-    reflecting = {"identity": 0, "reflect": count, "mixed": count // 2}[kind]
+    reflecting = {"identity": 0, "reflect": count, "half": count, "mixed": count // 2}[kind]
     patterns = 1 if kind == "mixed" else reflecting
     signs = torch.randint(0, 2, (patterns, dim)).float() * 2 - 1
+    if kind == "half":
+        signs[:, : dim // 2] = 1
     concepts[:reflecting] += torch.diag_embed(signs - 1)  # identity + noise -> diag(signs) + noise
     return concepts

@@ -67,7 +67,10 @@ def test_what_is_not_current_is_done_again(results: Results, shop: Workshop, mon
 
 def test_a_training_that_was_stopped_goes_on(results: Results, shop: Workshop, monkeypatch: pytest.MonkeyPatch) -> None:
     job = SMALL.make_job("wn18/transe", "checkpoint.epochs=1", seed=1)
-    expected = do_job(job, results, shop)["metrics"]
+    stored = do_job(job, results, shop)
+    expected = stored["metrics"]
+    assert stored["valid"].keys() == expected.keys()
+    assert stored["valid"] != expected
     write, epochs = RunFolder.write_tensors, list[int]()
 
     def fall_over(folder: RunFolder, name: str, tensors: Any, facts: Any) -> None:

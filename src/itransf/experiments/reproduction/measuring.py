@@ -23,14 +23,24 @@ BUCKETS = 3
 
 def measure_ranks(graph: Graph, ranks: Ranks) -> dict[str, Any]:
     """Return the figures of filtered ranks: overall, by relation, and resampled."""
-    by_fact = np.stack([ranks.ranks(side) for side in SIDES], axis=1)  # (n, 2)
-    figures = summarise(by_fact.reshape(-1), ranks.rivals[0].T.reshape(-1))
+    by_fact = stack_ranks(ranks)
     return {
-        "metrics": {name: round_off(figures[name]) for name in KEPT},
+        "metrics": measure_figures(ranks),
         "queries": by_fact.size,
         "relations": list_relations(graph, ranks.triples[:, 1], by_fact),
         "bootstrap": {name: [round_off(value, 5) for value in found] for name, found in resample_facts(ranks).items()},
     }
+
+
+def measure_figures(ranks: Ranks) -> dict[str, float]:
+    """Return the figures of filtered ranks overall."""
+    figures = summarise(stack_ranks(ranks).reshape(-1), ranks.rivals[0].T.reshape(-1))
+    return {name: round_off(figures[name]) for name in KEPT}
+
+
+def stack_ranks(ranks: Ranks) -> Any:
+    """Return the ranks of each fact's head and tail, (n, 2)."""
+    return np.stack([ranks.ranks(side) for side in SIDES], axis=1)
 
 
 def list_relations(graph: Graph, relations: Any, by_fact: Any) -> list[dict[str, Any]]:

@@ -14,7 +14,7 @@ from itransf.data.leakage import measure_leakage
 from itransf.evaluation import rank_facts
 from itransf.experiments.reproduction.coding import code_and_rank
 from itransf.experiments.reproduction.jobs import Job
-from itransf.experiments.reproduction.measuring import describe_run, measure_ranks, round_off
+from itransf.experiments.reproduction.measuring import describe_run, measure_figures, measure_ranks, round_off
 from itransf.experiments.reproduction.results import list_differences
 from itransf.experiments.reproduction.rules import RuleList
 from itransf.experiments.reproduction.timing import time_epochs
@@ -64,10 +64,13 @@ def load_once(dataset: str) -> Graph:
 
 
 def train_and_rank(job: Job, shop: Workshop) -> dict[str, Any]:
-    """Train, then rank the test facts, once."""
+    """Train, then rank the validation facts, by which presets are chosen, and the test facts, once."""
     run = shop.obtain_run(job)
-    ranks = rank_facts(run.model, run.graph.test, run.graph.known, progress=shop.progress)
-    return describe_run(run) | measure_ranks(run.graph, ranks)
+    valid, test = (
+        rank_facts(run.model, facts, run.graph.known, progress=shop.progress)
+        for facts in (run.graph.valid, run.graph.test)
+    )
+    return describe_run(run) | {"valid": measure_figures(valid)} | measure_ranks(run.graph, test)
 
 
 def apply_rules(job: Job, shop: Workshop) -> dict[str, Any]:
