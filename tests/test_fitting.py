@@ -89,6 +89,15 @@ class TestWarmStart:
         assert warm.loss == config.loss
         assert warm_config(configure("itransf", "warm_start.epochs=7")).training.learning_rate == 0.1
 
+    def test_it_may_corrupt_facts_otherwise_than_the_training(self, configure: Configure) -> None:
+        settings = ("negatives.corrupt=uniform", "negatives.domain=0.5", "negatives.per_fact=3")
+        same, other = (
+            warm_config(configure("itransf", *settings, f"warm_start.negatives={kind}")).negatives
+            for kind in ("same", "bernoulli")
+        )
+        assert (same.corrupt, same.domain, same.per_fact) == ("uniform", 0.5, 3)
+        assert (other.corrupt, other.domain, other.per_fact) == ("bernoulli", 0.0, 3)
+
     def test_vectors_come_from_transe(self, configure: Configure, graph: Graph) -> None:
         config = configure("itransf", "warm_start.epochs=4", "training.epochs=0")
         fit = start(graph, config)

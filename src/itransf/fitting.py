@@ -176,10 +176,14 @@ class Fit:
 def warm_config(config: Config) -> Config:
     """Return the settings of the epochs of a simpler model that come first."""
     shared = {key: getattr(config.model, key) for key in TranslationConfig.__dataclass_fields__}
+    negatives = config.negatives
+    if config.warm_start.negatives == "bernoulli":
+        negatives = replace(negatives, corrupt="bernoulli", domain=0.0)
     return replace(
         config,
         name=config.warm_start.model,
         model=TranslationConfig(**shared),
+        negatives=negatives,
         training=replace(
             config.training,
             epochs=config.warm_start.epochs,
