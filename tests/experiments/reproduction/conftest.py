@@ -79,6 +79,7 @@ def make_record(
     if job.preset:
         record |= {
             "config": job.resolve().to_dict(),
+            "valid": dict(record["metrics"]),
             "training": {"epochs": 10, "best": None, "seconds": 20.0, "seconds_per_epoch": 2.0},
             "parameters": 1_000_000,
             "matrices": 30,

@@ -8,12 +8,12 @@ from itransf.experiments.reproduction.drawing import write_picture
 from itransf.experiments.reproduction.jobs import Scope
 from itransf.experiments.reproduction.results import Results
 from itransf.experiments.reproduction.sections import MISSING, Section, Table
-from itransf.experiments.reproduction.stages import STAGES, best, main, rare
+from itransf.experiments.reproduction.stages import STAGES, ablation, best, main, rare
 from itransf.models import MODELS
 from itransf.run.resuming import flatten
 
 WHOLE, SMALL = Scope(), Scope(quick=True)
-OWN = ("datasets", "frequencies", "main", "rare", "rules", "best")
+OWN = ("datasets", "frequencies", "main", "rare", "rules", "best", "ablation")
 
 
 def find_row(table: Table, name: str) -> dict[str, str]:
@@ -40,7 +40,7 @@ def test_every_stage_shows_what_its_jobs_give(name: str, scope: Scope, results: 
     for job in stage.plan(scope):
         store(job, mr=77.0 + job.seed, hits=0.8)
     section = stage.render(results, scope)
-    if name != "best":  # where no preset is the best yet, there is nothing to show
+    if name not in ("best", "ablation"):  # where no preset is the best yet, there is nothing to show
         assert MISSING not in write_text(section)
     for picture in section.pictures if scope.quick else ():
         pytest.importorskip("matplotlib")
@@ -151,6 +151,24 @@ def test_the_best_presets_are_those_called_so(results: Results, store: Store, mo
     rows = STAGES["best"].render(results, WHOLE).tables[0].rows
     assert rows[0][:4] == ("WN18", "wn18/itransf", "30", "191 (190–192)")
     assert (rows[0][-1], rows[1][2]) == ("3", MISSING)
+
+
+def test_one_choice_after_the_other_is_taken_back(
+    results: Results, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ablation, "find_best", {"wn18": "wn18/itransf"}.get)
+    jobs = ablation.list_variants(WHOLE, "wn18")
+    assert jobs["as it is"] == main.make_row(WHOLE, "wn18", "itransf")
+    assert jobs["vectors are free"].resolve().model.projected == "none"
+    assert "vectors are held to unit length" not in jobs
+    assert "five concepts on a side" not in jobs
+    store(jobs["as it is"], mr=200.0, hits=0.94)
+    store(jobs["one negative per fact"], mr=250.0, hits=0.92)
+    (table,) = STAGES["ablation"].render(results, WHOLE).tables
+    rows = {row[0]: row[1:] for row in table.rows}
+    assert rows["as it is"] == ("200", "0.470", "23.5", "94.0")
+    assert rows["one negative per fact"] == ("250", "0.460", "23.0", "92.0")
+    assert rows["vectors are free"][0] == MISSING
 
 
 def test_what_departs_from_the_paper_is_told(monkeypatch: pytest.MonkeyPatch) -> None:

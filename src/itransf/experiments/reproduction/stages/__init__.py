@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itransf.experiments.reproduction.stage import Stage
+from itransf.experiments.reproduction.stages.ablation import ABLATION
 from itransf.experiments.reproduction.stages.attention import ATTENTION
 from itransf.experiments.reproduction.stages.best import BEST
 from itransf.experiments.reproduction.stages.compression import COMPRESSION
@@ -29,6 +30,7 @@ STAGES: dict[str, Stage] = {
         SPARSE_ENCODING,
         RULES,
         BEST,
+        ABLATION,
     )
 }
 """Every stage by name, in the order in which they are done and shown."""
