@@ -156,3 +156,47 @@ def test_settings_reach_the_sampler(configure: Configure, star: Graph) -> None:
     sampler = NegativeSampler(star, config.negatives, CPU)
     assert sampler.config.domain == 0.3
     assert sampler.head_chance.tolist() == [0.5, 0.5]
+
+
+class TestSharedCopies:
+    def test_facts_of_a_relation_in_a_batch_share_side_and_replacements(self, star: Graph) -> None:
+        facts = torch.tensor([0, 1, 4, 5, 2, 3, 6, 7])  # two batches of four, sorted by relation
+        shared = make_sampler(star).corrupt_together(facts, 5, 4, torch.Generator().manual_seed(0))
+        assert shared.owners.tolist() == [0, 0, 1, 1, 2, 2, 3, 3]
+        assert shared.replaces_head.shape == (4,)
+        assert shared.replacements.shape == (4, 5)
+        assert len(shared.replacements.unique(dim=0)) == 4
+        replaces_head, replacements = shared.spread()
+        assert torch.equal(replaces_head, shared.replaces_head[[0, 0, 1, 1, 2, 2, 3, 3]])
+        assert torch.equal(replacements[2], replacements[3])
+
+    def test_neighbouring_batches_of_one_relation_do_not_share(self, star: Graph) -> None:
+        shared = make_sampler(star).corrupt_together(torch.arange(4), 3, 2, torch.Generator().manual_seed(0))
+        assert shared.owners.tolist() == [0, 0, 1, 1]
+
+    def test_the_side_is_drawn_as_for_single_facts(self, star: Graph) -> None:
+        sampler = make_sampler(star, corrupt="bernoulli")
+        shared = sampler.corrupt_together(torch.zeros(4000, dtype=torch.long), 1, 1, torch.Generator().manual_seed(1))
+        assert float(shared.replaces_head.float().mean()) == pytest.approx(0.8, abs=0.04)
+
+    def test_what_is_a_training_fact_is_left_out(self, star: Graph) -> None:
+        facts = torch.arange(8)
+        for seed in range(5):
+            generator = torch.Generator().manual_seed(seed)
+            shared = make_sampler(star, avoid_known=True).corrupt_together(facts, 20, 8, generator)
+            known, corruption = {tuple(fact) for fact in star.train.tolist()}, shared.spread()
+            for fact, is_head, row, marks in zip(facts, *corruption, shared.left_out, strict=True):
+                head, relation, tail = star.train[int(fact)].tolist()
+                made = [(e, relation, tail) if is_head else (head, relation, e) for e in row.tolist()]
+                assert marks.tolist() == [fact in known for fact in made]
+
+    def test_nothing_is_left_out_where_known_facts_may_be_drawn(self, star: Graph) -> None:
+        shared = make_sampler(star).corrupt_together(torch.arange(8), 20, 8, torch.Generator().manual_seed(0))
+        assert not shared.left_out.any()
+
+    def test_replacements_come_partly_from_the_domain(self, number_graph: GraphMaker) -> None:
+        train = [(head, 0, tail) for head in (0, 1, 2) for tail in (3, 4)][:5]
+        graph = number_graph(train, entities=1000)
+        generator = torch.Generator().manual_seed(0)
+        shared = make_sampler(graph, domain=100.0).corrupt_together(torch.arange(5), 2000, 5, generator)
+        assert float((shared.replacements < 5).float().mean()) == pytest.approx(0.5, abs=0.05)

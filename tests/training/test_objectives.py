@@ -147,6 +147,20 @@ def test_contrast_equals_the_loss_on_the_same_negatives(configure: Configure, gr
     assert touched is None  # 4 + 4 + 12 rows are more than there are entities
 
 
+def test_shared_copies_that_are_left_out_cost_nothing(configure: Configure, graph: Graph) -> None:
+    settings = ("loss.kind=hinge", "loss.margin=2", "negatives.per_fact=3", "negatives.shared=true")
+    config = configure("stranse", *settings)
+    model = make_model(graph, config)
+    facts = sorted([3, 0, 7, 11], key=lambda fact: graph.train[fact, 1])
+    loss, _ = run(graph, config, model, facts, seed=2)
+    sampler = NegativeSampler(graph, config.negatives, CPU)
+    shared = sampler.corrupt_together(torch.tensor(facts), 3, 4, torch.Generator().manual_seed(2))
+    columns = torch.as_tensor(graph.train)[facts].unbind(1)
+    positive, negative = model.score_contrast(*columns, *shared.spread())
+    short = (2.0 - positive[:, None] + negative).clamp_min(0) * ~shared.left_out
+    assert float(loss.detach()) == pytest.approx(float(short.detach().mean()))
+
+
 def test_contrast_names_the_entities_it_touches(configure: Configure, random_graph: GraphMaker) -> None:
     graph = random_graph(entities=100, relations=2, train=60)
     config = configure("transe", "negatives.per_fact=2")

@@ -18,6 +18,9 @@ class NegativesConfig:
         avoid_known: Draw again where the corrupted fact is a training fact; with the `softmax` loss, leave other
             training answers out.
         tries: How often, at most; what is still a training fact then is kept.
+        shared: Whether the facts of a relation in a batch have their copies in common: the same side is replaced, by
+            the same entities, each of which is projected once. Copies that are training facts are left out then, and
+            not drawn again. Unused by the `softmax` loss.
     """
 
     per_fact: int = 1
@@ -25,6 +28,7 @@ class NegativesConfig:
     domain: float = 0.0
     avoid_known: bool = True
     tries: int = 5
+    shared: bool = False
 
 
 @dataclass(frozen=True)

@@ -26,6 +26,8 @@ def make_engine(
     """Return the engine of fused steps, or None where plain ones are taken: no compiler, or no kernel that fits."""
     if find_spec(COMPILERS.get(train.device.type, "")) is None or not can_fuse(model, config):
         return None
+    if config.negatives.shared and not train.is_cuda:
+        return None
     assert isinstance(model, Translation)
     # Compilers are extras, and slow to import: only the one that is used.
     if train.is_cuda:

@@ -22,6 +22,26 @@ class Corruption(NamedTuple):
     replacements: Tensor
 
 
+class SharedCorruption(NamedTuple):
+    """Replacements that the facts of a relation in a batch, a group, have in common.
+
+    Attributes:
+        owners: The group of each fact, (b,), ascending.
+        replaces_head: Which side of its facts a group replaces, (g,).
+        replacements: By what, (g, n).
+        left_out: Which of them count nothing for a fact, (b, n).
+    """
+
+    owners: Tensor
+    replaces_head: Tensor
+    replacements: Tensor
+    left_out: Tensor
+
+    def spread(self) -> Corruption:
+        """Return each fact's own replacements, those left out among them."""
+        return Corruption(self.replaces_head[self.owners], self.replacements[self.owners])
+
+
 class _Side:
     """What is needed to replace one side: the domains, and the training facts as sorted keys.
 
@@ -82,9 +102,41 @@ class NegativeSampler:
             replacements[rows] = self._replace(side, facts[rows], count, generator)
         return Corruption(replaces_head, replacements)
 
+    def corrupt_together(self, facts: Tensor, count: int, batch: int, generator: torch.Generator) -> SharedCorruption:
+        """Draw `count` replacements for all facts of a relation in a batch.
+
+        Args:
+            facts: Indices into train, (b,), sorted by relation inside each batch.
+            count: n.
+            batch: How many facts are a batch.
+            generator: Of all draws.
+        """
+        device = facts.device
+        owners, relations = self._group(facts, batch)
+        draws = torch.rand(len(relations), generator=generator, device=device, dtype=torch.float64)
+        replaces_head = draws < self.head_chance[relations]
+        replacements = torch.empty(len(relations), count, dtype=torch.int64, device=device)
+        left_out = torch.zeros(len(facts), count, dtype=torch.bool, device=device)
+        for side, groups in ((self.head, replaces_head), (self.tail, ~replaces_head)):
+            # The domain has something to offer to a group if it has to one of its facts.
+            offers = torch.zeros(len(relations), dtype=torch.float64, device=device)
+            offers.scatter_reduce_(0, owners, side.chance_per_lambda[facts], "amax")
+            replacements[groups] = self._draw(side, relations[groups], offers[groups], count, generator)
+            if self.config.avoid_known:
+                rows = groups[owners]
+                left_out[rows] = side.are_known(facts[rows], replacements[owners[rows]])
+        return SharedCorruption(owners, replaces_head, replacements, left_out)
+
+    def _group(self, facts: Tensor, batch: int) -> tuple[Tensor, Tensor]:
+        """Return the group of each fact (b,), and the relation of each group (g,)."""
+        relations, batches = self.relation_of_fact[facts], torch.arange(len(facts), device=facts.device) // batch
+        begins = torch.ones_like(relations, dtype=torch.bool)
+        begins[1:] = (relations.diff() != 0) | (batches.diff() != 0)
+        return begins.cumsum(0) - 1, relations[begins]
+
     def _replace(self, side: _Side, facts: Tensor, count: int, generator: torch.Generator) -> Tensor:
         """Draw replacements (b, n) and, in a bounded number of rounds, draw known facts again."""
-        drawn = self._draw(side, facts, count, generator)
+        drawn = self._draw(side, self.relation_of_fact[facts], side.chance_per_lambda[facts], count, generator)
         if not self.config.avoid_known:
             return drawn
         flat, owners = drawn.flatten(), facts.repeat_interleave(count)
@@ -93,20 +145,24 @@ class NegativeSampler:
             suspects = suspects[side.are_known(owners[suspects], flat[suspects, None]).squeeze(1)]
             if len(suspects) == 0:
                 break
-            flat[suspects] = self._draw(side, owners[suspects], 1, generator).squeeze(1)
+            again = owners[suspects]
+            relations, offers = self.relation_of_fact[again], side.chance_per_lambda[again]
+            flat[suspects] = self._draw(side, relations, offers, 1, generator).squeeze(1)
         return flat.view(-1, count)
 
-    def _draw(self, side: _Side, facts: Tensor, count: int, generator: torch.Generator) -> Tensor:
-        """Draw entities (b, n): from the domain with the paper's probability, else from everywhere."""
-        device = facts.device
-        anyone = torch.randint(self.entities, (len(facts), count), generator=generator, device=device)
+    def _draw(self, side: _Side, relations: Tensor, offers: Tensor, count: int, generator: torch.Generator) -> Tensor:
+        """Draw entities (b, n) for relations (b,): from the domain with the paper's probability, else from everywhere.
+
+        `offers` is that probability for a lambda of one, without the cap, (b,).
+        """
+        device = relations.device
+        anyone = torch.randint(self.entities, (len(relations), count), generator=generator, device=device)
         if not self.config.domain:
             return anyone
-        relations = self.relation_of_fact[facts]
         start = side.domain_offsets[relations][:, None]
         size = side.domain_offsets[relations + 1][:, None] - start
-        places = torch.rand(len(facts), count, generator=generator, device=device, dtype=torch.float64)
+        places = torch.rand(len(relations), count, generator=generator, device=device, dtype=torch.float64)
         member = side.domain_values[start + (places * size).long().clamp_max(size - 1)]
-        chance = (self.config.domain * side.chance_per_lambda[facts]).clamp_max(DOMAIN_CAP)
-        coin = torch.rand(len(facts), count, generator=generator, device=device, dtype=torch.float64)
+        chance = (self.config.domain * offers).clamp_max(DOMAIN_CAP)
+        coin = torch.rand(len(relations), count, generator=generator, device=device, dtype=torch.float64)
         return torch.where(coin < chance[:, None], member, anyone)

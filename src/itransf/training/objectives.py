@@ -30,15 +30,21 @@ class ContrastObjective:
     """Facts against sampled corrupted copies."""
 
     def __init__(self, sampler: NegativeSampler, train: Tensor, config: Config) -> None:
-        self.sampler, self.train, self.count = sampler, train, config.negatives.per_fact
+        self.sampler, self.train, self.config = sampler, train, config.negatives
         self.loss = make_contrast_loss(config.loss)
 
     def __call__(self, model: Model, facts: Tensor, generator: torch.Generator) -> tuple[Tensor, Tensor | None]:
         """Return the mean loss over the batch and the entities in it."""
         heads, relations, tails = self.train[facts].unbind(1)
-        corruption = self.sampler.corrupt(facts, self.count, generator)
-        positive, negative = model.score_contrast(heads, relations, tails, *corruption)
-        touched = torch.cat([heads, tails, corruption.replacements.flatten()])
+        if self.config.shared:
+            shared = self.sampler.corrupt_together(facts, self.config.per_fact, len(facts), generator)
+            positive, negative = model.score_contrast(heads, relations, tails, *shared.spread())
+            negative, replacements = negative.masked_fill(shared.left_out, HIDDEN), shared.replacements
+        else:
+            corruption = self.sampler.corrupt(facts, self.config.per_fact, generator)
+            positive, negative = model.score_contrast(heads, relations, tails, *corruption)
+            replacements = corruption.replacements
+        touched = torch.cat([heads, tails, replacements.flatten()])
         return self.loss(positive, negative).mean(), touched if len(touched) < model.sizes.entities else None
 
 

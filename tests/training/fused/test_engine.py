@@ -12,7 +12,7 @@ from itransf.config import Config
 from itransf.data.graph import Graph
 from itransf.fitting import build_model
 from itransf.training.engine import can_fuse
-from itransf.training.negatives import Corruption
+from itransf.training.negatives import Corruption, SharedCorruption
 from itransf.training.trainer import Trainer, weights
 
 pytest.importorskip("triton")
@@ -40,6 +40,27 @@ class FixedSampler:
         return Corruption(self.replaces_head[facts], self.replacements[facts])
 
 
+class SharingSampler:
+    """Gives every relation the same corrupted copies, of which each fact leaves out some."""
+
+    def __init__(self, train: Tensor, entities: int, count: int) -> None:
+        generator = torch.Generator().manual_seed(4)
+        relations = int(train[:, 1].max()) + 1
+        self.relations = train[:, 1]
+        self.replaces_head = (torch.rand(relations, generator=generator) < 0.5).to(DEVICE)
+        self.replacements = torch.randint(entities, (relations, count), generator=generator).to(DEVICE)
+        self.left_out = (torch.rand(len(train), count, generator=generator) < 0.3).to(DEVICE)
+        self.left_out[0] = True  # a fact without any copy
+
+    def corrupt_together(self, facts: Tensor, count: int, batch: int, generator: torch.Generator) -> SharedCorruption:
+        assert count == self.replacements.shape[1]
+        batches = torch.arange(len(facts), device=facts.device) // batch
+        keys = batches * len(self.replacements) + self.relations[facts]
+        distinct, owners = torch.unique_consecutive(keys, return_inverse=True)
+        chosen = distinct % len(self.replacements)
+        return SharedCorruption(owners, self.replaces_head[chosen], self.replacements[chosen], self.left_out[facts])
+
+
 @pytest.fixture
 def graph(random_graph: GraphMaker) -> Graph:
     return random_graph(entities=11, relations=4, train=22, valid=4, test=4)
@@ -47,7 +68,10 @@ def graph(random_graph: GraphMaker) -> Graph:
 
 def make_trainer(graph: Graph, config: Config) -> Trainer:
     trainer = Trainer(build_model(graph, config, DEVICE), graph, config)
-    sampler: Any = FixedSampler(len(graph.train), len(graph.entities), config.negatives.per_fact)
+    count = config.negatives.per_fact
+    sampler: Any = FixedSampler(len(graph.train), len(graph.entities), count)
+    if config.negatives.shared:
+        sampler = SharingSampler(trainer.train, len(graph.entities), count)
     trainer.sampler = trainer.objective.sampler = sampler  # type: ignore[attr-defined]
     return trainer
 
@@ -129,3 +153,28 @@ def test_free_weights_under_a_penalty(
 @pytest.mark.parametrize("batch", [1, 7, 22, 100])
 def test_every_batch_size(engine_kind: type[FusedEngine], configure: Configure, graph: Graph, batch: int) -> None:
     compare(engine_kind, graph, configure("itransf", f"training.batch_size={batch}"))
+
+
+@pytest.mark.parametrize("loss", ["hinge", "adversarial"])
+@pytest.mark.parametrize("norm", [1, 2])
+@pytest.mark.parametrize("count", [1, 17])
+def test_shared_copies(configure: Configure, graph: Graph, loss: str, norm: int, count: int) -> None:
+    settings = (f"loss.kind={loss}", f"model.norm={norm}", f"negatives.per_fact={count}", "loss.margin=0.7")
+    compare(RecordedEngine, graph, configure("itransf", *settings, "negatives.shared=true"))
+
+
+@pytest.mark.parametrize("name", ["transe", "transr", "stranse", "itransf"])
+@pytest.mark.parametrize("batch", [7, 100])
+def test_copies_are_shared_within_a_batch_of_every_model(
+    configure: Configure, graph: Graph, name: str, batch: int
+) -> None:
+    settings = ("negatives.shared=true", "negatives.per_fact=3", f"training.batch_size={batch}")
+    compare(RecordedEngine, graph, configure(name, *settings))
+
+
+@pytest.mark.parametrize("length", ["ball", "none"])
+def test_shared_copies_under_every_constraint(configure: Configure, graph: Graph, length: str) -> None:
+    settings = ("negatives.shared=true", "negatives.per_fact=4", "loss.kind=adversarial")
+    compare(
+        RecordedEngine, graph, configure("itransf", *settings, f"model.entities={length}", f"model.projected={length}")
+    )

@@ -6,6 +6,8 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
+FAR = tl.constexpr(1e9)  # the distance of what is left out
+
 
 @triton.jit
 def measure_length(vectors, LENGTH: tl.constexpr):
@@ -70,13 +72,29 @@ def log_sigmoid(x):
 
 
 @triton.jit
+def weigh_push(other, first, mass, margin, temperature, share, n, ADVERSARIAL: tl.constexpr):
+    """Return the gradient of a fact's loss by the distances of its corrupted copies.
+
+    `first` is the largest logit (ADVERSARIAL), with `mass` the sum of the powers below it; or the fact's own distance.
+    """
+    if ADVERSARIAL:
+        weight = tl.exp(-other * temperature - first) / mass
+        return -share * weight * sigmoid(margin - other) / 2
+    else:  # noqa: RET505 - as above
+        return tl.where(margin + first - other > 0, -share / n, 0.0)
+
+
+@triton.jit
 def contrast(
     counter, relations, replaces_head, sizes, row_entities, vectors, relation_table, gradients,
-    relation_gradients, losses, margin, temperature, batch, rows, n, dim,
-    PROJECTED: tl.constexpr, ADVERSARIAL: tl.constexpr, NORM: tl.constexpr, LENGTH: tl.constexpr,
-    CHUNK: tl.constexpr, DIM: tl.constexpr,
+    relation_gradients, fact_slots, left_out, wanted_table, figures, losses, margin, temperature, batch, rows, n, dim,
+    SHARED: tl.constexpr, PROJECTED: tl.constexpr, ADVERSARIAL: tl.constexpr, NORM: tl.constexpr,
+    LENGTH: tl.constexpr, CHUNK: tl.constexpr, DIM: tl.constexpr,
 ):  # fmt: skip
-    """Score one fact beside its corrupted copies; write its loss and the gradients of all its rows."""
+    """Score one fact beside its corrupted copies; write its loss and the gradients of all its rows.
+
+    Where facts share their copies (SHARED), the gradients of those are left to `push_away`.
+    """
     step, fact = tl.load(counter), tl.program_id(0)
     relation = tl.load(relations + step * batch + fact)
     if relation >= 0:
@@ -95,6 +113,10 @@ def contrast(
         d = measure(difference, NORM)  # (1,)
         of_head = tl.load(replaces_head + step * batch + fact) == 1
         wanted = tl.where(of_head, tail_limited - r, head_limited + r)
+        owner = fact
+        if SHARED:
+            owner = tl.load(fact_slots + step * batch + fact)
+        marks = left_out + (step.to(tl.int64) * batch + fact) * n
 
         # First pass: the distances of the corrupted copies, and what the loss needs of them all.
         hinge_sum = tl.zeros((1,), dtype=tl.float32)
@@ -105,12 +127,14 @@ def contrast(
         for j in range(0, n, CHUNK):
             places = j + tl.arange(0, CHUNK)
             inside = places < n
-            numbers = 2 * batch + fact * n + places
+            numbers = 2 * batch + owner * n + places
             at = find_rows(row_entities, base, numbers, inside, PROJECTED)
             mask = inside[:, None] & known
             y = tl.load(vectors + at[:, None] * dim + columns[None, :], mask=mask, other=0.0)
             z = tl.where(mask, y / measure_length(y, LENGTH)[:, None] - wanted, 0.0)
             other = measure(z, NORM)
+            if SHARED:
+                other = tl.where(tl.load(marks + places, mask=inside, other=1) != 0, FAR, other)
             if ADVERSARIAL:
                 logits = tl.where(inside, -other * temperature, -float("inf"))
                 higher = tl.maximum(top, tl.max(logits, 0))
@@ -131,13 +155,17 @@ def contrast(
             loss = hinge_sum / n
             pull = share * hinge_count / n
         tl.store(losses + step * batch + fact + one, loss)
+        if SHARED:
+            tl.store(wanted_table + fact * dim + columns[None, :], wanted, mask=known)
+            tl.store(figures + 2 * fact + one, top if ADVERSARIAL else d)
+            tl.store(figures + 2 * fact + 1 + one, mass)
 
         # Second pass: the gradients of the corrupted copies, and of what they are compared with.
         of_wanted = tl.zeros((1, DIM), dtype=tl.float32)
         for j in range(0, n, CHUNK):
             places = j + tl.arange(0, CHUNK)
             inside = places < n
-            numbers = 2 * batch + fact * n + places
+            numbers = 2 * batch + owner * n + places
             at = find_rows(row_entities, base, numbers, inside, PROJECTED)
             mask = inside[:, None] & known
             y = tl.load(vectors + at[:, None] * dim + columns[None, :], mask=mask, other=0.0)
@@ -145,16 +173,14 @@ def contrast(
             y_limited = y / y_by[:, None]
             z = tl.where(mask, y_limited - wanted, 0.0)
             other = measure(z, NORM)
-            if ADVERSARIAL:
-                weight = tl.exp(-other * temperature - top) / mass
-                push = -share * weight * sigmoid(margin - other) / 2
-            else:
-                push = tl.where(margin + d - other > 0, -share / n, 0.0)
-            push = tl.where(inside, push, 0.0)
-            g = push[:, None] * point(z, other, NORM)
+            if SHARED:
+                other = tl.where(tl.load(marks + places, mask=inside, other=1) != 0, FAR, other)
+            push = weigh_push(other, top if ADVERSARIAL else d, mass, margin, temperature, share, n, ADVERSARIAL)
+            g = tl.where(inside, push, 0.0)[:, None] * point(z, other, NORM)
             of_wanted -= tl.sum(g, 0)[None, :]
-            g = pull_back(g, y_limited, y_by, y, LENGTH)
-            tl.store(gradients + numbers.to(tl.int64)[:, None] * dim + columns[None, :], g, mask=mask)
+            if not SHARED:
+                g = pull_back(g, y_limited, y_by, y, LENGTH)
+                tl.store(gradients + numbers.to(tl.int64)[:, None] * dim + columns[None, :], g, mask=mask)
 
         straight = pull[:, None] * point(difference, d, NORM)
         of_head_vector = straight + tl.where(of_head, 0.0, of_wanted)
@@ -167,3 +193,39 @@ def contrast(
         tl.store(gradients + here, of_head_vector, mask=known)
         tl.store(gradients + there, of_tail_vector, mask=known)
         tl.store(relation_gradients + here, of_relation, mask=known)
+
+
+@triton.jit
+def push_away(
+    counter, sizes, slot_relations, slot_offsets, row_entities, left_out, vectors, wanted_table, figures, gradients,
+    margin, temperature, batch, slots, rows, n, dim,
+    PROJECTED: tl.constexpr, ADVERSARIAL: tl.constexpr, NORM: tl.constexpr, LENGTH: tl.constexpr,
+    CHUNK: tl.constexpr, DIM: tl.constexpr,
+):  # fmt: skip
+    """Sum over the facts of a slot the gradients of some of the corrupted copies that they share."""
+    step, slot, part = tl.load(counter), tl.program_id(0), tl.program_id(1)
+    if tl.load(slot_relations + step * slots + slot) >= 0:
+        base = step.to(tl.int64) * rows
+        places, columns = part * CHUNK + tl.arange(0, CHUNK), tl.arange(0, DIM)
+        inside, known = places < n, (columns < dim)[None, :]
+        mask = inside[:, None] & known
+        numbers = 2 * batch + slot * n + places
+        at = find_rows(row_entities, base, numbers, inside, PROJECTED)
+        y = tl.load(vectors + at[:, None] * dim + columns[None, :], mask=mask, other=0.0)
+        y_by = measure_length(y, LENGTH)
+        y_limited = y / y_by[:, None]
+        share = 1.0 / tl.load(sizes + step).to(tl.float32)
+        total = tl.zeros((CHUNK, DIM), dtype=tl.float32)
+        start = tl.load(slot_offsets + step * (slots + 1) + slot)
+        end = tl.load(slot_offsets + step * (slots + 1) + slot + 1)
+        for fact in range(start, end):
+            wanted = tl.load(wanted_table + fact * dim + columns[None, :], mask=known, other=0.0)
+            z = tl.where(mask, y_limited - wanted, 0.0)
+            other = measure(z, NORM)
+            marks = left_out + (step.to(tl.int64) * batch + fact) * n
+            other = tl.where(tl.load(marks + places, mask=inside, other=1) != 0, FAR, other)
+            first, mass = tl.load(figures + 2 * fact), tl.load(figures + 2 * fact + 1)
+            push = weigh_push(other, first, mass, margin, temperature, share, n, ADVERSARIAL)
+            total += tl.where(inside, push, 0.0)[:, None] * point(z, other, NORM)
+        total = pull_back(total, y_limited, y_by, y, LENGTH)
+        tl.store(gradients + numbers.to(tl.int64)[:, None] * dim + columns[None, :], total, mask=mask)

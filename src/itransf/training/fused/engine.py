@@ -12,7 +12,7 @@ from itransf.config import Config
 from itransf.models.projection import ConceptProjection, FullProjection
 from itransf.models.translation import Translation
 from itransf.training.fused.plan import Layout, Plan, make_plan, sort_by_relation
-from itransf.training.negatives import NegativeSampler
+from itransf.training.negatives import Corruption, NegativeSampler, SharedCorruption
 from itransf.training.optimizers import MOMENTS, RowOptimizer
 
 PLANNED_ROWS = {"cuda": 1 << 24, "cpu": 1 << 18}  # rows planned at once, which bounds the memory of a plan
@@ -31,6 +31,8 @@ class Buffers:
     matrices: Tensor  # (G, d, d)
     matrix_gradients: Tensor  # (M, d, d): of the segments; a group's whole gradient ends up in its first
     attention: Tensor  # (G, k)
+    wanted: Tensor  # (B, d): what shared replacements of a fact are compared with
+    figures: Tensor  # (B, 2): of a fact, what its shared replacements need to know of all of them
 
 
 class FusedEngine(ABC):
@@ -50,7 +52,7 @@ class FusedEngine(ABC):
         self.model, self.train, self.sampler, self.optimizer, self.config = model, train, sampler, optimizer, config
         self.projections = list_projections(model)
         self.layout = make_layout(model, self.projections, min(config.training.batch_size, len(train)), config)
-        planned = PLANNED_ROWS[train.device.type] // self.layout.rows
+        planned = PLANNED_ROWS[train.device.type] // self.layout.numbers
         self.planned_steps = max(1, min(planned, -(-len(train) // self.layout.batch)))
         self.rates = torch.zeros(self.planned_steps, 3, device=train.device)
         self.losses = torch.zeros(self.planned_steps, self.layout.batch, device=train.device)
@@ -67,7 +69,7 @@ class FusedEngine(ABC):
         """Update on facts (indices, in the order of batches) and return the loss of each batch, (S,)."""
         assert len(facts) <= self.most_facts
         facts = sort_by_relation(facts, self.train[facts, 1], self.layout.batch)
-        corruption = self.sampler.corrupt(facts, self.layout.negatives, generator)
+        corruption = self._corrupt(facts, generator)
         supports = [p.support for _, p in self.projections if isinstance(p, ConceptProjection)]
         plan = make_plan(self.train[facts], corruption, supports, self.layout)
         if self.plan is None:
@@ -79,6 +81,11 @@ class FusedEngine(ABC):
         self.run_planned(self.plan, steps)
         self.optimizer.steps += steps
         return self.losses[:steps].sum(1) / plan.sizes[:, 0]
+
+    def _corrupt(self, facts: Tensor, generator: torch.Generator) -> Corruption | SharedCorruption:
+        if self.layout.shared:
+            return self.sampler.corrupt_together(facts, self.layout.negatives, self.layout.batch, generator)
+        return self.sampler.corrupt(facts, self.layout.negatives, generator)
 
     @abstractmethod
     def run_planned(self, plan: Plan, steps: int) -> None:
@@ -111,6 +118,7 @@ def make_layout(model: Translation, projections: list[tuple[str, nn.Module]], ba
         tile=16 if config.negatives.per_fact < 16 else 64,
         concepts=len(mixing.concepts) if mixing else 0,
         support=mixing.support.shape[1] if mixing else 0,
+        shared=config.negatives.shared,
     )
 
 
@@ -129,6 +137,8 @@ def make_buffers(layout: Layout, dim: int, device: torch.device) -> Buffers:
         matrices=make(layout.groups, dim, dim),
         matrix_gradients=make(layout.segments if layout.groups else 0, dim, dim),
         attention=make(layout.groups, layout.support),
+        wanted=make(layout.batch if layout.shared else 0, dim),
+        figures=make(layout.batch if layout.shared else 0, 2),
     )
 
 

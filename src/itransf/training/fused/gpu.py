@@ -129,19 +129,32 @@ class RecordedEngine(FusedEngine):
     def _contrast(self, plan: Plan) -> None:
         layout, model, loss = self.layout, self.model, self.config.loss
         projected = bool(self.projections)
+        vectors = self.buffers.vectors if projected else model.entities
+        gradients = self.buffers.gradients if projected else self.buffers.entity_gradients
+        kinds: dict[str, Any] = {
+            "PROJECTED": projected,
+            "ADVERSARIAL": loss.kind == "adversarial",
+            "NORM": model.config.norm,
+            "LENGTH": LENGTHS[model.config.projected],
+            "CHUNK": min(CHUNK, triton.next_power_of_2(layout.negatives)),
+            "DIM": self._width,
+        }
         contrast_kernels.contrast[(layout.batch,)](
             *(self.counter, plan.relations, plan.replaces_head, plan.sizes, plan.row_entities),
-            *(self.buffers.vectors if projected else model.entities, model.relations),
-            *(self.buffers.gradients if projected else self.buffers.entity_gradients, self.buffers.relation_gradients),
+            *(vectors, model.relations, gradients, self.buffers.relation_gradients),
+            *(plan.fact_slots, plan.left_out, self.buffers.wanted, self.buffers.figures),
             *(self.losses, loss.margin, loss.temperature),
             *(layout.batch, layout.rows, layout.negatives, model.config.dim),
-            PROJECTED=projected,
-            ADVERSARIAL=loss.kind == "adversarial",
-            NORM=model.config.norm,
-            LENGTH=LENGTHS[model.config.projected],
-            CHUNK=min(CHUNK, triton.next_power_of_2(layout.negatives)),
-            DIM=self._width,
+            SHARED=layout.shared,
+            **kinds,
         )
+        if layout.shared:
+            contrast_kernels.push_away[(layout.slots, triton.cdiv(layout.negatives, kinds["CHUNK"]))](
+                *(self.counter, plan.sizes, plan.slot_relations, plan.slot_offsets, plan.row_entities, plan.left_out),
+                *(vectors, self.buffers.wanted, self.buffers.figures, gradients, loss.margin, loss.temperature),
+                *(layout.batch, layout.slots, layout.rows, layout.negatives, model.config.dim),
+                **kinds,
+            )
 
     def _update_projections(self, plan: Plan) -> None:
         slots, size, optimizer = self.layout.slots, self.model.config.dim**2, self._optimizer

@@ -1,8 +1,9 @@
 """What many batches touch, worked out at once, so that a step needs neither the host nor a sort.
 
 A step has `batch` facts with `negatives` replacements each. Its rows are vectors to be projected: row i is the head
-of fact i, row batch + i its tail, and row 2 batch + i negatives + j its j-th replacement. Facts are sorted by relation;
-a relation's place among those of its step is its slot. Rows that share a matrix form a group: slot u on the p-th
+of fact i, row batch + i its tail, and row 2 batch + i negatives + j its j-th replacement; where facts of a relation
+share their replacements, i is the relation's slot. Facts are sorted by relation; a relation's place among those of its
+step is its slot. Rows that share a matrix form a group: slot u on the p-th
 projection is group p slots + u. Shapes: S steps; B facts, n replacements, N = B (2 + n) rows, U slots, G groups,
 T tiles, M segments, V distinct entities of a step. Whatever a step does not use is -1 or lies behind its last offset.
 """
@@ -14,7 +15,7 @@ from dataclasses import dataclass, fields
 import torch
 from torch import Tensor
 
-from itransf.training.negatives import Corruption
+from itransf.training.negatives import Corruption, SharedCorruption
 
 
 @dataclass(frozen=True)
@@ -30,6 +31,7 @@ class Layout:
         tile: The most rows of one group that are multiplied together.
         concepts: Shared matrices (m), zero where each relation has its own.
         support: Concepts a relation side uses (k).
+        shared: Whether the facts of a slot share their replacements.
     """
 
     entities: int
@@ -40,11 +42,22 @@ class Layout:
     tile: int = 16
     concepts: int = 0
     support: int = 0
+    shared: bool = False
+
+    @property
+    def owners(self) -> int:
+        """The most facts, or slots where these share, that have replacements of their own."""
+        return self.slots if self.shared else self.batch
 
     @property
     def rows(self) -> int:
         """Vectors a step looks at, N."""
-        return self.batch * (2 + self.negatives)
+        return 2 * self.batch + self.owners * self.negatives
+
+    @property
+    def numbers(self) -> int:
+        """The most numbers any part of a step's plan has."""
+        return max(self.rows, self.batch * self.negatives)
 
     @property
     def slots(self) -> int:
@@ -85,6 +98,8 @@ class Plan:
         relations: Of each fact, (S, B); -1 fills up the last step.
         replaces_head: One where a fact's replacements stand for its head, (S, B).
         sizes: Facts of each step, (S, 1).
+        fact_slots: The slot of each fact, (S, B).
+        left_out: One where a shared replacement counts nothing for a fact, (S, B n) as int8; nothing if none is shared.
         slot_relations: (S, U)
         slot_offsets: Where each slot's facts begin, (S, U + 1).
         row_entities: (S, N)
@@ -105,6 +120,8 @@ class Plan:
     relations: Tensor
     replaces_head: Tensor
     sizes: Tensor
+    fact_slots: Tensor
+    left_out: Tensor
     slot_relations: Tensor
     slot_offsets: Tensor
     row_entities: Tensor
@@ -134,7 +151,7 @@ def sort_by_relation(facts: Tensor, relations: Tensor, batch: int) -> Tensor:
     return facts[torch.argsort(steps * (relations.max() + 1) + relations, stable=True)]
 
 
-def make_plan(facts: Tensor, corruption: Corruption, supports: list[Tensor], layout: Layout) -> Plan:
+def make_plan(facts: Tensor, corruption: Corruption | SharedCorruption, supports: list[Tensor], layout: Layout) -> Plan:
     """Plan the steps.
 
     Args:
@@ -145,22 +162,54 @@ def make_plan(facts: Tensor, corruption: Corruption, supports: list[Tensor], lay
     """
     steps = -(-len(facts) // layout.batch)
     heads, relations, tails = (_fill(column, steps, layout.batch, -1) for column in facts.unbind(1))
-    replaces_head = _fill(corruption.replaces_head.long(), steps, layout.batch, 0)
     n = layout.negatives
-    replacements = _fill(corruption.replacements.flatten(), steps, layout.batch * n, -1)
     slots, slot_relations, slot_offsets = _list_runs(relations, relations >= 0, layout.slots)
+    left_out = relations.new_zeros(steps, 0)
+    if isinstance(corruption, SharedCorruption):
+        left_out = _fill(corruption.left_out.flatten().to(torch.int8), steps, layout.batch * n, 0)
+        owners, of_head, replacements = _spread_groups(corruption, slots, layout)
+        replaces_head = of_head.gather(1, slots.clamp_max(layout.slots - 1))
+    else:
+        owners, of_head = slots, _fill(corruption.replaces_head.long(), steps, layout.batch, 0)
+        replacements = _fill(corruption.replacements.flatten(), steps, layout.batch * n, -1)
+        replaces_head = of_head
     row_entities = torch.cat([heads, tails, replacements], 1)
-    group_rows, group_offsets = _group_rows(slots, replaces_head, layout)
+    group_rows, group_offsets = _group_rows(slots, owners, of_head, layout)
     tile_groups, tile_starts, _ = _cut_groups(group_offsets, layout.tile, layout.tiles)
     segments = _cut_groups(group_offsets, layout.segment, layout.segments)
     entity_keys, entity_offsets, entity_rows = _group_entities(row_entities, layout)
     users, user_offsets = _group_users(slot_relations, supports, layout)
-    everything = (
-        *(relations, replaces_head, (relations >= 0).sum(1, keepdim=True), slot_relations, slot_offsets),
-        *(row_entities, group_rows, group_offsets, tile_groups, tile_starts, *segments),
+    before = (relations, replaces_head, (relations >= 0).sum(1, keepdim=True), slots)
+    after = (
+        *(slot_relations, slot_offsets, row_entities, group_rows, group_offsets, tile_groups, tile_starts, *segments),
         *(entity_keys, entity_offsets, entity_rows, users, user_offsets),
     )
-    return Plan(*(tensor.to(torch.int32).contiguous() for tensor in everything))
+    everything = [*map(_shrink, before), left_out.to(torch.int8), *map(_shrink, after)]
+    return Plan(*everything)
+
+
+def _shrink(tensor: Tensor) -> Tensor:
+    """Return numbers as kernels read them."""
+    return tensor.to(torch.int32).contiguous()
+
+
+def _spread_groups(corruption: SharedCorruption, slots: Tensor, layout: Layout) -> tuple[Tensor, Tensor, Tensor]:
+    """Bring what groups share to their slots; a slot without a group has the number U and replacements of -1.
+
+    Returns:
+        The slots (S, U), one where the replacements of each stand for heads (S, U), and the replacements (S, U n).
+    """
+    steps, n = len(slots), layout.negatives
+    begins = corruption.owners.diff(prepend=corruption.owners.new_full((1,), -1)) > 0
+    firsts = begins.nonzero().squeeze(1)  # where each group's facts begin
+    places = firsts // layout.batch * layout.slots + slots.flatten()[firsts]
+    owners = slots.new_full((steps * layout.slots,), layout.slots)
+    owners[places] = places % layout.slots
+    of_head = slots.new_zeros(steps * layout.slots)
+    of_head[places] = corruption.replaces_head.to(of_head)
+    replacements = slots.new_full((steps * layout.slots, n), -1)
+    replacements[places] = corruption.replacements
+    return owners.view(steps, -1), of_head.view(steps, -1), replacements.view(steps, -1)
 
 
 def _fill(values: Tensor, steps: int, width: int, filler: int) -> Tensor:
@@ -189,17 +238,25 @@ def _list_runs(ordered: Tensor, valid: Tensor, size: int) -> tuple[Tensor, Tenso
     return numbers, torch.where(offsets.diff(dim=1) > 0, firsts, -1), offsets
 
 
-def _group_rows(slots: Tensor, replaces_head: Tensor, layout: Layout) -> tuple[Tensor, Tensor]:
-    """Order rows by matrix, and say where each group begins; a fact's replacements stay together."""
+def _group_rows(slots: Tensor, owners: Tensor, of_head: Tensor, layout: Layout) -> tuple[Tensor, Tensor]:
+    """Order rows by matrix, and say where each group begins; replacements of one owner stay together.
+
+    Args:
+        slots: Of the facts, (S, B).
+        owners: The slots of what has replacements, (S, O): facts, or slots where facts share them.
+        of_head: One where those stand for heads, (S, O).
+        layout: The sizes.
+    """
     b, n, groups = layout.batch, layout.negatives, layout.groups
     tail_side = layout.slots if layout.projections == 2 else 0
-    keys = torch.cat([slots, slots + tail_side, slots + tail_side * (1 - replaces_head)], 1)  # (S, 3 B)
-    keys = torch.where((slots < layout.slots).repeat(1, 3), keys, groups)
+    keys = torch.cat([slots, slots + tail_side, owners + tail_side * (1 - of_head)], 1)  # (S, 2 B + O)
+    keys = torch.where(torch.cat([slots, slots, owners], 1) < layout.slots, keys, groups)
     facts = torch.arange(b, device=slots.device)
-    starts = torch.cat([facts, b + facts, 2 * b + n * facts])
-    lengths = torch.cat([torch.ones_like(starts[: 2 * b]), torch.full_like(facts, n)])
+    places = torch.arange(owners.shape[1], device=slots.device)
+    starts = torch.cat([facts, b + facts, 2 * b + n * places])
+    lengths = torch.cat([torch.ones_like(starts[: 2 * b]), torch.full_like(places, n)])
     ordered, order = torch.sort(keys, dim=1, stable=True)
-    ends = torch.nn.functional.pad(lengths[order].cumsum(1), (1, 0))  # (S, 3 B + 1)
+    ends = torch.nn.functional.pad(lengths[order].cumsum(1), (1, 0))  # (S, 2 B + O + 1)
     offsets = ends.gather(1, _find_offsets(ordered, groups))
     rows = _expand(starts[order], lengths[order], layout)
     return rows, offsets
