@@ -8,6 +8,7 @@ are found again. Accuracy stands beside it.
     python -m benchmarks.interpretation --dataset wn18 --device cuda --jobs 7
     python -m benchmarks.interpretation --dataset fb15k-237 --seeds 6 7 8 9 10
     python -m benchmarks.interpretation --dataset world
+    python -m benchmarks.interpretation --dataset world-reading
     python -m benchmarks.interpretation --dataset planted --seeds 5 6 7 8 9
     python -m benchmarks.interpretation --render          # docs/interpretation.md from what is stored
 
