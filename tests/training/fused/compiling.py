@@ -1,0 +1,42 @@
+"""Compile the contrast kernels for a GPU that need not be there; run by `test_compiling` without the interpreter."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import triton
+from triton.backends.compiler import GPUTarget
+from triton.compiler import ASTSource
+
+from itransf.training.fused import contrast_kernels
+
+TARGET = GPUTarget("cuda", 80, 32)
+NUMBERS = ("margin", "temperature")
+TABLES = ("vectors", "relation_table", "gradients", "relation_gradients", "wanted_table", "figures", "losses")
+LISTS = ("counter", "relations", "replaces_head", "sizes", "row_entities", "fact_slots", "slot_relations")
+POINTERS = {
+    **dict.fromkeys(TABLES, "*fp32"),
+    **dict.fromkeys((*LISTS, "slot_offsets"), "*i32"),
+    **dict.fromkeys(NUMBERS, "fp32"),
+    "left_out": "*i8",
+}
+KINDS: list[dict[str, Any]] = [
+    {"PROJECTED": projected, "ADVERSARIAL": adversarial, "NORM": norm, "LENGTH": length, "CHUNK": 8, "DIM": 64}
+    for projected, adversarial, norm, length in ((True, False, 1, 1), (True, True, 1, 2), (False, True, 2, 0))
+]
+
+
+def compile_kernel(kernel: Any, constants: dict[str, Any]) -> None:
+    """Compile down to machine code."""
+    signature = {name: "constexpr" if name in constants else POINTERS.get(name, "i32") for name in kernel.arg_names}
+    places = {(kernel.arg_names.index(name),): value for name, value in constants.items()}
+    built = triton.compile(ASTSource(fn=kernel, signature=signature, constexprs=places), target=TARGET)
+    assert built.asm["cubin"]
+
+
+if __name__ == "__main__":
+    for kinds in KINDS:
+        for shared in (False, True):
+            compile_kernel(contrast_kernels.contrast, {"SHARED": shared, **kinds})
+        compile_kernel(contrast_kernels.push_away, kinds)
+    print("compiled")
