@@ -115,6 +115,7 @@ RECIPES: Mapping[str, Recipe] = {
 def write_recipe(dataset: str) -> dict[str, Any]:
     """Return a data set's recipe as a record holds it."""
     content: dict[str, Any] = json.loads(json.dumps(asdict(RECIPES.get(dataset, Recipe()))))
+    # Records of before there was a graph to name have none.
     return {key: value for key, value in content.items() if value or key != "graph"}
 
 

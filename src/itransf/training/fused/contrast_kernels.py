@@ -72,6 +72,27 @@ def log_sigmoid(x):
 
 
 @triton.jit
+def read_copies(
+    vectors, row_entities, base, numbers, inside, known, columns, dim, PROJECTED: tl.constexpr, LENGTH: tl.constexpr
+):  # fmt: skip
+    """Return corrupted copies (X, DIM), what they are divided by (X,), and them with the configured length."""
+    at = find_rows(row_entities, base, numbers, inside, PROJECTED)
+    y = tl.load(vectors + at[:, None] * dim + columns[None, :], mask=inside[:, None] & known, other=0.0)
+    divisor = measure_length(y, LENGTH)
+    return y, divisor, y / divisor[:, None]
+
+
+@triton.jit
+def compare_copies(limited, wanted, inside, known, marks, places, SHARED: tl.constexpr, NORM: tl.constexpr):
+    """Return how copies differ from what is wanted, (X, DIM), and how far, (X,); marked ones lie FAR (SHARED)."""
+    z = tl.where(inside[:, None] & known, limited - wanted, 0.0)
+    other = measure(z, NORM)
+    if SHARED:
+        other = tl.where(tl.load(marks + places, mask=inside, other=1) != 0, FAR, other)
+    return z, other
+
+
+@triton.jit
 def weigh_push(other, first, mass, margin, temperature, share, n, ADVERSARIAL: tl.constexpr):
     """Return the gradient of a fact's loss by the distances of its corrupted copies.
 
@@ -128,13 +149,10 @@ def contrast(
             places = j + tl.arange(0, CHUNK)
             inside = places < n
             numbers = 2 * batch + owner * n + places
-            at = find_rows(row_entities, base, numbers, inside, PROJECTED)
-            mask = inside[:, None] & known
-            y = tl.load(vectors + at[:, None] * dim + columns[None, :], mask=mask, other=0.0)
-            z = tl.where(mask, y / measure_length(y, LENGTH)[:, None] - wanted, 0.0)
-            other = measure(z, NORM)
-            if SHARED:
-                other = tl.where(tl.load(marks + places, mask=inside, other=1) != 0, FAR, other)
+            _, _, y_limited = read_copies(
+                vectors, row_entities, base, numbers, inside, known, columns, dim, PROJECTED, LENGTH
+            )
+            _, other = compare_copies(y_limited, wanted, inside, known, marks, places, SHARED, NORM)
             if ADVERSARIAL:
                 logits = tl.where(inside, -other * temperature, -float("inf"))
                 higher = tl.maximum(top, tl.max(logits, 0))
@@ -166,21 +184,17 @@ def contrast(
             places = j + tl.arange(0, CHUNK)
             inside = places < n
             numbers = 2 * batch + owner * n + places
-            at = find_rows(row_entities, base, numbers, inside, PROJECTED)
-            mask = inside[:, None] & known
-            y = tl.load(vectors + at[:, None] * dim + columns[None, :], mask=mask, other=0.0)
-            y_by = measure_length(y, LENGTH)
-            y_limited = y / y_by[:, None]
-            z = tl.where(mask, y_limited - wanted, 0.0)
-            other = measure(z, NORM)
-            if SHARED:
-                other = tl.where(tl.load(marks + places, mask=inside, other=1) != 0, FAR, other)
+            y, y_by, y_limited = read_copies(
+                vectors, row_entities, base, numbers, inside, known, columns, dim, PROJECTED, LENGTH
+            )
+            z, other = compare_copies(y_limited, wanted, inside, known, marks, places, SHARED, NORM)
             push = weigh_push(other, top if ADVERSARIAL else d, mass, margin, temperature, share, n, ADVERSARIAL)
             g = tl.where(inside, push, 0.0)[:, None] * point(z, other, NORM)
             of_wanted -= tl.sum(g, 0)[None, :]
             if not SHARED:
                 g = pull_back(g, y_limited, y_by, y, LENGTH)
-                tl.store(gradients + numbers.to(tl.int64)[:, None] * dim + columns[None, :], g, mask=mask)
+                where = gradients + numbers.to(tl.int64)[:, None] * dim + columns[None, :]
+                tl.store(where, g, mask=inside[:, None] & known)
 
         straight = pull[:, None] * point(difference, d, NORM)
         of_head_vector = straight + tl.where(of_head, 0.0, of_wanted)
@@ -208,24 +222,21 @@ def push_away(
         base = step.to(tl.int64) * rows
         places, columns = part * CHUNK + tl.arange(0, CHUNK), tl.arange(0, DIM)
         inside, known = places < n, (columns < dim)[None, :]
-        mask = inside[:, None] & known
         numbers = 2 * batch + slot * n + places
-        at = find_rows(row_entities, base, numbers, inside, PROJECTED)
-        y = tl.load(vectors + at[:, None] * dim + columns[None, :], mask=mask, other=0.0)
-        y_by = measure_length(y, LENGTH)
-        y_limited = y / y_by[:, None]
+        y, y_by, y_limited = read_copies(
+            vectors, row_entities, base, numbers, inside, known, columns, dim, PROJECTED, LENGTH
+        )
         share = 1.0 / tl.load(sizes + step).to(tl.float32)
         total = tl.zeros((CHUNK, DIM), dtype=tl.float32)
         start = tl.load(slot_offsets + step * (slots + 1) + slot)
         end = tl.load(slot_offsets + step * (slots + 1) + slot + 1)
         for fact in range(start, end):
             wanted = tl.load(wanted_table + fact * dim + columns[None, :], mask=known, other=0.0)
-            z = tl.where(mask, y_limited - wanted, 0.0)
-            other = measure(z, NORM)
             marks = left_out + (step.to(tl.int64) * batch + fact) * n
-            other = tl.where(tl.load(marks + places, mask=inside, other=1) != 0, FAR, other)
+            z, other = compare_copies(y_limited, wanted, inside, known, marks, places, True, NORM)
             first, mass = tl.load(figures + 2 * fact), tl.load(figures + 2 * fact + 1)
             push = weigh_push(other, first, mass, margin, temperature, share, n, ADVERSARIAL)
             total += tl.where(inside, push, 0.0)[:, None] * point(z, other, NORM)
         total = pull_back(total, y_limited, y_by, y, LENGTH)
-        tl.store(gradients + numbers.to(tl.int64)[:, None] * dim + columns[None, :], total, mask=mask)
+        where = gradients + numbers.to(tl.int64)[:, None] * dim + columns[None, :]
+        tl.store(where, total, mask=inside[:, None] & known)

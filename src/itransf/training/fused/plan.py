@@ -3,9 +3,9 @@
 A step has `batch` facts with `negatives` replacements each. Its rows are vectors to be projected: row i is the head
 of fact i, row batch + i its tail, and row 2 batch + i negatives + j its j-th replacement; where facts of a relation
 share their replacements, i is the relation's slot. Facts are sorted by relation; a relation's place among those of its
-step is its slot. Rows that share a matrix form a group: slot u on the p-th
-projection is group p slots + u. Shapes: S steps; B facts, n replacements, N = B (2 + n) rows, U slots, G groups,
-T tiles, M segments, V distinct entities of a step. Whatever a step does not use is -1 or lies behind its last offset.
+step is its slot. Rows that share a matrix form a group: slot u on the p-th projection is group p slots + u. Shapes:
+S steps; B facts, n replacements, U slots, N rows (B (2 + n), or 2 B + U n if they are shared), G groups, T tiles,
+M segments, V distinct entities of a step. Whatever a step does not use is -1 or lies behind its last offset.
 """
 
 from __future__ import annotations

@@ -204,11 +204,9 @@ def test_each_share_of_domain_sampling_stands_beside_the_papers(results: Results
     assert (row["MR, paper"], row["Hits@10, paper"], row["MR"]) == ("82", "80.9", "207")
     assert find_row(wn18, "0")["MR, paper"] == "–"
     assert domain_sampling.make_training(WHOLE, "wn18", 0.0) == main.make_row(WHOLE, "wn18", "itransf")
-    without = domain_sampling.make_training(WHOLE, "fb15k", 0.0).resolve()
-    assert without == replace(
-        with_it := main.make_row(WHOLE, "fb15k", "itransf-domain").resolve(), negatives=without.negatives
-    )
-    assert without.negatives == replace(with_it.negatives, domain=0.0)
+    with_it = main.make_row(WHOLE, "fb15k", "itransf-domain").resolve()
+    without = replace(with_it, negatives=replace(with_it.negatives, domain=0.0))
+    assert domain_sampling.make_training(WHOLE, "fb15k", 0.0).resolve() == without
     assert domain_sampling.make_training(WHOLE, "wn18", 0.003).resolve().negatives.domain == 0.003
 
 
