@@ -25,6 +25,18 @@ def contrast_scores(model: Model) -> Tensor:
     return torch.cat([positive, negative.flatten()])
 
 
+def shared_scores(model: Model) -> Tensor:
+    generator = torch.Generator().manual_seed(5)
+    heads, relations, tails = random_facts(30)
+    order = relations.argsort(stable=True)
+    distinct, owners = relations[order].unique_consecutive(return_inverse=True)
+    replaces_head = torch.arange(len(distinct)) % 2 == 0
+    replacements = torch.randint(SIZES.entities, (len(distinct), 4), generator=generator)
+    facts = heads[order], relations[order], tails[order]
+    positive, negative = model.score_shared(*facts, owners, replaces_head, replacements)
+    return torch.cat([positive, negative.flatten()])
+
+
 def all_entity_scores(model: Model) -> Tensor:
     anchors = torch.tensor([3, 1, 6])
     return torch.cat(
@@ -44,7 +56,7 @@ def weigh(scores: Tensor) -> Tensor:
     return (scores * torch.linspace(0.5, 1.5, len(scores), dtype=scores.dtype)).sum()
 
 
-@pytest.mark.parametrize("scores", [fact_scores, contrast_scores, all_entity_scores, pooled_scores])
+@pytest.mark.parametrize("scores", [fact_scores, contrast_scores, shared_scores, all_entity_scores, pooled_scores])
 @pytest.mark.parametrize(("name", "kind", "norm", "projected"), CASES)
 def test_gradients_reach_every_parameter_and_equal_finite_differences(
     name: str, kind: dict[str, Any], norm: int, projected: str, scores: Callable[[Model], Tensor]
@@ -78,7 +90,7 @@ def test_gradients_stay_finite_where_distances_and_lengths_vanish(
     with torch.no_grad():
         for parameter in model.parameters():
             parameter.zero_()
-    for scores in (fact_scores, contrast_scores, all_entity_scores, pooled_scores):
+    for scores in (fact_scores, contrast_scores, shared_scores, all_entity_scores, pooled_scores):
         weigh(scores(model)).backward()
     for key, parameter in model.named_parameters():
         assert parameter.grad is not None, key

@@ -82,6 +82,22 @@ class TestScores:
         torch.testing.assert_close(positive, wanted[0], **EXACT)
         torch.testing.assert_close(negative, wanted[1], **EXACT)
 
+    @pytest.mark.parametrize("replaced", ["some", "heads", "tails"])
+    def test_score_shared_equals_each_fact_with_copies_of_its_own(
+        self, name: str, kind: dict[str, Any], norm: int, projected: str, replaced: str
+    ) -> None:
+        model = make_model(name, kind, norm, projected)
+        heads, _, tails = random_facts(9)
+        owners = torch.tensor([0, 0, 0, 1, 2, 2, 3, 3, 3])
+        relations = torch.tensor([0, 1, 1, 2])[owners]  # two groups may have one relation
+        replaces_head = {"some": [True, False, True, False], "heads": [True] * 4, "tails": [False] * 4}[replaced]
+        replacements = torch.randint(SIZES.entities, (4, 5), generator=torch.Generator().manual_seed(3))
+        shared = owners, torch.tensor(replaces_head), replacements
+        positive, negative = model.score_shared(heads, relations, tails, *shared)
+        wanted = Model.score_shared(model, heads, relations, tails, *shared)
+        torch.testing.assert_close(positive, wanted[0], **EXACT)
+        torch.testing.assert_close(negative, wanted[1], **CLOSE)
+
     def test_a_score_does_not_depend_on_its_batch(
         self, name: str, kind: dict[str, Any], norm: int, projected: str
     ) -> None:

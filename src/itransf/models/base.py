@@ -104,6 +104,30 @@ class Model(nn.Module, ABC):
         negatives = self.score(corrupted_heads.flatten(), relations.repeat_interleave(n), corrupted_tails.flatten())
         return self.score(heads, relations, tails), negatives.view(-1, n)
 
+    def score_shared(
+        self,
+        heads: Tensor,
+        relations: Tensor,
+        tails: Tensor,
+        owners: Tensor,
+        replaces_head: Tensor,
+        replacements: Tensor,
+    ) -> tuple[Tensor, Tensor]:
+        """Score facts beside corrupted copies that the facts of a group have in common.
+
+        Args:
+            heads: (b,)
+            relations: (b,), the same in a group.
+            tails: (b,)
+            owners: The group of each fact, (b,), ascending, none without facts.
+            replaces_head: Which side of its facts a group replaces, bool (g,).
+            replacements: By which entities, (g, n).
+
+        Returns:
+            The scores of the facts (b,) and of their corrupted copies (b, n).
+        """
+        return self.score_contrast(heads, relations, tails, replaces_head[owners], replacements[owners])
+
     def rate(self, parameter: str) -> float:
         """Return what the learning rate of the parameter of this name is multiplied with."""
         return 1.0

@@ -9,9 +9,10 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import embedding
 
-from itransf.models.base import Compare, Pool, QueryModel, Side, Sizes
+from itransf.models.base import SIDES, Compare, Pool, QueryModel, Side, Sizes, compare_grouped
 from itransf.models.projection import NoProjection, Projection
 from itransf.ops.distance import Length, Norm, distance, limit_length
+from itransf.ops.grouping import Grouping
 
 
 @dataclass(frozen=True)
@@ -108,6 +109,32 @@ class Translation(QueryModel):
         negative = negative.index_copy(0, of_head, -distance(other_heads - wanted_heads[:, None], self.config.norm))
         negative = negative.index_copy(0, of_tail, -distance(wanted_tails[:, None] - other_tails, self.config.norm))
         return positive, negative
+
+    def score_shared(
+        self,
+        heads: Tensor,
+        relations: Tensor,
+        tails: Tensor,
+        owners: Tensor,
+        replaces_head: Tensor,
+        replacements: Tensor,
+    ) -> tuple[Tensor, Tensor]:
+        """Score facts beside copies they share: each of these is projected once, and none is copied for its facts."""
+        head, tail = self.project(heads, relations, "head"), self.project(tails, relations, "tail")
+        translation = self.translate(relations)
+        wanted = torch.where(replaces_head[owners, None], tail - translation, head + translation)
+        counts = torch.bincount(owners)
+        of_group = relations[counts.cumsum(0) - 1]  # (g,)
+        tables = wanted.new_empty(*replacements.shape, wanted.shape[1])
+        for side in SIDES:
+            where = (replaces_head == (side == "head")).nonzero().squeeze(1)
+            others, n = replacements[where], replacements.shape[1]
+            projected = self.project(others.flatten(), of_group[where].repeat_interleave(n), side)
+            tables = tables.index_copy(0, where, projected.view(-1, *tables.shape[1:]))
+        grouping = Grouping(of_group, counts.tolist(), None)
+        return -distance(head + translation - tail, self.config.norm), compare_grouped(
+            wanted, tables, grouping, self.compare
+        )
 
     def _project_both(
         self, entities: Tensor, relations: Tensor, replaced: Tensor, replacements: Tensor, side: Side

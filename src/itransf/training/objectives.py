@@ -38,7 +38,7 @@ class ContrastObjective:
         heads, relations, tails = self.train[facts].unbind(1)
         if self.config.shared:
             shared = self.sampler.corrupt_together(facts, self.config.per_fact, len(facts), generator)
-            positive, negative = model.score_contrast(heads, relations, tails, *shared.spread())
+            positive, negative = model.score_shared(heads, relations, tails, *shared[:3])
             negative, replacements = negative.masked_fill(shared.left_out, HIDDEN), shared.replacements
         else:
             corruption = self.sampler.corrupt(facts, self.config.per_fact, generator)

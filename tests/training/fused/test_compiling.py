@@ -13,7 +13,7 @@ pytest.importorskip("triton")
 SCRIPT = Path(__file__).with_name("compiling.py")
 
 
-def test_the_contrast_kernels_compile_for_a_gpu(tmp_path: Path) -> None:
+def test_the_kernels_compile_for_a_gpu(tmp_path: Path) -> None:
     plain = {**os.environ, "TRITON_INTERPRET": "0", "TRITON_CACHE_DIR": str(tmp_path)}
     found = subprocess.run([sys.executable, SCRIPT], env=plain, capture_output=True, text=True, check=False)
     if "Cannot find ptxas" in found.stderr:

@@ -73,7 +73,8 @@ def log_sigmoid(x):
 
 @triton.jit
 def read_copies(
-    vectors, row_entities, base, numbers, inside, known, columns, dim, PROJECTED: tl.constexpr, LENGTH: tl.constexpr
+    vectors, row_entities, base, numbers, inside, known, columns,
+    dim: tl.constexpr, PROJECTED: tl.constexpr, LENGTH: tl.constexpr,
 ):  # fmt: skip
     """Return corrupted copies (X, DIM), what they are divided by (X,), and them with the configured length."""
     at = find_rows(row_entities, base, numbers, inside, PROJECTED)
@@ -108,8 +109,8 @@ def weigh_push(other, first, mass, margin, temperature, share, n, ADVERSARIAL: t
 @triton.jit
 def contrast(
     counter, relations, replaces_head, sizes, row_entities, vectors, relation_table, gradients,
-    relation_gradients, fact_slots, left_out, wanted_table, figures, losses, margin, temperature, batch, rows, n, dim,
-    SHARED: tl.constexpr, PROJECTED: tl.constexpr, ADVERSARIAL: tl.constexpr, NORM: tl.constexpr,
+    relation_gradients, fact_slots, left_out, wanted_table, figures, losses, margin, temperature, batch, rows, n,
+    dim: tl.constexpr, SHARED: tl.constexpr, PROJECTED: tl.constexpr, ADVERSARIAL: tl.constexpr, NORM: tl.constexpr,
     LENGTH: tl.constexpr, CHUNK: tl.constexpr, DIM: tl.constexpr,
 ):  # fmt: skip
     """Score one fact beside its corrupted copies; write its loss and the gradients of all its rows.
@@ -212,7 +213,7 @@ def contrast(
 @triton.jit
 def push_away(
     counter, sizes, slot_relations, slot_offsets, row_entities, left_out, vectors, wanted_table, figures, gradients,
-    margin, temperature, batch, slots, rows, n, dim,
+    margin, temperature, batch, slots, rows, n, dim: tl.constexpr,
     PROJECTED: tl.constexpr, ADVERSARIAL: tl.constexpr, NORM: tl.constexpr, LENGTH: tl.constexpr,
     CHUNK: tl.constexpr, DIM: tl.constexpr,
 ):  # fmt: skip

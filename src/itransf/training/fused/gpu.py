@@ -20,9 +20,12 @@ from itransf.training.optimizers import RowOptimizer
 
 BLOCK = 1024  # numbers of a matrix one program copies, composes or updates
 NARROW_BLOCK = 256  # the same where few programs have many matrices to sum
-OUT = 64  # columns of a product one program makes
-FEW_OUT, MANY_OUT = 32, 128  # the same where a program also sums over rows, for few and for many rows at once
+LONG_BLOCK = 4096  # the same where a program goes through whole matrices by itself
+OUT, INNER = 64, 16  # of a product, columns one program makes, and numbers of each factor it multiplies at once
+SIDE, SUMMED = 64, 16  # of a sum of outer products, rows and columns one program makes, and terms it adds at once
+WIDE = 512  # vectors from this length on are summed by more than one warp
 CHUNK = 8  # rows or matrices a program sums at once
+COPIES = 4  # corrupted copies a program compares at once
 _recording = threading.Lock()  # trainings side by side: one records at a time, the others may go on
 
 
@@ -103,23 +106,24 @@ class RecordedEngine(FusedEngine):
             GATHER=gather,
             PRECISION=self.precision,
             TILE=layout.tile,
-            OUT=OUT,
-            DIM=self._width,
+            OUT=min(OUT, self._width),
+            INNER=min(INNER, self._width),
         )
 
     def _sum_matrix_gradients(self, plan: Plan) -> None:
         layout, dim = self.layout, self.model.config.dim
-        out = min(FEW_OUT if layout.tile == 16 else MANY_OUT, self._width)
-        kernels.sum_outer_products[(layout.segments, triton.cdiv(dim, out))](
+        side = min(SIDE, self._width)
+        blocks = triton.cdiv(dim, side)
+        kernels.sum_outer_products[(layout.segments, blocks, blocks)](
             *(self.counter, plan.group_rows, plan.group_offsets, plan.segment_groups, plan.segment_starts),
             *(plan.row_entities, self.model.entities, self.buffers.gradients, self.buffers.matrix_gradients),
             *(layout.rows, layout.groups, layout.segments, dim),
-            PRECISION=self.precision,
+            PRECISION="ieee",  # summing few terms at once leaves tensor cores idle
             SEGMENT=layout.segment,
-            TILE=layout.tile,
-            OUT=out,
-            DIM=self._width,
-            num_warps=8 if out == MANY_OUT else 4,
+            TILE=min(SUMMED, layout.tile),
+            OUT=side,
+            ACROSS=side,
+            num_stages=2,
         )
         kernels.add_segments[(layout.groups, triton.cdiv(dim**2, BLOCK))](
             *(self.counter, plan.segment_offsets, self.buffers.matrix_gradients, layout.groups, dim**2),
@@ -136,8 +140,9 @@ class RecordedEngine(FusedEngine):
             "ADVERSARIAL": loss.kind == "adversarial",
             "NORM": model.config.norm,
             "LENGTH": LENGTHS[model.config.projected],
-            "CHUNK": min(CHUNK, triton.next_power_of_2(layout.negatives)),
+            "CHUNK": min(COPIES, triton.next_power_of_2(layout.negatives)),
             "DIM": self._width,
+            "num_warps": 1,  # lengths are summed inside a warp, without waiting for others
         }
         contrast_kernels.contrast[(layout.batch,)](
             *(self.counter, plan.relations, plan.replaces_head, plan.sizes, plan.row_entities),
@@ -186,8 +191,9 @@ class RecordedEngine(FusedEngine):
                     *(self.layout.concepts, self.layout.support),
                     OPTIMIZER=optimizer,
                     K=triton.next_power_of_2(self.layout.support),
-                    BLOCK=BLOCK,
+                    BLOCK=LONG_BLOCK,
                     COLUMNS=64,
+                    num_warps=8,
                 )
         if self.layout.concepts:
             self._update_concepts(plan)
@@ -219,6 +225,7 @@ class RecordedEngine(FusedEngine):
                 OPTIMIZER=self._optimizer,
                 CHUNK=CHUNK,
                 DIM=self._width,
+                num_warps=4 if self._width >= WIDE else 1,
             )
 
     def _state(self, name: str, *between: Tensor) -> tuple[Tensor, ...]:

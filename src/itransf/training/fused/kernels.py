@@ -12,7 +12,7 @@ import triton.language as tl
 
 
 @triton.jit
-def copy_matrices(counter, slot_relations, weights, matrices, first, slots, size, BLOCK: tl.constexpr):
+def copy_matrices(counter, slot_relations, weights, matrices, first, slots, size: tl.constexpr, BLOCK: tl.constexpr):
     """Copy each slot's own matrix to its group; `first` is the group of slot zero."""
     slot, part = tl.program_id(0), tl.program_id(1)
     relation = tl.load(slot_relations + tl.load(counter) * slots + slot)
@@ -39,7 +39,8 @@ def read_attention(relation, scores, support, temperature, concepts, k, FREE: tl
 @triton.jit
 def compose_matrices(
     counter, slot_relations, concept_table, scores, support, attention, matrices,
-    temperature, first, slots, size, concepts, k, FREE: tl.constexpr, K: tl.constexpr, BLOCK: tl.constexpr,
+    temperature, first, slots, size: tl.constexpr, concepts, k,
+    FREE: tl.constexpr, K: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
     """Mix each slot's concepts into its group's matrix and keep the weights."""
     slot, part = tl.program_id(0), tl.program_id(1)
@@ -63,8 +64,8 @@ def compose_matrices(
 @triton.jit
 def multiply_rows(
     counter, group_rows, group_offsets, tile_groups, tile_starts, row_entities, source, matrices, products,
-    rows, groups, tiles, dim, across, along,
-    GATHER: tl.constexpr, PRECISION: tl.constexpr, TILE: tl.constexpr, OUT: tl.constexpr, DIM: tl.constexpr,
+    rows, groups, tiles, dim: tl.constexpr, across: tl.constexpr, along: tl.constexpr,
+    GATHER: tl.constexpr, PRECISION: tl.constexpr, TILE: tl.constexpr, OUT: tl.constexpr, INNER: tl.constexpr,
 ):  # fmt: skip
     """Multiply rows with their group's matrix (or its transpose, by the strides across and along).
 
@@ -81,34 +82,34 @@ def multiply_rows(
         read = numbers
         if GATHER:
             read = tl.load(row_entities + step.to(tl.int64) * rows + numbers, mask=inside, other=0)
-        columns, outs = tl.arange(0, DIM), part * OUT + tl.arange(0, OUT)
-        mask = inside[:, None] & (columns < dim)[None, :]
-        x = tl.load(source + read.to(tl.int64)[:, None] * dim + columns[None, :], mask=mask, other=0.0)
-        corner = matrices + group.to(tl.int64) * dim * dim
-        w = tl.load(
-            corner + outs[None, :] * across + columns[:, None] * along,
-            mask=(outs < dim)[None, :] & (columns < dim)[:, None],
-            other=0.0,
-        )
-        y = tl.dot(x, w, input_precision=PRECISION)
+        from_rows = source + read.to(tl.int64)[:, None] * dim
+        outs = part * OUT + tl.arange(0, OUT)
+        corner = matrices + group.to(tl.int64) * dim * dim + outs[None, :] * across
+        product = tl.zeros((TILE, OUT), dtype=tl.float32)
+        for first in range(0, dim, INNER):
+            columns = first + tl.arange(0, INNER)
+            known = columns < dim
+            x = tl.load(from_rows + columns[None, :], mask=inside[:, None] & known[None, :], other=0.0)
+            w = tl.load(corner + columns[:, None] * along, mask=(outs < dim)[None, :] & known[:, None], other=0.0)
+            product += tl.dot(x, w, input_precision=PRECISION)
         where = products + numbers.to(tl.int64)[:, None] * dim + outs[None, :]
-        tl.store(where, y, mask=inside[:, None] & (outs < dim)[None, :])
+        tl.store(where, product, mask=inside[:, None] & (outs < dim)[None, :])
 
 
 @triton.jit
 def sum_outer_products(
     counter, group_rows, group_offsets, segment_groups, segment_starts, row_entities, entities, gradients, totals,
-    rows, groups, segments, dim,
-    PRECISION: tl.constexpr, SEGMENT: tl.constexpr, TILE: tl.constexpr, OUT: tl.constexpr, DIM: tl.constexpr,
+    rows, groups, segments, dim: tl.constexpr,
+    PRECISION: tl.constexpr, SEGMENT: tl.constexpr, TILE: tl.constexpr, OUT: tl.constexpr, ACROSS: tl.constexpr,
 ):  # fmt: skip
-    """Sum gradient x vector over the rows of each segment: its part of the gradient of the group's matrix."""
-    step, segment, part = tl.load(counter), tl.program_id(0), tl.program_id(1)
+    """Sum gradient x vector over the rows of each segment: a block of its part of the gradient of the matrix."""
+    step, segment = tl.load(counter), tl.program_id(0)
     group = tl.load(segment_groups + step * segments + segment)
     if group >= 0:
         start = tl.load(segment_starts + step * segments + segment)
         end = tl.minimum(tl.load(group_offsets + step * (groups + 1) + group + 1), start + SEGMENT)
-        columns, outs = tl.arange(0, DIM), part * OUT + tl.arange(0, OUT)
-        total = tl.zeros((OUT, DIM), dtype=tl.float32)
+        outs, columns = tl.program_id(1) * OUT + tl.arange(0, OUT), tl.program_id(2) * ACROSS + tl.arange(0, ACROSS)
+        total = tl.zeros((OUT, ACROSS), dtype=tl.float32)
         for place in range(start, end, TILE):
             places = place + tl.arange(0, TILE)
             inside = places < end
@@ -130,7 +131,7 @@ def sum_outer_products(
 
 
 @triton.jit
-def add_segments(counter, segment_offsets, totals, groups, size, BLOCK: tl.constexpr):
+def add_segments(counter, segment_offsets, totals, groups, size: tl.constexpr, BLOCK: tl.constexpr):
     """Add the later segments of each group to its first."""
     step, group, part = tl.load(counter), tl.program_id(0), tl.program_id(1)
     first = tl.load(segment_offsets + step * (groups + 1) + group)

@@ -57,7 +57,7 @@ class Layout:
     @property
     def numbers(self) -> int:
         """The most numbers any part of a step's plan has."""
-        return max(self.rows, self.batch * self.negatives)
+        return max(self.rows, self.batch * self.negatives // 4)
 
     @property
     def slots(self) -> int:

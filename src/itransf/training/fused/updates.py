@@ -43,7 +43,7 @@ def change(value, gradient, first_state, second_state, places, mask, rates, step
 @triton.jit
 def update_rows(
     counter, keys, offsets, members, gradients, table, first_state, second_state, rates, factor,
-    count, rows, dim,
+    count, rows, dim: tl.constexpr,
     LISTED: tl.constexpr, LENGTH: tl.constexpr, OPTIMIZER: tl.constexpr, CHUNK: tl.constexpr, DIM: tl.constexpr,
 ):  # fmt: skip
     """Sum the gradients of each key's members, change its row of the table, and hold it to its length.
@@ -78,7 +78,7 @@ def update_rows(
 @triton.jit
 def update_matrices(
     counter, slot_relations, segment_offsets, totals, weights, first_state, second_state, rates, factor,
-    first, slots, groups, size,
+    first, slots, groups, size: tl.constexpr,
     OPTIMIZER: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
     """Change each slot's own matrix."""
@@ -98,7 +98,7 @@ def update_matrices(
 @triton.jit
 def update_scores(
     counter, slot_relations, segment_offsets, concept_table, totals, scores, support, first_state, second_state,
-    rates, temperature, first, slots, groups, size, concepts, k,
+    rates, temperature, first, slots, groups, size: tl.constexpr, concepts, k,
     OPTIMIZER: tl.constexpr, K: tl.constexpr, BLOCK: tl.constexpr, COLUMNS: tl.constexpr,
 ):  # fmt: skip
     """Change each slot's attention scores: how well each supported concept lies along the matrix's gradient."""
@@ -141,7 +141,7 @@ def update_scores(
 @triton.jit
 def update_free_weights(
     counter, slot_relations, segment_offsets, concept_table, totals, weights, first_state, second_state,
-    rates, penalty, first, slots, groups, size, concepts,
+    rates, penalty, first, slots, groups, size: tl.constexpr, concepts,
     OPTIMIZER: tl.constexpr, SLOTS: tl.constexpr, K: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
     """Change the weights of every relation: the penalty on their sizes pulls at those the step has no facts of, too."""
@@ -170,7 +170,7 @@ def update_free_weights(
 @triton.jit
 def update_concepts(
     counter, users, user_offsets, segment_offsets, attention, totals, concept_table, first_state, second_state,
-    rates, factor, uses, concepts, groups, k, size,
+    rates, factor, uses, concepts, groups, k, size: tl.constexpr,
     OPTIMIZER: tl.constexpr, CHUNK: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
     """Sum the gradients of the matrices each concept is part of, by their weights, and change the concept."""
