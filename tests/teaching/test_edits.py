@@ -13,9 +13,11 @@ from itransf.models import SIDES, ITransF, Side, Sizes
 from itransf.models.projection import FORBIDDEN, FREE, PINNED
 from itransf.teaching.changing import measure_costs, measure_use
 from itransf.teaching.edits import Costs, forbid, merge, pin, prune
-from itransf.training.assignment import draw_sample, obey, reassign
+from itransf.training.assignment import reassign
+from itransf.training.choosing import obey
 from itransf.training.losses import make_contrast_loss
 from itransf.training.negatives import NegativeSampler
+from itransf.training.sample import draw_sample
 from itransf.training.trainer import weights
 
 SIZES = Sizes(9, 3)

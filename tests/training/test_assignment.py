@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 import torch
@@ -13,18 +13,12 @@ from itransf.config import AssignmentConfig, LossConfig, NegativesConfig
 from itransf.data.graph import Graph
 from itransf.models import SIDES, ITransF, Side, Sizes
 from itransf.ops.grouping import occurrence_numbers
-from itransf.training import assignment
-from itransf.training.assignment import (
-    NEARNESS,
-    Sample,
-    choose_lowest,
-    draw_sample,
-    reassign,
-    relation_losses,
-    single_concept_costs,
-)
+from itransf.training import sample as sampling
+from itransf.training.assignment import reassign, relation_losses, single_concept_costs
+from itransf.training.choosing import choose_lowest
 from itransf.training.losses import ContrastLoss, make_contrast_loss
 from itransf.training.negatives import NegativeSampler
+from itransf.training.sample import NEARNESS, Sample, draw_sample
 
 if TYPE_CHECKING:
     from conftest import GraphMaker
@@ -39,10 +33,11 @@ LOSSES = {
 }
 
 
-def make_model(graph: Graph, seed: int = 0) -> ITransF:
+def make_model(graph: Graph, seed: int = 0, **settings: Any) -> ITransF:
     """Return ITransF with random concepts, so that the choice matters."""
     torch.manual_seed(seed)
-    config = ITransF.Config(dim=4, norm=1, projected="unit", concepts=6, support_size=2, temperature=0.25)
+    kind = {"norm": 1, "projected": "unit", **settings}
+    config = ITransF.Config(dim=4, concepts=6, support_size=2, temperature=0.25, **kind)
     model = ITransF(Sizes(len(graph.entities), len(graph.relations)), config).double()
     with torch.no_grad():
         for parameter in model.parameters():
@@ -93,7 +88,7 @@ class TestCosts:
     def test_chunks_do_not_change_costs_losses_or_choices(self, graph: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
         sample, results = make_sample(graph), []
         for numbers in (1, 100, 1 << 24):
-            monkeypatch.setattr(assignment, "CHUNK_NUMBERS", numbers)
+            monkeypatch.setattr(sampling, "CHUNK_NUMBERS", numbers)
             model = make_model(graph)
             costs = {side: single_concept_costs(model, sample, side, HINGE) for side in SIDES}
             losses = relation_losses(model, sample, HINGE)
@@ -226,7 +221,7 @@ class TestSample:
     def test_negatives_belong_to_their_facts(self, graph: Graph) -> None:
         sample = make_sample(graph, facts=5, negatives=1)
         train = {tuple(fact) for fact in graph.train.tolist()}
-        heads, relations, tails = (part.tolist() for part in assignment.corrupted_facts(sample))
+        heads, relations, tails = (part.tolist() for part in sampling.corrupted_facts(sample))
         made = list(zip(heads, relations, tails, strict=True))
         assert relations == sample.relations.tolist()
         assert sum(fact in train for fact in made) < len(made) / 4

@@ -59,8 +59,11 @@ class AssignmentConfig:
         every: Epochs between two steps; zero never re-chooses.
         start: Epochs before the first step.
         stop: Share of all epochs after which supports stay as they are.
+        search: `single` (a side is offered each concept alone, the other side stays as it is: the paper's) or `pairs`
+            (both sides are offered each pair of concepts, with the translation that suits it, which the relation then
+            starts from; the work grows with the square of their number).
         sides: `together` (both sides from the same parameters, as the paper reads) or `in_turn` (the tail sees the
-            head's new choice).
+            head's new choice); unused by `pairs`.
         accept: `always`, or `if_better`: only where the loss on the same facts and negatives does not rise.
         facts: The most facts per relation to judge by; zero takes all.
         negatives: Corrupted copies of each of them.
@@ -69,6 +72,7 @@ class AssignmentConfig:
     every: int = 5
     start: int = 5
     stop: float = 0.8
+    search: Literal["single", "pairs"] = "single"
     sides: Literal["together", "in_turn"] = "together"
     accept: Literal["always", "if_better"] = "if_better"
     facts: int = 0

@@ -151,6 +151,14 @@ class Model(nn.Module, ABC):
         """Score facts as if `side` used one concept alone, for each concept in turn, (b, m)."""
         raise NotImplementedError(f"{type(self).__name__} has no concepts")
 
+    def project_alone(self, entities: Tensor) -> Tensor:
+        """Return what each concept alone makes of entities (b,), (b, m, d)."""
+        raise NotImplementedError(f"{type(self).__name__} has no concepts")
+
+    def to_bridge(self, heads: Tensor, relations: Tensor, tails: Tensor) -> Tensor:
+        """Return what a relation's vector would have to be for each fact alone, (b, d)."""
+        raise NotImplementedError(f"{type(self).__name__} has no translations")
+
 
 class QueryModel(Model):
     """A model whose score compares a query vector with a table of candidates."""

@@ -95,6 +95,10 @@ class ITransF(Translation):
         """Return the rules of one side, (r, m), where attention is sparse."""
         return self.concept_projection(side).rules if self.config.attention == "sparse" else None
 
+    def project_alone(self, entities: Tensor) -> Tensor:
+        """Return what each concept alone makes of entities (b,), (b, m, d)."""
+        return self.limit_projected(spread_product(self.entities[entities], self.concepts)).transpose(0, 1)
+
     @torch.no_grad()
     def single_concept_scores(self, heads: Tensor, relations: Tensor, tails: Tensor, side: Side) -> Tensor:
         """Score facts as if `side` used one concept alone, for each concept in turn, (b, m).

@@ -76,6 +76,10 @@ class Translation(QueryModel):
         head, tail = self.project(heads, relations, "head"), self.project(tails, relations, "tail")
         return -distance(head + self.translate(relations) - tail, self.config.norm)
 
+    def to_bridge(self, heads: Tensor, relations: Tensor, tails: Tensor) -> Tensor:
+        """Return P_tail(t) - P_head(h), (b, d)."""
+        return self.project(tails, relations, "tail") - self.project(heads, relations, "head")
+
     def queries(self, anchors: Tensor, relations: Tensor, side: Side) -> Tensor:
         """Return P_head(h) + r when tails are asked for, P_tail(t) - r when heads are."""
         if side == "tail":

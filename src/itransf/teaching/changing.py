@@ -16,9 +16,10 @@ from itransf.interpret.ablation import measure_losses
 from itransf.models import SIDES, ITransF, Side
 from itransf.models.projection import PINNED
 from itransf.teaching.edits import Costs, forbid, merge, pin, prune
-from itransf.training.assignment import draw_sample, single_concept_costs
+from itransf.training.assignment import single_concept_costs
 from itransf.training.losses import make_contrast_loss
 from itransf.training.negatives import NegativeSampler
+from itransf.training.sample import draw_sample
 
 ABLATED_FACTS = 1000  # validation facts ranked without a concept, at most, to tell what it is worth
 

@@ -17,7 +17,7 @@ from itransf.models import ITransF, Side
 from itransf.ops.distance import Norm, distance, grouped_distance, pairwise_distance
 from itransf.ops.grouping import Grouping
 from itransf.ops.products import spread_product
-from itransf.training.assignment import choose_lowest
+from itransf.training.choosing import choose_lowest
 from itransf.training.losses import ContrastLoss, make_contrast_loss
 from itransf.training.objectives import HIDDEN
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import torch
@@ -10,14 +9,10 @@ from torch import Tensor
 
 from itransf.config import AssignmentConfig
 from itransf.models.base import SIDES, Model, Side
-from itransf.models.projection import FORBIDDEN, PINNED
-from itransf.ops.grouping import occurrence_numbers
+from itransf.training.choosing import choose_lowest, choose_pairs, obey
 from itransf.training.losses import ContrastLoss
-from itransf.training.negatives import Corruption, NegativeSampler
-
-CHUNK_NUMBERS = 1 << 24  # floats a chunk's largest tensor may hold
-NEARNESS = 1e-6  # share of a fact's distance in its cost: of concepts that cost the same, those nearest are chosen
-SHARE_OF_FREE = 64  # free bytes of a GPU for each such float: it has 4, and about six such tensors live at once
+from itransf.training.pairing import fit_translations, pair_costs
+from itransf.training.sample import NEARNESS, Sample, corrupted_facts, count_numbers
 
 
 @dataclass(frozen=True)
@@ -31,44 +26,6 @@ class AssignmentReport:
 
     changed: float
     rejected: float
-
-
-@dataclass(frozen=True)
-class Sample:
-    """The facts and negatives a step judges by: the same for all concepts, before and after."""
-
-    heads: Tensor
-    relations: Tensor
-    tails: Tensor
-    corruption: Corruption
-
-    def chunks(self, size: int) -> Iterator[Sample]:
-        """Yield the sample in pieces of at most `size` facts."""
-        for start in range(0, len(self.heads), size):
-            part = slice(start, start + size)
-            yield Sample(
-                self.heads[part],
-                self.relations[part],
-                self.tails[part],
-                Corruption(*(tensor[part] for tensor in self.corruption)),
-            )
-
-
-def draw_sample(
-    train: Tensor,
-    sampler: NegativeSampler,
-    facts_per_relation: int,
-    negatives: int,
-    generator: torch.Generator,
-) -> Sample:
-    """Choose the facts, all or at most so many per relation, and corrupt them."""
-    facts = torch.arange(len(train), device=train.device)
-    if facts_per_relation:
-        facts = facts[torch.randperm(len(facts), generator=generator, device=train.device)]
-        facts = facts[occurrence_numbers(train[facts, 1]) < facts_per_relation]
-    facts = facts[torch.argsort(train[facts, 1], stable=True)]
-    heads, relations, tails = train[facts].unbind(1)
-    return Sample(heads, relations, tails, sampler.corrupt(facts, negatives, generator))
 
 
 @torch.no_grad()
@@ -96,22 +53,6 @@ def single_concept_costs(model: Model, sample: Sample, side: Side, loss: Contras
     return costs
 
 
-def count_numbers(device: torch.device) -> int:
-    """Return how many floats a chunk's largest tensor may hold: on a GPU a part of what is free."""
-    if device.type != "cuda":
-        return CHUNK_NUMBERS
-    free, _ = torch.cuda.mem_get_info(device)
-    return max(CHUNK_NUMBERS, free // SHARE_OF_FREE)
-
-
-def corrupted_facts(sample: Sample) -> tuple[Tensor, Tensor, Tensor]:
-    """Return heads, relations and tails of the corrupted copies, (b * n,) each."""
-    replaces_head, replacements = sample.corruption
-    heads = torch.where(replaces_head[:, None], replacements, sample.heads[:, None])
-    tails = torch.where(replaces_head[:, None], sample.tails[:, None], replacements)
-    return heads.flatten(), sample.relations.repeat_interleave(replacements.shape[1]), tails.flatten()
-
-
 @torch.no_grad()
 def relation_losses(model: Model, sample: Sample, loss: ContrastLoss) -> Tensor:
     """Return each relation's loss on the sample under its present supports, (r,)."""
@@ -123,52 +64,51 @@ def relation_losses(model: Model, sample: Sample, loss: ContrastLoss) -> Tensor:
     return totals
 
 
-def choose_lowest(costs: Tensor, size: int) -> Tensor:
-    """Return the `size` cheapest concepts of each relation, ascending by number, (r, k)."""
-    return costs.topk(size, dim=1, largest=False).indices.sort(dim=1).values
-
-
-def obey(costs: Tensor, rules: Tensor | None) -> Tensor:
-    """Return costs under which pinned concepts are chosen first and forbidden ones never."""
-    if rules is None:
-        return costs
-    return costs.masked_fill(rules == PINNED, -torch.inf).masked_fill(rules == FORBIDDEN, torch.inf)
-
-
 @torch.no_grad()
 def reassign(model: Model, sample: Sample, loss: ContrastLoss, config: AssignmentConfig) -> AssignmentReport:
     """Choose every relation's supports anew, writing them into the model."""
-    rounds: tuple[tuple[Side, ...], ...] = (SIDES,) if config.sides == "together" else (("head",), ("tail",))
+    in_turn = config.sides == "in_turn" and config.search == "single"
+    rounds: tuple[tuple[Side, ...], ...] = (("head",), ("tail",)) if in_turn else (SIDES,)
     seen = torch.zeros(model.sizes.relations, dtype=torch.bool, device=sample.heads.device)
     seen[sample.relations] = True
     changed = torch.zeros_like(seen)
     proposed = refused = 0
     for sides in rounds:
-        supports = {side: model.supports(side) for side in sides}
-        before = {side: support.clone() for side, support in supports.items() if support is not None}
-        chosen = {
-            side: torch.where(
-                seen[:, None],
-                choose_lowest(obey(single_concept_costs(model, sample, side, loss), model.rules(side)), old.shape[1]),
-                old,
-            )
-            for side, old in before.items()
-        }
+        before = {side: support.clone() for side in sides if (support := model.supports(side)) is not None}
         loss_before = relation_losses(model, sample, loss) if config.accept == "if_better" else None
-        _write(supports, chosen)
-        moved = torch.stack([(chosen[side] != before[side]).any(1) for side in before]).any(0)
+        found = _choose(model, sample, loss, config.search, before)
+        chosen = {side: torch.where(seen[:, None], found[side], old) for side, old in before.items()}
+        moved = torch.stack([(chosen[side] != old).any(1) for side, old in before.items()]).any(0)
+        _write(model, chosen)
+        translations = fit_translations(model, sample, moved) if config.search == "pairs" else None
         proposed += int(moved.sum())
         if loss_before is not None:
             worse = moved & (relation_losses(model, sample, loss) > loss_before)
-            kept = {side: torch.where(worse[:, None], before[side], chosen[side]) for side in before}
-            _write(supports, kept)
+            _write(model, {side: torch.where(worse[:, None], before[side], chosen[side]) for side in before})
+            if translations is not None:
+                model.get_parameter("relations")[worse] = translations[worse]
             refused += int(worse.sum())
             moved &= ~worse
         changed |= moved
     return AssignmentReport(float(changed.sum()) / max(int(seen.sum()), 1), refused / max(proposed, 1))
 
 
-def _write(supports: dict[Side, Tensor | None], chosen: dict[Side, Tensor]) -> None:
-    for side, support in supports.items():
-        if support is not None:
-            support.copy_(chosen[side])
+def _choose(
+    model: Model, sample: Sample, loss: ContrastLoss, search: str, before: dict[Side, Tensor]
+) -> dict[Side, Tensor]:
+    """Return new supports of the sides that have some now."""
+    sizes = {side: support.shape[1] for side, support in before.items()}
+    if search == "pairs":
+        rules = {side: found for side in SIDES if (found := model.rules(side)) is not None}
+        return choose_pairs(pair_costs(model, sample, loss), sizes["head"], rules)
+    return {
+        side: choose_lowest(obey(single_concept_costs(model, sample, side, loss), model.rules(side)), size)
+        for side, size in sizes.items()
+    }
+
+
+def _write(model: Model, chosen: dict[Side, Tensor]) -> None:
+    for side, support in chosen.items():
+        place = model.supports(side)
+        assert place is not None, "it had supports to choose anew"
+        place.copy_(support)

@@ -15,13 +15,14 @@ from itransf.data.graph import Graph
 from itransf.errors import ITransFError
 from itransf.models.base import Model
 from itransf.ops.grouping import occurrence_numbers
-from itransf.training.assignment import AssignmentReport, draw_sample, reassign
+from itransf.training.assignment import AssignmentReport, reassign
 from itransf.training.engine import make_engine
 from itransf.training.losses import make_contrast_loss
 from itransf.training.negatives import NegativeSampler
 from itransf.training.objectives import make_objective
 from itransf.training.optimizers import make_optimizer
 from itransf.training.reports import EpochReport, Progress
+from itransf.training.sample import draw_sample
 
 Validate = Callable[[Model], float]
 

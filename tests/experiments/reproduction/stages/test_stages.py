@@ -159,16 +159,23 @@ def test_one_choice_after_the_other_is_taken_back(
     monkeypatch.setattr(ablation, "find_best", {"wn18": "wn18/itransf"}.get)
     jobs = ablation.list_variants(WHOLE, "wn18")
     assert jobs["as it is"] == main.make_row(WHOLE, "wn18", "itransf")
-    assert jobs["vectors are free"].resolve().model.projected == "none"
+    assert "the paper's loss" not in jobs
+    assert jobs["16 negatives"].resolve().negatives.per_fact == 16
     assert "vectors are held to unit length" not in jobs
     assert "five concepts on a side" not in jobs
     store(jobs["as it is"], mr=200.0, hits=0.94)
-    store(jobs["one negative per fact"], mr=250.0, hits=0.92)
+    store(jobs["16 negatives"], mr=250.0, hits=0.92)
     (table,) = STAGES["ablation"].render(results, WHOLE).tables
     rows = {row[0]: row[1:] for row in table.rows}
     assert rows["as it is"] == ("200", "0.470", "23.5", "94.0")
-    assert rows["one negative per fact"] == ("250", "0.460", "23.0", "92.0")
-    assert rows["vectors are free"][0] == MISSING
+    assert rows["16 negatives"] == ("250", "0.460", "23.0", "92.0")
+    assert rows["one concept on a side"][0] == MISSING
+
+
+def test_large_graphs_are_trained_for_fewer_epochs_in_all_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ablation, "find_best", {"fb15k": "fb15k/itransf"}.get)
+    epochs = {job.resolve().training.epochs for job in ablation.list_variants(WHOLE, "fb15k").values()}
+    assert epochs == {ablation.EPOCHS["fb15k"]}
 
 
 def test_what_departs_from_the_paper_is_told(monkeypatch: pytest.MonkeyPatch) -> None:

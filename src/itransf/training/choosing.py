@@ -1,0 +1,51 @@
+"""Supports from what concepts cost: the cheapest, under what a person ruled."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import torch
+from torch import Tensor
+
+from itransf.models.base import SIDES, Side
+from itransf.models.projection import FORBIDDEN, PINNED
+
+
+def choose_lowest(costs: Tensor, size: int) -> Tensor:
+    """Return the `size` cheapest concepts of each relation, ascending by number, (r, k)."""
+    return costs.topk(size, dim=1, largest=False).indices.sort(dim=1).values
+
+
+def obey(costs: Tensor, rules: Tensor | None) -> Tensor:
+    """Return costs under which pinned concepts are chosen first and forbidden ones never."""
+    if rules is None:
+        return costs
+    return costs.masked_fill(rules == PINNED, -torch.inf).masked_fill(rules == FORBIDDEN, torch.inf)
+
+
+def choose_pairs(costs: Tensor, size: int, rules: Mapping[Side, Tensor]) -> dict[Side, Tensor]:
+    """Return the supports of both sides, (r, k) each: the best pair, then what goes best with the other's part of it.
+
+    Args:
+        costs: Of pairs, (r, m, m).
+        size: k.
+        rules: What is pinned or forbidden on each side, (r, m).
+    """
+    allowed = {side: _offer(rules[side]) for side in SIDES}
+    offered = costs.masked_fill(~(allowed["head"][:, :, None] & allowed["tail"][:, None, :]), torch.inf)
+    best = offered.flatten(1).argmin(1)
+    rows, head, tail = torch.arange(len(costs), device=costs.device), best // costs.shape[2], best % costs.shape[2]
+    first: dict[Side, Tensor] = {"head": head, "tail": tail}
+    beside: dict[Side, Tensor] = {"head": costs[rows, :, tail], "tail": costs[rows, head, :]}
+    chosen: dict[Side, Tensor] = {}
+    for side in SIDES:
+        ordered = obey(beside[side], rules[side])
+        ordered[rows, first[side]] = -torch.inf
+        chosen[side] = choose_lowest(ordered, size)
+    return chosen
+
+
+def _offer(rules: Tensor) -> Tensor:
+    """Return which concepts may be part of the best pair: the pinned ones if there are such, none forbidden."""
+    pinned = rules == PINNED
+    return torch.where(pinned.any(1, keepdim=True), pinned, rules != FORBIDDEN)
