@@ -82,6 +82,17 @@ def test_inverse_relations_choose_each_others_pairs() -> None:
     assert chosen["tail"][0].tolist() == chosen["head"][1].tolist()
 
 
+def test_a_pair_that_is_taken_is_preferred_if_it_costs_little_more() -> None:
+    costs = torch.full((3, 3, 3), 9.0)
+    costs[0, 0, 1] = 1.0
+    costs[1, 2, 1], costs[1, 1, 0] = 1.0, 1.2  # the second is the first relation's, turned around
+    costs[2, 1, 1], costs[2, 0, 1] = 1.0, 1.3
+    rules = {side: torch.zeros(3, 3, dtype=torch.int8) for side in SIDES}
+    for tolerance, wanted in ((0.01, [(0, 1), (2, 1), (1, 1)]), (0.03, [(0, 1), (1, 0), (1, 1)])):  # of 9 - 1
+        chosen = choose_pairs(costs, 1, rules, tolerance)
+        assert list(zip(chosen["head"].flatten().tolist(), chosen["tail"].flatten().tolist(), strict=True)) == wanted
+
+
 def test_rules_hold_for_pairs() -> None:
     costs = torch.rand(40, 5, 5, generator=torch.Generator().manual_seed(0))
     rules = {side: torch.zeros(40, 5, dtype=torch.int8) for side in SIDES}

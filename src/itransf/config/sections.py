@@ -62,6 +62,9 @@ class AssignmentConfig:
         search: `single` (a side is offered each concept alone, the other side stays as it is: the paper's) or `pairs`
             (both sides are offered each pair of concepts, with the translation that suits it, which the relation then
             starts from; the work grows with the square of their number).
+        tolerance: How much more than its best pair a relation accepts of one that an earlier relation has, as it is or
+            turned around, as a share of how far the middle of all pairs is from the best (`pairs`): inverse relations
+            share concepts then. Zero insists on the best.
         sides: `together` (both sides from the same parameters, as the paper reads) or `in_turn` (the tail sees the
             head's new choice); unused by `pairs`.
         accept: `always`, or `if_better`: only where the loss on the same facts and negatives does not rise.
@@ -73,6 +76,7 @@ class AssignmentConfig:
     start: int = 5
     stop: float = 0.8
     search: Literal["single", "pairs"] = "single"
+    tolerance: float = 0.0
     sides: Literal["together", "in_turn"] = "together"
     accept: Literal["always", "if_better"] = "if_better"
     facts: int = 0

@@ -76,7 +76,7 @@ def reassign(model: Model, sample: Sample, loss: ContrastLoss, config: Assignmen
     for sides in rounds:
         before = {side: support.clone() for side in sides if (support := model.supports(side)) is not None}
         loss_before = relation_losses(model, sample, loss) if config.accept == "if_better" else None
-        found = _choose(model, sample, loss, config.search, before)
+        found = _choose(model, sample, loss, config, before)
         chosen = {side: torch.where(seen[:, None], found[side], old) for side, old in before.items()}
         moved = torch.stack([(chosen[side] != old).any(1) for side, old in before.items()]).any(0)
         _write(model, chosen)
@@ -94,13 +94,13 @@ def reassign(model: Model, sample: Sample, loss: ContrastLoss, config: Assignmen
 
 
 def _choose(
-    model: Model, sample: Sample, loss: ContrastLoss, search: str, before: dict[Side, Tensor]
+    model: Model, sample: Sample, loss: ContrastLoss, config: AssignmentConfig, before: dict[Side, Tensor]
 ) -> dict[Side, Tensor]:
     """Return new supports of the sides that have some now."""
     sizes = {side: support.shape[1] for side, support in before.items()}
-    if search == "pairs":
+    if config.search == "pairs":
         rules = {side: found for side in SIDES if (found := model.rules(side)) is not None}
-        return choose_pairs(pair_costs(model, sample, loss), sizes["head"], rules)
+        return choose_pairs(pair_costs(model, sample, loss), sizes["head"], rules, config.tolerance)
     return {
         side: choose_lowest(obey(single_concept_costs(model, sample, side, loss), model.rules(side)), size)
         for side, size in sizes.items()

@@ -23,18 +23,20 @@ def obey(costs: Tensor, rules: Tensor | None) -> Tensor:
     return costs.masked_fill(rules == PINNED, -torch.inf).masked_fill(rules == FORBIDDEN, torch.inf)
 
 
-def choose_pairs(costs: Tensor, size: int, rules: Mapping[Side, Tensor]) -> dict[Side, Tensor]:
-    """Return the supports of both sides, (r, k) each: the best pair, then what goes best with the other's part of it.
+def choose_pairs(costs: Tensor, size: int, rules: Mapping[Side, Tensor], tolerance: float = 0.0) -> dict[Side, Tensor]:
+    """Return the supports of both sides, (r, k) each: one pair, then what goes best with the other's part of it.
 
     Args:
         costs: Of pairs, (r, m, m).
         size: k.
         rules: What is pinned or forbidden on each side, (r, m).
+        tolerance: How much more than the best pair one may cost that an earlier relation has, as a share of how far
+            the middle one is from the best.
     """
     allowed = {side: _offer(rules[side]) for side in SIDES}
     offered = costs.masked_fill(~(allowed["head"][:, :, None] & allowed["tail"][:, None, :]), torch.inf)
-    best = offered.flatten(1).argmin(1)
-    rows, head, tail = torch.arange(len(costs), device=costs.device), best // costs.shape[2], best % costs.shape[2]
+    pairs = _choose_pairs(offered.cpu(), tolerance).to(costs.device)
+    rows, head, tail = torch.arange(len(costs), device=costs.device), *pairs.unbind(1)
     first: dict[Side, Tensor] = {"head": head, "tail": tail}
     beside: dict[Side, Tensor] = {"head": costs[rows, :, tail], "tail": costs[rows, head, :]}
     chosen: dict[Side, Tensor] = {}
@@ -43,6 +45,24 @@ def choose_pairs(costs: Tensor, size: int, rules: Mapping[Side, Tensor]) -> dict
         ordered[rows, first[side]] = -torch.inf
         chosen[side] = choose_lowest(ordered, size)
     return chosen
+
+
+def _choose_pairs(costs: Tensor, tolerance: float) -> Tensor:
+    """Return the pair of each relation, (r, 2): its best, or one that is taken already, as it is or turned around.
+
+    Trained with different pairs, inverse relations would each stay with its own, which suits its facts a little better.
+    """
+    m = costs.shape[1]
+    taken = torch.zeros(m, m, dtype=torch.bool)
+    pairs = torch.empty(len(costs), 2, dtype=torch.int64)
+    for relation, table in enumerate(costs):
+        best, middle = table.min(), table[table.isfinite()].median()
+        fitting = taken & (table <= best + tolerance * (middle - best))
+        place = int((table.masked_fill(~fitting, torch.inf) if fitting.any() else table).argmin())
+        head, tail = divmod(place, m)
+        taken[head, tail] = taken[tail, head] = True
+        pairs[relation] = torch.tensor([head, tail])
+    return pairs
 
 
 def _offer(rules: Tensor) -> Tensor:

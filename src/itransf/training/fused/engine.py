@@ -31,6 +31,7 @@ class Buffers:
     matrices: Tensor  # (G, d, d)
     matrix_gradients: Tensor  # (M, d, d): of the segments; a group's whole gradient ends up in its first
     attention: Tensor  # (G, k)
+    gains: Tensor  # (G, k): how the loss changes with each weight of a matrix
     wanted: Tensor  # (B, d): what shared replacements of a fact are compared with
     figures: Tensor  # (B, 2): of a fact, what its shared replacements need to know of all of them
 
@@ -137,6 +138,7 @@ def make_buffers(layout: Layout, dim: int, device: torch.device) -> Buffers:
         matrices=make(layout.groups, dim, dim),
         matrix_gradients=make(layout.segments if layout.groups else 0, dim, dim),
         attention=make(layout.groups, layout.support),
+        gains=make(layout.groups, layout.support),
         wanted=make(layout.batch if layout.shared else 0, dim),
         figures=make(layout.batch if layout.shared else 0, 2),
     )

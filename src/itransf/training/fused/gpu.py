@@ -184,16 +184,20 @@ class RecordedEngine(FusedEngine):
                     BLOCK=BLOCK,
                 )
             else:
+                support = self.model.get_buffer(f"{name}.support")
+                updates.measure_gains[(slots, self.layout.support)](
+                    *(*common, projection.concepts, self.buffers.matrix_gradients, support, self.buffers.gains),
+                    *(place * slots, slots, self.layout.groups, size, self.layout.support),
+                    BLOCK=LONG_BLOCK,
+                    num_warps=8,
+                )
                 updates.update_scores[(slots,)](
-                    *(*common, projection.concepts, self.buffers.matrix_gradients),
-                    *self._state(f"{name}.scores", self.model.get_buffer(f"{name}.support")),
-                    *(self.rates, projection.temperature, place * slots, slots, self.layout.groups, size),
+                    *(self.counter, plan.slot_relations, self.buffers.gains, *self._state(f"{name}.scores", support)),
+                    *(self.rates, projection.temperature, place * slots, slots),
                     *(self.layout.concepts, self.layout.support),
                     OPTIMIZER=optimizer,
                     K=triton.next_power_of_2(self.layout.support),
-                    BLOCK=LONG_BLOCK,
                     COLUMNS=64,
-                    num_warps=8,
                 )
         if self.layout.concepts:
             self._update_concepts(plan)

@@ -96,29 +96,39 @@ def update_matrices(
 
 
 @triton.jit
-def update_scores(
-    counter, slot_relations, segment_offsets, concept_table, totals, scores, support, first_state, second_state,
-    rates, temperature, first, slots, groups, size: tl.constexpr, concepts, k,
-    OPTIMIZER: tl.constexpr, K: tl.constexpr, BLOCK: tl.constexpr, COLUMNS: tl.constexpr,
+def measure_gains(
+    counter, slot_relations, segment_offsets, concept_table, totals, support, gains,
+    first, slots, groups, size: tl.constexpr, k, BLOCK: tl.constexpr,
 ):  # fmt: skip
-    """Change each slot's attention scores: how well each supported concept lies along the matrix's gradient."""
+    """Measure how well each concept that a slot's relation supports lies along the gradient of the slot's matrix."""
+    step, slot, place = tl.load(counter), tl.program_id(0), tl.program_id(1)
+    relation = tl.load(slot_relations + step * slots + slot)
+    if relation >= 0:
+        concept = tl.load(support + relation * k + place)
+        corner = totals + tl.load(segment_offsets + step * (groups + 1) + first + slot).to(tl.int64) * size
+        total = tl.zeros((BLOCK,), dtype=tl.float32)
+        for start in range(0, size, BLOCK):
+            places = start + tl.arange(0, BLOCK)
+            mask = places < size
+            matrix = tl.load(concept_table + concept.to(tl.int64) * size + places, mask=mask, other=0.0)
+            total += matrix * tl.load(corner + places, mask=mask, other=0.0)
+        tl.store(gains + (first + slot) * k + place, tl.sum(total, 0))
+
+
+@triton.jit
+def update_scores(
+    counter, slot_relations, gains, scores, support, first_state, second_state,
+    rates, temperature, first, slots, concepts, k,
+    OPTIMIZER: tl.constexpr, K: tl.constexpr, COLUMNS: tl.constexpr,
+):  # fmt: skip
+    """Change each slot's attention scores by what more of each supported concept would gain."""
     step, slot = tl.load(counter), tl.program_id(0)
     relation = tl.load(slot_relations + step * slots + slot)
     if relation >= 0:
         chosen, weights = read_attention(relation, scores, support, temperature, concepts, k, False, K)
         numbers = tl.arange(0, K)
-        gains = tl.zeros((K,), dtype=tl.float32)
-        corner = totals + tl.load(segment_offsets + step * (groups + 1) + first + slot).to(tl.int64) * size
-        for i in range(k):
-            concept = tl.sum(tl.where(numbers == i, chosen, 0), 0)
-            total = tl.zeros((BLOCK,), dtype=tl.float32)
-            for start in range(0, size, BLOCK):
-                places = start + tl.arange(0, BLOCK)
-                mask = places < size
-                matrix = tl.load(concept_table + concept.to(tl.int64) * size + places, mask=mask, other=0.0)
-                total += matrix * tl.load(corner + places, mask=mask, other=0.0)
-            gains = tl.where(numbers == i, tl.sum(total, 0), gains)
-        gradient = weights * (gains - tl.sum(weights * gains, 0)) / temperature
+        gained = tl.load(gains + (first + slot) * k + numbers, mask=numbers < k, other=0.0)
+        gradient = weights * (gained - tl.sum(weights * gained, 0)) / temperature
         row = relation.to(tl.int64) * concepts
         if OPTIMIZER == 2:  # Adam moves the whole row: scores without a gradient still have momentum
             for start in range(0, concepts, COLUMNS):
