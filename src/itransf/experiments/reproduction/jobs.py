@@ -25,6 +25,8 @@ QUICK = {
     "model.dim": 20,
     "model.concepts": 12,
     "model.support_size": 3,
+    "negatives.per_fact": 8,
+    "assignment.facts": 100,
     "assignment.every": 5,
     "assignment.start": 5,
     "validation.every": 10,
