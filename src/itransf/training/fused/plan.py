@@ -56,7 +56,7 @@ class Layout:
 
     @property
     def numbers(self) -> int:
-        """The most numbers any part of a step's plan has."""
+        """The most numbers any part of a step's plan has; four marks of what is left out are as long as one."""
         return max(self.rows, self.batch * self.negatives // 4)
 
     @property
