@@ -35,7 +35,7 @@ def choose_pairs(costs: Tensor, size: int, rules: Mapping[Side, Tensor], toleran
     """
     allowed = {side: _offer(rules[side]) for side in SIDES}
     offered = costs.masked_fill(~(allowed["head"][:, :, None] & allowed["tail"][:, None, :]), torch.inf)
-    pairs = _choose_pairs(offered.cpu(), tolerance).to(costs.device)
+    pairs = _share_pairs(offered.cpu(), tolerance).to(costs.device)
     rows, head, tail = torch.arange(len(costs), device=costs.device), *pairs.unbind(1)
     first: dict[Side, Tensor] = {"head": head, "tail": tail}
     beside: dict[Side, Tensor] = {"head": costs[rows, :, tail], "tail": costs[rows, head, :]}
@@ -47,7 +47,7 @@ def choose_pairs(costs: Tensor, size: int, rules: Mapping[Side, Tensor], toleran
     return chosen
 
 
-def _choose_pairs(costs: Tensor, tolerance: float) -> Tensor:
+def _share_pairs(costs: Tensor, tolerance: float) -> Tensor:
     """Return the pair of each relation, (r, 2): its best, or one that is taken already, as it is or turned around.
 
     Trained with different pairs, inverse relations would each stay with its own, which suits its facts a little better.

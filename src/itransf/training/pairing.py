@@ -77,5 +77,5 @@ def fit_translations(model: Model, sample: Sample, relations: Tensor) -> Tensor:
     for rows in torch.split(facts, max(1, count_numbers(facts.device) // vectors.shape[1])):
         kinds = sample.relations[rows]
         totals.index_add_(0, kinds, model.to_bridge(sample.heads[rows], kinds, sample.tails[rows]))
-    vectors[relations] = totals[relations] / counts[: len(vectors)][relations.nonzero()]
+    vectors[relations] = totals[relations] / counts[relations.nonzero()]
     return before
