@@ -156,7 +156,8 @@ def test_shared_copies_that_are_left_out_cost_nothing(configure: Configure, grap
     sampler = NegativeSampler(graph, config.negatives, CPU)
     shared = sampler.corrupt_together(torch.tensor(facts), 3, 4, torch.Generator().manual_seed(2))
     columns = torch.as_tensor(graph.train)[facts].unbind(1)
-    positive, negative = model.score_contrast(*columns, *shared.spread())
+    own = shared.replaces_head[shared.owners], shared.replacements[shared.owners]
+    positive, negative = model.score_contrast(*columns, *own)
     short = (2.0 - positive[:, None] + negative).clamp_min(0) * ~shared.left_out
     assert float(loss.detach()) == pytest.approx(float(short.detach().mean()))
 

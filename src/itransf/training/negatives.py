@@ -37,10 +37,6 @@ class SharedCorruption(NamedTuple):
     replacements: Tensor
     left_out: Tensor
 
-    def spread(self) -> Corruption:
-        """Return each fact's own replacements, those left out among them."""
-        return Corruption(self.replaces_head[self.owners], self.replacements[self.owners])
-
 
 class _Side:
     """What is needed to replace one side: the domains, and the training facts as sorted keys.

@@ -50,7 +50,7 @@ if __name__ == "__main__":
     for gathers, precision, across, along in ((True, "tf32x3", DIM, 1), (False, "ieee", 1, DIM)):
         tiles = {"GATHER": gathers, "PRECISION": precision, "TILE": 64, "OUT": 64, "INNER": 16}
         compile_kernel(kernels.multiply_rows, {"across": across, "along": along, **tiles})
-    tiles = {"PRECISION": "ieee", "SEGMENT": 512, "TILE": 16, "OUT": 64, "ACROSS": 64}
+    tiles = {"SEGMENT": 512, "TILE": 16, "OUT": 64, "ACROSS": 64}
     compile_kernel(kernels.sum_outer_products, tiles)
     compile_kernel(updates.measure_gains, {"BLOCK": 4096})
     compile_kernel(updates.update_scores, {"OPTIMIZER": 2, "K": 8, "COLUMNS": 64})

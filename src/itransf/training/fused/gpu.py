@@ -118,7 +118,6 @@ class RecordedEngine(FusedEngine):
             *(self.counter, plan.group_rows, plan.group_offsets, plan.segment_groups, plan.segment_starts),
             *(plan.row_entities, self.model.entities, self.buffers.gradients, self.buffers.matrix_gradients),
             *(layout.rows, layout.groups, layout.segments, dim),
-            PRECISION="ieee",  # summing few terms at once leaves tensor cores idle
             SEGMENT=layout.segment,
             TILE=min(SUMMED, layout.tile),
             OUT=side,
