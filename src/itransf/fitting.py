@@ -17,6 +17,7 @@ from torch import Tensor
 
 from itransf.config import Config
 from itransf.data.graph import Graph
+from itransf.data.leakage import mine_structure
 from itransf.errors import ConfigError
 from itransf.evaluation import rank_facts, summarise
 from itransf.interrupting import noticing_interrupts
@@ -26,6 +27,7 @@ from itransf.progress import track
 from itransf.storage import WEIGHTS, RunFolder
 from itransf.training import EpochReport, Trainer
 from itransf.training.condensing import condense
+from itransf.training.mirroring import SHARE, mirror_supports
 from itransf.training.trainer import load_weights
 
 CHECKPOINT = "checkpoint.safetensors"
@@ -78,13 +80,20 @@ class Fit:
             trainer = self._make_trainer(self.config, self._make_validate())
             if start is not None and tensors is None:
                 load_vectors(trainer.model, start)
-            if isinstance(first, STransE) and isinstance(trainer.model, ITransF):
-                condense(first, trainer.model, trainer.train[:, 1])
+            if isinstance(trainer.model, ITransF) and tensors is None:
+                self._choose_supports(trainer.model, first)
             if self.start is not None and tensors is None:
                 load_weights(trainer.model, self.start)
             self._run_phase(trainer, "training", tensors, facts)
         trainer.restore_best()
         return trainer.model
+
+    def _choose_supports(self, model: ITransF, first: Model | None) -> None:
+        """Replace the supports that were drawn at random, where the settings say so."""
+        if self.config.assignment.first == "mirrored":
+            mirror_supports(model, mine_structure(self.graph, SHARE), self.config.seed)
+        if isinstance(first, STransE):
+            condense(first, model, torch.as_tensor(self.graph.train[:, 1], device=self.device))
 
     def _make_trainer(self, config: Config, validate: Callable[[Model], float] | None) -> Trainer:
         model = build_model(self.graph, config, self.device)

@@ -56,6 +56,9 @@ class AssignmentConfig:
     """The block-iterative step that chooses each relation's concepts anew.
 
     Attributes:
+        first: What supports are before the first step: `random`, or `mirrored` by what train shows of relations:
+            inverse ones have each other's sides, duplicates the same ones, and a symmetric one has concepts that
+            reflect on its head, which are on no other side (`model.concept_start = "mixed"` has both kinds).
         every: Epochs between two steps; zero never re-chooses.
         start: Epochs before the first step.
         stop: Share of all epochs after which supports stay as they are.
@@ -72,6 +75,7 @@ class AssignmentConfig:
         negatives: Corrupted copies of each of them.
     """
 
+    first: Literal["random", "mirrored"] = "random"
     every: int = 5
     start: int = 5
     stop: float = 0.8

@@ -130,6 +130,7 @@ def noisy_identities(count: int, dim: int) -> Tensor:
     return torch.eye(dim) + NOISE * torch.randn(count, dim, dim)
 
 
-def random_supports(relations: int, concepts: int, size: int) -> Tensor:
+def random_supports(relations: int, concepts: int, size: int, generator: torch.Generator | None = None) -> Tensor:
     """Return `size` distinct concepts per relation, ascending, (r, k)."""
-    return torch.rand(relations, concepts).argsort(dim=1)[:, :size].sort(dim=1).values
+    drawn = torch.rand(relations, concepts, generator=generator)
+    return drawn.argsort(dim=1)[:, :size].sort(dim=1).values
