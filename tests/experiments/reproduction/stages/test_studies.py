@@ -203,11 +203,18 @@ def test_each_share_of_domain_sampling_stands_beside_the_papers(results: Results
     row = find_row(fb15k, "0.003")
     assert (row["MR, paper"], row["Hits@10, paper"], row["MR"]) == ("82", "80.9", "207")
     assert find_row(wn18, "0")["MR, paper"] == "–"
-    assert domain_sampling.make_training(WHOLE, "wn18", 0.0) == main.make_row(WHOLE, "wn18", "itransf")
-    with_it = main.make_row(WHOLE, "fb15k", "itransf-domain").resolve()
-    without = replace(with_it, negatives=replace(with_it.negatives, domain=0.0))
-    assert domain_sampling.make_training(WHOLE, "fb15k", 0.0).resolve() == without
-    assert domain_sampling.make_training(WHOLE, "wn18", 0.003).resolve().negatives.domain == 0.003
+
+
+@pytest.mark.parametrize("dataset", ["wn18", "fb15k"])
+def test_shares_of_domain_sampling_differ_in_nothing_else(dataset: str) -> None:
+    plain, with_it = (main.make_row(WHOLE, dataset, row) for row in ("itransf", "itransf-domain"))
+    for value in (0.0, 0.001, 0.003):
+        negatives = replace(with_it.resolve().negatives, domain=value)
+        wanted = replace(with_it.resolve(), negatives=negatives)
+        job = domain_sampling.make_training(WHOLE, dataset, value)
+        assert job.resolve() == wanted
+        assert (job == plain) == (wanted == plain.resolve())
+    assert domain_sampling.make_training(WHOLE, dataset, 0.001) == with_it
 
 
 def test_sparse_coding_stands_between_stranse_and_itransf(results: Results, store: Store) -> None:

@@ -13,7 +13,8 @@ AS_IT_IS = "as it is"
 VARIANTS: dict[str, tuple[str, ...]] = {
     AS_IT_IS: (),
     "each side chooses alone, as in the paper": ("assignment.search=single",),
-    "concepts stay as first drawn": ("assignment.every=0",),
+    "the first concepts are drawn at random": ("assignment.first=random",),
+    "the first concepts stay": ("assignment.every=0",),
     "concepts start as identities": ("model.concept_start=identity",),
     "concepts reflect half of each vector": ("model.concept_start=half",),
     "concepts reflect all of each vector": ("model.concept_start=reflect",),
