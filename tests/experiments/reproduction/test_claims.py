@@ -5,6 +5,7 @@ import pytest
 from experiments.reproduction.conftest import Store
 from itransf.experiments.reproduction.claims import CLAIMS, WHOLE, judge_claims
 from itransf.experiments.reproduction.results import Results
+from itransf.experiments.reproduction.stages.domain_sampling import make_training
 from itransf.experiments.reproduction.stages.main import make_row
 from itransf.experiments.reproduction.summaries import Difference, Interval
 from itransf.experiments.reproduction.verdicts import (
@@ -75,6 +76,7 @@ def test_a_verdict_says_what_it_rests_on(results: Results, store: Store) -> None
     assert verdict.detail.startswith("94.2 against 91.0: +3.20 (+")
     assert verdict.detail.endswith("; seeds: 1 and 1")
     store(DOMAIN, hits=0.9)
+    store(make_training(WHOLE, "wn18", 0.0), hits=0.942)
     assert (
         find_claim("Domain sampling raises Hits@10", "WN18, λ = 0.001 against none").judge(results).word
         == "does not hold"
