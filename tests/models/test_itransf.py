@@ -136,7 +136,17 @@ class TestAttention:
         assert penalty is not None
         assert float(penalty.detach()) == pytest.approx(0.001 * total)
         penalty.backward()
-        torch.testing.assert_close(model.project_head.scores.grad, 0.001 * model.project_head.scores.sign())
+        found = model.project_head.scores.grad.to_dense()
+        torch.testing.assert_close(found, 0.001 * model.project_head.scores.detach().sign())
+
+    def test_relations_without_facts_in_a_batch_pay_no_l1_penalty(self) -> None:
+        model = make_itransf(attention="l1", l1_weight=0.5)
+        facts = torch.tensor([0, 1, 2]), torch.tensor([3, 1, 3]), torch.tensor([1, 2, 0])
+        total = sum(float(model.concept_projection(side).scores[[1, 3]].detach().abs().sum()) for side in SIDES)
+        penalty = model.penalty(*facts)
+        assert float(penalty.detach()) == pytest.approx(0.5 * total)
+        penalty.backward()
+        assert model.project_tail.scores.grad.to_dense()[[0, 2]].count_nonzero() == 0
 
     def test_sparse_attention_has_no_penalty(self) -> None:
         assert make_itransf().penalty(*every_fact()) is None

@@ -7,9 +7,10 @@ from typing import ClassVar, Literal
 
 import torch
 from torch import Tensor, nn
+from torch.nn.functional import embedding
 
 from itransf.errors import ConfigError
-from itransf.models.base import Side, Sizes
+from itransf.models.base import SIDES, Side, Sizes
 from itransf.models.projection import AttentionKind, ConceptProjection, noisy_identities
 from itransf.models.translation import Translation, TranslationConfig
 from itransf.ops.gathering import gathered_distance
@@ -28,7 +29,8 @@ class ITransFConfig(TranslationConfig):
         support_size: k, the most concepts one side of a relation may use (the paper never gives it).
         temperature: Of the softmax over a support; the paper's 1/4.
         attention: `sparse` (at most k concepts), `dense` (all, softmax) or `l1` (all, no softmax, penalised).
-        l1_weight: Coefficient of the l1 penalty; only with `attention = "l1"`.
+        l1_weight: Coefficient of the l1 penalty, which a relation pays in each batch that has facts of it; only with
+            `attention = "l1"`.
         concept_start: `identity` (plus noise, as in the paper), `reflect` (random +-1 diagonals, which can tell the
             two ends of a symmetric relation apart), `half` (the same, but the first half of each diagonal is that of
             the identity, so that all relations agree on translations there) or `mixed` (half of them identities, the
@@ -84,8 +86,9 @@ class ITransF(Translation):
         inherited = super().penalty(heads, relations, tails)
         if self.config.attention != "l1":
             return inherited
-        weights = self.project_head.scores.abs().sum() + self.project_tail.scores.abs().sum()
-        return self.config.l1_weight * weights + (0.0 if inherited is None else inherited)
+        present = torch.unique(relations)
+        weights = [embedding(present, self.concept_projection(side).scores, sparse=True) for side in SIDES]
+        return self.config.l1_weight * torch.stack(weights).abs().sum() + (0.0 if inherited is None else inherited)
 
     def supports(self, side: Side) -> Tensor | None:
         """Return the supports of one side, (r, k), where attention is sparse."""

@@ -11,10 +11,10 @@ from triton.compiler import ASTSource
 from itransf.training.fused import contrast_kernels, kernels, updates
 
 TARGET = GPUTarget("cuda", 80, 32)
-NUMBERS = ("margin", "temperature")
+NUMBERS = ("margin", "temperature", "penalty")
 TABLES = ("vectors", "relation_table", "gradients", "relation_gradients", "wanted_table", "figures", "losses",
           "source", "matrices", "products", "entities", "totals", "concept_table",
-          "gains", "scores", "first_state", "second_state", "rates")  # fmt: skip
+          "gains", "scores", "weights", "first_state", "second_state", "rates")  # fmt: skip
 LISTS = ("counter", "relations", "replaces_head", "sizes", "row_entities", "fact_slots", "slot_relations", "group_rows",
          "group_offsets", "tile_groups", "tile_starts", "segment_groups", "segment_starts",
          "segment_offsets")  # fmt: skip
@@ -54,4 +54,5 @@ if __name__ == "__main__":
     compile_kernel(kernels.sum_outer_products, tiles)
     compile_kernel(updates.measure_gains, {"BLOCK": 4096})
     compile_kernel(updates.update_scores, {"OPTIMIZER": 2, "K": 8, "COLUMNS": 64})
+    compile_kernel(updates.update_free_weights, {"OPTIMIZER": 2, "K": 16})
     print("compiled")

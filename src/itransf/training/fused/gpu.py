@@ -10,7 +10,7 @@ import triton
 from torch import Tensor
 
 from itransf.config import Config
-from itransf.models.projection import FullProjection
+from itransf.models.projection import ConceptProjection, FullProjection
 from itransf.models.translation import Translation
 from itransf.training.fused import contrast_kernels, kernels, updates
 from itransf.training.fused.engine import LENGTHS, OPTIMIZERS, FusedEngine
@@ -161,45 +161,48 @@ class RecordedEngine(FusedEngine):
             )
 
     def _update_projections(self, plan: Plan) -> None:
-        slots, size, optimizer = self.layout.slots, self.model.config.dim**2, self._optimizer
-        common = (self.counter, plan.slot_relations, plan.segment_offsets)
+        slots, size = self.layout.slots, self.model.config.dim**2
         for place, (name, projection) in enumerate(self.projections):
-            if isinstance(projection, FullProjection):
-                weights = f"{name}.weight"
-                updates.update_matrices[(slots, triton.cdiv(size, BLOCK))](
-                    *(*common, self.buffers.matrix_gradients, *self._state(weights)),
-                    *(self.rates, self.model.rate(weights), place * slots, slots, self.layout.groups, size),
-                    OPTIMIZER=optimizer,
-                    BLOCK=BLOCK,
-                )
-            elif projection.kind == "l1":
-                updates.update_free_weights[(self.layout.relations,)](
-                    *(*common, projection.concepts, self.buffers.matrix_gradients, *self._state(f"{name}.scores")),
-                    *(self.rates, self.config.model.l1_weight, place * slots, slots, self.layout.groups, size),
-                    self.layout.concepts,
-                    OPTIMIZER=optimizer,
-                    SLOTS=triton.next_power_of_2(slots),
-                    K=triton.next_power_of_2(self.layout.concepts),
-                    BLOCK=BLOCK,
-                )
-            else:
-                support = self.model.get_buffer(f"{name}.support")
-                updates.measure_gains[(slots, self.layout.support)](
-                    *(*common, projection.concepts, self.buffers.matrix_gradients, support, self.buffers.gains),
-                    *(place * slots, slots, self.layout.groups, size, self.layout.support),
-                    BLOCK=LONG_BLOCK,
-                    num_warps=8,
-                )
-                updates.update_scores[(slots,)](
-                    *(self.counter, plan.slot_relations, self.buffers.gains, *self._state(f"{name}.scores", support)),
-                    *(self.rates, projection.temperature, place * slots, slots),
-                    *(self.layout.concepts, self.layout.support),
-                    OPTIMIZER=optimizer,
-                    K=triton.next_power_of_2(self.layout.support),
-                    COLUMNS=64,
-                )
+            if isinstance(projection, ConceptProjection):
+                self._update_attention(plan, place * slots, name, projection)
+                continue
+            weights = f"{name}.weight"
+            updates.update_matrices[(slots, triton.cdiv(size, BLOCK))](
+                *(self.counter, plan.slot_relations, plan.segment_offsets, self.buffers.matrix_gradients),
+                *(*self._state(weights), self.rates, self.model.rate(weights)),
+                *(place * slots, slots, self.layout.groups, size),
+                OPTIMIZER=self._optimizer,
+                BLOCK=BLOCK,
+            )
         if self.layout.concepts:
             self._update_concepts(plan)
+
+    def _update_attention(self, plan: Plan, first: int, name: str, projection: ConceptProjection) -> None:
+        slots, layout, scores = self.layout.slots, self.layout, f"{name}.scores"
+        support = self.model.get_buffer(f"{name}.support")
+        updates.measure_gains[(slots, layout.support)](
+            *(self.counter, plan.slot_relations, plan.segment_offsets, projection.concepts),
+            *(self.buffers.matrix_gradients, support, self.buffers.gains),
+            *(first, slots, layout.groups, self.model.config.dim**2, layout.support),
+            BLOCK=LONG_BLOCK,
+            num_warps=8,
+        )
+        seen = (self.counter, plan.slot_relations, self.buffers.gains)
+        if projection.kind == "l1":
+            updates.update_free_weights[(slots,)](
+                *(*seen, *self._state(scores), self.rates, self.config.model.l1_weight),
+                *(first, slots, layout.concepts),
+                OPTIMIZER=self._optimizer,
+                K=triton.next_power_of_2(layout.concepts),
+            )
+        else:
+            updates.update_scores[(slots,)](
+                *(*seen, *self._state(scores, support), self.rates, projection.temperature),
+                *(first, slots, layout.concepts, layout.support),
+                OPTIMIZER=self._optimizer,
+                K=triton.next_power_of_2(layout.support),
+                COLUMNS=64,
+            )
 
     def _update_concepts(self, plan: Plan) -> None:
         layout, size = self.layout, self.model.config.dim**2

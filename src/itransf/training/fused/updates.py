@@ -150,31 +150,21 @@ def update_scores(
 
 @triton.jit
 def update_free_weights(
-    counter, slot_relations, segment_offsets, concept_table, totals, weights, first_state, second_state,
-    rates, penalty, first, slots, groups, size: tl.constexpr, concepts,
-    OPTIMIZER: tl.constexpr, SLOTS: tl.constexpr, K: tl.constexpr, BLOCK: tl.constexpr,
+    counter, slot_relations, gains, weights, first_state, second_state, rates, penalty, first, slots, concepts,
+    OPTIMIZER: tl.constexpr, K: tl.constexpr,
 ):  # fmt: skip
-    """Change the weights of every relation: the penalty on their sizes pulls at those the step has no facts of, too."""
-    step, relation = tl.load(counter), tl.program_id(0)
-    numbers = tl.arange(0, SLOTS)
-    held = tl.load(slot_relations + step * slots + numbers, mask=numbers < slots, other=-1)
-    slot = tl.max(tl.where(held == relation, numbers, -1), 0)
-    columns = tl.arange(0, K)
-    mask = columns < concepts
-    places = relation.to(tl.int64) * concepts + columns
-    value = tl.load(weights + places, mask=mask, other=0.0)
-    gradient = penalty * ((value > 0).to(tl.float32) - (value < 0).to(tl.float32))
-    if slot >= 0:
-        corner = totals + tl.load(segment_offsets + step * (groups + 1) + first + slot).to(tl.int64) * size
-        for concept in range(concepts):
-            total = tl.zeros((BLOCK,), dtype=tl.float32)
-            for start in range(0, size, BLOCK):
-                inner = start + tl.arange(0, BLOCK)
-                matrix = tl.load(concept_table + concept * size + inner, mask=inner < size, other=0.0)
-                total += matrix * tl.load(corner + inner, mask=inner < size, other=0.0)
-            gradient += tl.where(columns == concept, tl.sum(total, 0), 0.0)
-    value = change(value, gradient, first_state, second_state, places, mask, rates, step, 1.0, OPTIMIZER)
-    tl.store(weights + places, value, mask=mask)
+    """Change a slot's free weights by what each concept gains, and by the penalty on their sizes."""
+    step, slot = tl.load(counter), tl.program_id(0)
+    relation = tl.load(slot_relations + step * slots + slot).to(tl.int64)
+    if relation >= 0:
+        columns = tl.arange(0, K)
+        mask = columns < concepts
+        places = relation * concepts + columns
+        value = tl.load(weights + places, mask=mask, other=0.0)
+        gradient = tl.load(gains + (first + slot) * concepts + columns, mask=mask, other=0.0)
+        gradient += penalty * ((value > 0).to(tl.float32) - (value < 0).to(tl.float32))
+        value = change(value, gradient, first_state, second_state, places, mask, rates, step, 1.0, OPTIMIZER)
+        tl.store(weights + places, value, mask=mask)
 
 
 @triton.jit

@@ -30,9 +30,8 @@ METHOD = (
     f"{comparing.METHOD} The paper trained 2000 epochs for this table; here each kind is trained as long as the preset "
     "says. An *epoch* is timed apart from the training, with nothing else on the device, the choice of "
     "concepts included as often as it is made. *Steps* are fused into few kernels or plain; times of the two kinds do "
-    "not compare. The optimisers here scale every step, so that the l1 penalty alone moves the weights of relations "
-    "that a batch has no facts of as far as facts would; with many rare relations this may be harder on that row than "
-    "the paper's SGD."
+    "not compare. A relation pays the l1 penalty in the batches that have facts of it: the optimisers here scale "
+    "every step, and the penalty alone would move weights as far as facts do."
 )
 WEIGHING = (
     "How many weights of a relation side are at least so large a share of its largest one, on average: l1-regularised "

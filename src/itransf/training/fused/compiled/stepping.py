@@ -11,7 +11,6 @@ from itransf.training.fused.compiled.projecting import add_segments, make_matric
 from itransf.training.fused.compiled.updating import (
     update_concepts,
     update_entities,
-    update_free_weights,
     update_projections,
     update_relations,
 )
@@ -30,10 +29,7 @@ def run_steps(count, sizes, steps, entities, relations, projections, room, rates
             contrast(step, sizes, steps, room.vectors, False, relations.values, room.gradients, room, losses)
             pull_rows_back(step, sizes, steps, entities.values, room)
             add_segments(step, sizes, steps, room)
-            if sizes.kind == 3:
-                update_free_weights(step, sizes, steps, projections, room, rate, mean_left, square_left)
-            else:
-                update_projections(step, sizes, steps, projections, room, rate, mean_left, square_left)
+            update_projections(step, sizes, steps, projections, room, rate, mean_left, square_left)
             if sizes.kind >= 2:
                 by = rate * np.float32(sizes.matrix_rate)
                 update_concepts(step, sizes, steps, projections.concepts, room, by, mean_left, square_left)

@@ -12,8 +12,9 @@ from itransf.training.fused.compiled.arithmetic import add_scaled, change, chang
 
 @compiled(parallel=True)
 def update_projections(step, sizes, steps, projections, room, rate, mean_left, square_left):
-    """Change every slot's own matrix, or its attention scores."""
+    """Change every slot's own matrix, its attention scores, or its free weights under their penalty."""
     slots, kind, optimizer, temperature = sizes.slots, sizes.kind, sizes.optimizer, np.float32(sizes.temperature)
+    penalty = np.float32(sizes.weight_penalty)
     matrix_rate = rate * np.float32(sizes.matrix_rate)
     slot_relations, firsts, totals = steps.slot_relations[step], steps.segment_offsets[step], room.matrix_gradients
     head, head_first, head_second = projections.head
@@ -28,6 +29,11 @@ def update_projections(step, sizes, steps, projections, room, rate, mean_left, s
             first, second = (tail_first if on_tail else head_first), (tail_second if on_tail else head_second)
             if kind == 1:
                 change_row(values, first, second, relation, gradient, optimizer, matrix_rate, mean_left, square_left)
+            elif kind == 3:
+                pull = penalty * np.sign(values[relation])
+                for i in range(len(concepts)):
+                    pull[i] += dot(concepts[i], gradient)
+                change_row(values, first, second, relation, pull, optimizer, rate, mean_left, square_left)
             else:
                 chosen = (tail_support if on_tail else head_support)[relation]
                 gains = find_gains(concepts, chosen, gradient, attention[group], temperature)
@@ -58,27 +64,6 @@ def update_scores(values, first, second, relation, chosen, gains, optimizer, rat
     else:
         for i in range(len(chosen)):
             change(values, first, second, relation, chosen[i], gains[i], optimizer, rate, mean_left, square_left)
-
-
-@compiled(parallel=True)
-def update_free_weights(step, sizes, steps, projections, room, rate, mean_left, square_left):
-    """Change the weights of every relation: the penalty on their sizes pulls at those the step has no facts of, too."""
-    slots, optimizer, penalty = sizes.slots, sizes.optimizer, np.float32(sizes.weight_penalty)
-    slot_relations, firsts, totals = steps.slot_relations[step], steps.segment_offsets[step], room.matrix_gradients
-    head, head_first, head_second = projections.head
-    tail, tail_first, tail_second = projections.tail
-    concepts, count = projections.concepts.values, len(projections.head.values)
-    for place in prange(2 * count):
-        relation, on_tail = place % count, place >= count
-        values = tail if on_tail else head
-        first, second = (tail_first if on_tail else head_first), (tail_second if on_tail else head_second)
-        gradient = penalty * np.sign(values[relation])
-        for slot in range(slots):
-            if slot_relations[slot] == relation:
-                total = totals[firsts[slot + slots if on_tail else slot]].reshape(-1)
-                for i in range(len(concepts)):
-                    gradient[i] += dot(concepts[i], total)
-        change_row(values, first, second, relation, gradient, optimizer, rate, mean_left, square_left)
 
 
 @compiled(parallel=True)
