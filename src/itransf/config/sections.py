@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
+from itransf.errors import ConfigError
+
 
 @dataclass(frozen=True)
 class NegativesConfig:
@@ -174,6 +176,14 @@ class Config:
     warm_start: WarmStartConfig = field(default_factory=WarmStartConfig)
     validation: ValidationConfig = field(default_factory=ValidationConfig)
     checkpoint: CheckpointConfig = field(default_factory=CheckpointConfig)
+
+    def __post_init__(self) -> None:
+        """Refuse two ways to choose the first supports at once."""
+        if self.assignment.first == "mirrored" and self.warm_start.model == "stranse" and self.warm_start.epochs:
+            raise ConfigError(
+                'assignment.first = "mirrored" and warm_start.model = "stranse" both choose the first supports; '
+                "leave one of them out"
+            )
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain nested dictionaries, as a TOML or JSON file would hold them."""
