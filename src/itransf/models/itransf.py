@@ -29,8 +29,7 @@ class ITransFConfig(TranslationConfig):
         support_size: k, the most concepts one side of a relation may use (the paper never gives it).
         temperature: Of the softmax over a support; the paper's 1/4.
         attention: `sparse` (at most k concepts), `dense` (all, softmax) or `l1` (all, no softmax, penalised).
-        l1_weight: Coefficient of the l1 penalty, which a relation pays in each batch that has facts of it; only with
-            `attention = "l1"`.
+        l1_weight: Coefficient of the l1 penalty, a mean over facts as the loss is; only with `attention = "l1"`.
         concept_start: `identity` (plus noise, as in the paper), `reflect` (random +-1 diagonals, which can tell the
             two ends of a symmetric relation apart), `half` (the same, but the first half of each diagonal is that of
             the identity, so that all relations agree on translations there) or `mixed` (half of them identities, the
@@ -86,9 +85,9 @@ class ITransF(Translation):
         inherited = super().penalty(heads, relations, tails)
         if self.config.attention != "l1":
             return inherited
-        present = torch.unique(relations)
-        weights = [embedding(present, self.concept_projection(side).scores, sparse=True) for side in SIDES]
-        return self.config.l1_weight * torch.stack(weights).abs().sum() + (0.0 if inherited is None else inherited)
+        weights = [embedding(relations, self.concept_projection(side).scores, sparse=True) for side in SIDES]
+        total = torch.stack([each.abs().sum(1).mean() for each in weights]).sum()
+        return self.config.l1_weight * total + (0.0 if inherited is None else inherited)
 
     def supports(self, side: Side) -> Tensor | None:
         """Return the supports of one side, (r, k), where attention is sparse."""

@@ -191,7 +191,7 @@ class RecordedEngine(FusedEngine):
         if projection.kind == "l1":
             updates.update_free_weights[(slots,)](
                 *(*seen, *self._state(scores), self.rates, self.config.model.l1_weight),
-                *(first, slots, layout.concepts),
+                *(plan.sizes, plan.slot_offsets, first, slots, layout.concepts),
                 OPTIMIZER=self._optimizer,
                 K=triton.next_power_of_2(layout.concepts),
             )

@@ -150,19 +150,21 @@ def update_scores(
 
 @triton.jit
 def update_free_weights(
-    counter, slot_relations, gains, weights, first_state, second_state, rates, penalty, first, slots, concepts,
-    OPTIMIZER: tl.constexpr, K: tl.constexpr,
+    counter, slot_relations, gains, weights, first_state, second_state, rates, penalty, sizes, slot_offsets,
+    first, slots, concepts, OPTIMIZER: tl.constexpr, K: tl.constexpr,
 ):  # fmt: skip
-    """Change a slot's free weights by what each concept gains, and by the penalty on their sizes."""
+    """Change a slot's free weights by what each concept gains, and by the penalty that its facts put on their sizes."""
     step, slot = tl.load(counter), tl.program_id(0)
     relation = tl.load(slot_relations + step * slots + slot).to(tl.int64)
     if relation >= 0:
+        place = slot_offsets + step * (slots + 1) + slot
+        share = (tl.load(place + 1) - tl.load(place)).to(tl.float32) / tl.load(sizes + step)
         columns = tl.arange(0, K)
         mask = columns < concepts
         places = relation * concepts + columns
         value = tl.load(weights + places, mask=mask, other=0.0)
         gradient = tl.load(gains + (first + slot) * concepts + columns, mask=mask, other=0.0)
-        gradient += penalty * ((value > 0).to(tl.float32) - (value < 0).to(tl.float32))
+        gradient += penalty * share * ((value > 0).to(tl.float32) - (value < 0).to(tl.float32))
         value = change(value, gradient, first_state, second_state, places, mask, rates, step, 1.0, OPTIMIZER)
         tl.store(weights + places, value, mask=mask)
 

@@ -30,8 +30,8 @@ METHOD = (
     f"{comparing.METHOD} The paper trained 2000 epochs for this table; here each kind is trained as long as the preset "
     "says. An *epoch* is timed apart from the training, with nothing else on the device, the choice of "
     "concepts included as often as it is made. *Steps* are fused into few kernels or plain; times of the two kinds do "
-    "not compare. A relation pays the l1 penalty in the batches that have facts of it: the optimisers here scale "
-    "every step, and the penalty alone would move weights as far as facts do."
+    "not compare. The l1 penalty is a mean over facts, as the loss is: added to a batch as a whole it "
+    "would outweigh the few facts of a rare relation, whose weights then lose their signs."
 )
 WEIGHING = (
     "How many weights of a relation side are at least so large a share of its largest one, on average: l1-regularised "

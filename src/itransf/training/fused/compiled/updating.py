@@ -14,7 +14,7 @@ from itransf.training.fused.compiled.arithmetic import add_scaled, change, chang
 def update_projections(step, sizes, steps, projections, room, rate, mean_left, square_left):
     """Change every slot's own matrix, its attention scores, or its free weights under their penalty."""
     slots, kind, optimizer, temperature = sizes.slots, sizes.kind, sizes.optimizer, np.float32(sizes.temperature)
-    penalty = np.float32(sizes.weight_penalty)
+    penalty, offsets = np.float32(sizes.weight_penalty / steps.sizes[step, 0]), steps.slot_offsets[step]
     matrix_rate = rate * np.float32(sizes.matrix_rate)
     slot_relations, firsts, totals = steps.slot_relations[step], steps.segment_offsets[step], room.matrix_gradients
     head, head_first, head_second = projections.head
@@ -30,7 +30,8 @@ def update_projections(step, sizes, steps, projections, room, rate, mean_left, s
             if kind == 1:
                 change_row(values, first, second, relation, gradient, optimizer, matrix_rate, mean_left, square_left)
             elif kind == 3:
-                pull = penalty * np.sign(values[relation])
+                count = np.float32(offsets[group % slots + 1] - offsets[group % slots])
+                pull = penalty * count * np.sign(values[relation])
                 for i in range(len(concepts)):
                     pull[i] += dot(concepts[i], gradient)
                 change_row(values, first, second, relation, pull, optimizer, rate, mean_left, square_left)
