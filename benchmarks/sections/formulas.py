@@ -29,7 +29,9 @@ are ranked, `--no-ranking` leaves it out. In Python the same is `itransf.interpr
 Gold labels come from the training facts alone: two relations are inverse where at least {100 * THRESHOLD:.0f} % of
 either's facts stand reversed in the other, and a relation is symmetric where at least as many of its own do. A domain
 is the first part of a relation's name where names look like paths. No training, start or choice of concepts reads any
-of them.
+of them, but for `assignment.first = "mirrored"`, which no model on this page has and which `itransf interpret` warns
+of. The penalty of the models called dense + l1 was added to each batch as a whole when they were trained; by now it is
+a mean over facts.
 """
 COLUMNS = """## How to read the tables
 

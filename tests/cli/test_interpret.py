@@ -71,6 +71,15 @@ def test_runs_with_other_settings_are_remarked(run: Path, transe_run: Path) -> N
     assert "not just another seed" in " ".join(done.err.split())
 
 
+def test_a_start_that_gives_the_answer_away_is_remarked(run: Path, data: Path, tmp_path: Path) -> None:
+    settings = (*QUICK, *CONCEPTS, "--set", "assignment.first=mirrored")
+    done = call("train", data, "--out", tmp_path / "mirrored", *settings, "--quiet", "--device", "cpu")
+    assert done.code == 0, done.err
+    told = " ".join(call("interpret", tmp_path / "mirrored", "--no-ranking", *FEW).err.split())
+    assert "mirrored started with supports that mirror inverse and symmetric relations" in told
+    assert "no discovery" not in call("interpret", run, "--no-ranking", *FEW).err
+
+
 def test_mistakes_are_told(run: Path, tmp_path: Path) -> None:
     done = call("interpret", tmp_path / "nothing")
     assert done.code != 0

@@ -43,11 +43,12 @@ def interpret_run(
 ) -> None:
     """Measure how far a model can be read: sparsity, structure, faithfulness, sharing.
 
-    Gold labels (inverse pairs, symmetric relations) are mined from train; no training reads them.
+    Gold labels (inverse pairs, symmetric relations) are mined from train; no training but a mirrored start reads them.
     """
     opened = [open_run(folder, device) for folder in (run, *(more or ()))]
     others = [open_run(folder, device) for folder in baseline or ()]
-    warn(find_differences([run, *(more or ())], opened))
+    folders = [run, *(more or ())]
+    warn([*find_differences(folders, opened), *find_mirrored(folders, opened)])
     found = itransf.interpret.interpret_runs(
         [read_run(each) for each in opened],
         [read_run(each) for each in others],
@@ -78,6 +79,16 @@ def find_differences(folders: Sequence[Path], runs: Sequence[itransf.Run]) -> li
         f"{folder} has other settings than {folders[0]}, not just another seed; their mean says little"
         for folder, other in zip(folders[1:], others, strict=True)
         if other != first
+    ]
+
+
+def find_mirrored(folders: Sequence[Path], runs: Sequence[itransf.Run]) -> list[str]:
+    """Return a note for each run whose first supports were made from what the measures look for."""
+    return [
+        f"{folder} started with supports that mirror inverse and symmetric relations (assignment.first): that it shows "
+        "them is no discovery"
+        for folder, run in zip(folders, runs, strict=True)
+        if run.config.assignment.first == "mirrored"
     ]
 
 
