@@ -27,3 +27,4 @@ $(VENV)/.installed-%: pyproject.toml constraints.txt | $(VENV)/bin/python
 
 clean:
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .coverage
+	find src -name '*.nb[ci]' -delete
