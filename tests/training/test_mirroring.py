@@ -58,6 +58,11 @@ def test_only_heads_of_symmetric_relations_reflect() -> None:
     assert sum(concept < 5 for concept in others) == 2
 
 
+def test_without_symmetric_relations_nothing_reflects() -> None:
+    mirror_supports(model := make_model(), Structure((), (), ()), seed=0)
+    assert min(concept for relation in range(8) for side in sides(model, relation) for concept in side) >= 5
+
+
 @pytest.mark.parametrize("start", ["identity", "reflect"])
 def test_concepts_of_one_kind_are_drawn_from_all(start: str) -> None:
     model = make_model(start)
