@@ -1,8 +1,8 @@
 """First supports from what train shows of relations: which are symmetric, and which mirror or repeat each other.
 
 A model that projects both ends of a symmetric relation alike can only place them in the same spot. Where a head is
-reflected and a tail is not, it has a choice; but a relation that was trained without does not find that out, as each
-single change of its concepts makes it worse.
+reflected and a tail is not, it has a choice; but once a relation was trained without, its entities suit that, and a
+choice by what concepts cost now does not find the other one.
 """
 
 from __future__ import annotations
