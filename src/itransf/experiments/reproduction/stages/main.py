@@ -26,8 +26,8 @@ COLUMNS = ("Model", "MR, paper", "MR", "MR, 95 %", "Hits@10, paper", "Hits@10", 
 METHOD = (
     "Filtered ranks on test, ties counted half, Hits in percent. The median over seeds stands first, the extremes in "
     "brackets; *95 %* is where the median's mean rank lies when the test facts are drawn anew 1000 times. Weights and "
-    "settings were chosen by validation alone; a first version of this table, made with other settings, had been seen "
-    "before the last of them were chosen."
+    "settings were chosen by validation alone; earlier versions of this table, made with other settings, had been "
+    "seen before the last of them were chosen."
 )
 
 

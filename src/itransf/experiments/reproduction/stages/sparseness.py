@@ -43,7 +43,8 @@ def make_training(scope: Scope, dataset: str, kind: str, **others: str) -> Job:
     """Return a training of ITransF with this kind of attention, or what is measured of it."""
     preset = f"{dataset}/itransf"
     matrices = QUICK_MATRICES if scope.quick else MATRICES[dataset]
-    return scope.make_job(preset, f"model.concepts={matrices}", f"model.attention={kind}", **others)
+    settings = () if kind == "sparse" else (f"model.attention={kind}",)  # as the preset has it: may be trained already
+    return scope.make_job(preset, f"model.concepts={matrices}", *settings, **others)
 
 
 def list_jobs(scope: Scope) -> list[Job]:
