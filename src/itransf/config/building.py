@@ -89,7 +89,7 @@ def _check(value: Any, hint: Any, key: str, sources: Mapping[str, str]) -> Any:
     if hint is float and isinstance(value, int) and not isinstance(value, bool):
         value = float(value)
     if not isinstance(value, hint) or (isinstance(value, bool) and hint is not bool):
-        raise ConfigError(f"{_where(key, sources)}{key} must be a {_plain(hint)}, not {value!r}")
+        raise ConfigError(f"{_where(key, sources)}{key} must be {_plain(hint)}, not {value!r}")
     if isinstance(value, int | float) and not isinstance(value, bool):
         _check_number(value, key, sources)
     return value
@@ -105,7 +105,7 @@ def _check_number(value: float, key: str, sources: Mapping[str, str]) -> None:
 
 
 def _plain(kind: type) -> str:
-    return {int: "whole number", float: "number", str: "text", bool: "true or false"}.get(kind, kind.__name__)
+    return {int: "a whole number", float: "a number", str: "text", bool: "true or false"}.get(kind, f"a {kind.__name__}")
 
 
 def _expect_table(value: Any, key: str, sources: Mapping[str, str]) -> Mapping[str, Any]:
