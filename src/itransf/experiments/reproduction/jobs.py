@@ -26,6 +26,7 @@ QUICK = {
     "model.concepts": 12,
     "model.support_size": 3,
     "negatives.per_fact": 8,
+    "negatives.shared": "false",  # which has no fused step on a CPU
     "assignment.facts": 100,
     "assignment.every": 5,
     "assignment.start": 5,
