@@ -30,8 +30,8 @@ Gold labels come from the training facts alone: two relations are inverse where 
 either's facts stand reversed in the other, and a relation is symmetric where at least as many of its own do. A domain
 is the first part of a relation's name where names look like paths. No training, start or choice of concepts reads any
 of them, but for `assignment.first = "mirrored"`, which no model on this page has and which `itransf interpret` warns
-of. The penalty of the models called dense + l1 was added to each batch as a whole when they were trained; by now it is
-a mean over facts.
+of. When the models called dense + l1 were trained, their penalty was added to each batch as a whole and their weights
+learned at the full rate; by now the penalty is a mean over facts, and the weights learn at the rate of matrices.
 """
 COLUMNS = """## How to read the tables
 

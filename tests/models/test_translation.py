@@ -70,6 +70,12 @@ def test_random_supports_are_distinct_ascending_and_even() -> None:
     assert shares.tolist() == pytest.approx([1 / 6] * 6, abs=0.02)
 
 
+def test_free_weights_learn_as_matrices_do() -> None:
+    model = ITransF(SIZES, ITransF.Config(dim=4, concepts=3, support_size=1, matrix_rate=0.25, attention="l1"))
+    slow = [name for name, _ in model.named_parameters() if model.rate(name) == 0.25]
+    assert slow == ["concepts", "project_head.scores", "project_tail.scores"]
+
+
 def test_matrices_may_learn_at_a_rate_of_their_own() -> None:
     itransf = ITransF(SIZES, ITransF.Config(dim=4, concepts=3, support_size=1, matrix_rate=0.25))
     stranse = STransE(SIZES, settings(matrix_rate=0.25))

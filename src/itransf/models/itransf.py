@@ -89,6 +89,12 @@ class ITransF(Translation):
         total = torch.stack([each.abs().sum(1).mean() for each in weights]).sum()
         return self.config.l1_weight * total + (0.0 if inherited is None else inherited)
 
+    def rate(self, parameter: str) -> float:
+        """Return the factor of matrices for free weights too: these scale matrices, and start as small as 1 / m."""
+        if self.config.attention == "l1" and parameter.endswith(".scores"):
+            return self.config.matrix_rate
+        return super().rate(parameter)
+
     def supports(self, side: Side) -> Tensor | None:
         """Return the supports of one side, (r, k), where attention is sparse."""
         return self.concept_projection(side).support if self.config.attention == "sparse" else None

@@ -24,8 +24,8 @@ class TranslationConfig:
         norm: The distance, 1 or 2.
         entities: Length entity vectors are held to after each update.
         projected: Length projected vectors are held to (in the forward pass).
-        matrix_rate: Factor on the learning rate of projection matrices. Below one they stay near the identity for
-            longer, which keeps them from learning rare relations by heart.
+        matrix_rate: Factor on the learning rate of projection matrices, and of the free weights of l1 attention. Below
+            one matrices stay near the identity for longer, which keeps them from learning rare relations by heart.
         n3: Weight of the summed cubes of a fact's vectors, as they are and as projected (Lacroix et al., 2018).
     """
 
@@ -166,7 +166,7 @@ class Translation(QueryModel):
         return self.config.n3 * torch.stack([vector.abs().pow(3).sum(1).mean() for vector in vectors]).sum()
 
     def rate(self, parameter: str) -> float:
-        """Return the factor of matrices; vectors and attention scores learn at the full rate."""
+        """Return the factor of matrices; vectors and the scores of a softmax learn at the full rate."""
         return self.config.matrix_rate if parameter == "concepts" or parameter.endswith(".weight") else 1.0
 
     @torch.no_grad()

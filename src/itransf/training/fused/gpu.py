@@ -190,7 +190,7 @@ class RecordedEngine(FusedEngine):
         seen = (self.counter, plan.slot_relations, self.buffers.gains)
         if projection.kind == "l1":
             updates.update_free_weights[(slots,)](
-                *(*seen, *self._state(scores), self.rates, self.config.model.l1_weight),
+                *(*seen, *self._state(scores), self.rates, self.model.rate(scores), self.config.model.l1_weight),
                 *(plan.sizes, plan.slot_offsets, first, slots, layout.concepts),
                 OPTIMIZER=self._optimizer,
                 K=triton.next_power_of_2(layout.concepts),

@@ -150,7 +150,7 @@ def update_scores(
 
 @triton.jit
 def update_free_weights(
-    counter, slot_relations, gains, weights, first_state, second_state, rates, penalty, sizes, slot_offsets,
+    counter, slot_relations, gains, weights, first_state, second_state, rates, factor, penalty, sizes, slot_offsets,
     first, slots, concepts, OPTIMIZER: tl.constexpr, K: tl.constexpr,
 ):  # fmt: skip
     """Change a slot's free weights by what each concept gains, and by the penalty that its facts put on their sizes."""
@@ -165,7 +165,7 @@ def update_free_weights(
         value = tl.load(weights + places, mask=mask, other=0.0)
         gradient = tl.load(gains + (first + slot) * concepts + columns, mask=mask, other=0.0)
         gradient += penalty * share * ((value > 0).to(tl.float32) - (value < 0).to(tl.float32))
-        value = change(value, gradient, first_state, second_state, places, mask, rates, step, 1.0, OPTIMIZER)
+        value = change(value, gradient, first_state, second_state, places, mask, rates, step, factor, OPTIMIZER)
         tl.store(weights + places, value, mask=mask)
 
 

@@ -34,7 +34,7 @@ def update_projections(step, sizes, steps, projections, room, rate, mean_left, s
                 pull = penalty * count * np.sign(values[relation])
                 for i in range(len(concepts)):
                     pull[i] += dot(concepts[i], gradient)
-                change_row(values, first, second, relation, pull, optimizer, rate, mean_left, square_left)
+                change_row(values, first, second, relation, pull, optimizer, matrix_rate, mean_left, square_left)
             else:
                 chosen = (tail_support if on_tail else head_support)[relation]
                 gains = find_gains(concepts, chosen, gradient, attention[group], temperature)
