@@ -25,6 +25,8 @@ VARIANTS: dict[str, tuple[str, ...]] = {
     "the paper's loss": ("loss.kind=hinge",),
     "16 negatives": ("negatives.per_fact=16",),
     "64 negatives, of each fact its own": ("negatives.per_fact=64", "negatives.shared=false"),
+    "facts are drawn one by one": ("training.block_size=1",),
+    "facts are drawn 64 of a relation at a time": ("training.block_size=64",),
     "either side is corrupted as often": ("negatives.corrupt=uniform",),
     "sides are corrupted as in the paper": ("negatives.corrupt=bernoulli",),
 }
