@@ -56,7 +56,7 @@ class TestLayers:
 class TestRefusals:
     def test_an_unknown_key_names_its_source_and_what_was_meant(self) -> None:
         message = refuse({"training": {"epochs": 1}}, {"training": {"epoch": 9}})
-        assert message == "layer 1: there is no setting 'training.epoch'. Did you mean 'epochs'?"
+        assert message == "layer 1: there is no setting 'training.epoch'. Did you mean 'training.epochs'?"
         assert "there is no setting 'trainin'. Did you mean 'training'" in refuse({"trainin": {"epochs": 1}})
 
     def test_a_key_unlike_any_other_is_answered_with_what_there_is(self) -> None:

@@ -28,6 +28,7 @@ def test_a_missing_extra_names_the_cure() -> None:
 def test_near_misses_are_suggested_nearest_first() -> None:
     assert did_you_mean("epoch", ["epochs", "seed"]) == " Did you mean 'epochs'?"
     assert did_you_mean("valit", ["valid", "valids", "test"]) == " Did you mean 'valid' or 'valids'?"
+    assert did_you_mean("dimm", ["dim"], "model.") == " Did you mean 'model.dim'?"
     assert did_you_mean("aaaa", ["aaab", "aaac", "aaad", "aaae"], count=2).count(" or ") == 1
 
 

@@ -49,7 +49,7 @@ class MissingExtraError(ITransFError):
         super().__init__(f"{purpose} needs an optional dependency: pip install 'itransf[{extra}]'")
 
 
-def did_you_mean(word: str, choices: Iterable[str], count: int = 3) -> str:
-    """Return " Did you mean 'a' or 'b'?" for near misses of `word`, or an empty string."""
+def did_you_mean(word: str, choices: Iterable[str], within: str = "", count: int = 3) -> str:
+    """Return " Did you mean 'a' or 'b'?" for near misses of `word`, or an empty string; `within` goes before each."""
     close = difflib.get_close_matches(word, list(choices), n=count, cutoff=0.6)
-    return f" Did you mean {' or '.join(repr(choice) for choice in close)}?" if close else ""
+    return f" Did you mean {' or '.join(repr(within + choice) for choice in close)}?" if close else ""

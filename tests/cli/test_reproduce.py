@@ -56,6 +56,13 @@ def test_what_is_stored_is_not_trained_again(done: tuple[Path, Outcome], monkeyp
     assert [table["title"] for table in shown[0]["tables"]] == ["world", "planted"]
 
 
+def test_only_what_there_is(tmp_path: Path) -> None:
+    outcome = reproduce(tmp_path, "datasets", "--only", "wordl")
+    assert outcome.code == 2
+    assert "--only 'wordl': nothing has that in its name. There are: " in outcome.err
+    assert "quick-world-describe" in outcome.err
+
+
 def test_only_some_of_it(tmp_path: Path) -> None:
     outcome = reproduce(tmp_path, "main", "--only", "world-describe", "--seeds", "0")
     assert outcome.code == 0, outcome.err

@@ -133,6 +133,16 @@ def test_a_single_file_is_split_and_the_note_is_a_warning(tmp_path: Path) -> Non
     assert json.loads(done.out)["facts"]["train"] > 0
 
 
+def test_settings_without_effect_are_told(tmp_path: Path) -> None:
+    write_facts(tmp_path / "only" / "train.tsv", TRAIN)
+    idle = ("--set", "loss.kind=softmax", "--set", "loss.margin=2")
+    done = call("train", tmp_path / "only", "--out", tmp_path / "run", *QUICK, *CONCEPTS, *idle)
+    assert done.code == 0, done.err
+    assert "Note: loss.margin has no effect where loss.kind is 'softmax'" in done.err
+    again = call("train", tmp_path / "only", "--out", tmp_path / "run", *QUICK, *CONCEPTS, *idle, "--resume")
+    assert "no effect" not in again.err
+
+
 def test_without_test_facts_nothing_is_ranked(tmp_path: Path) -> None:
     write_facts(tmp_path / "only" / "train.tsv", TRAIN)
     done = call("train", tmp_path / "only", "--out", tmp_path / "run", *QUICK, *CONCEPTS, "-q")
@@ -144,9 +154,10 @@ def test_without_test_facts_nothing_is_ranked(tmp_path: Path) -> None:
     ("arguments", "message"),
     [
         (("wrold",), "Did you mean 'world'"),
-        (("world", "--set", "model.dmi=3"), "Did you mean 'dim'"),
+        (("world", "--set", "model.dmi=3"), "Did you mean 'model.dim'"),
         (("world", "--set", "training.epochs"), "section.key=value"),
         (("world", "--set", "training.epochs=many"), "must be a whole number"),
+        (("world", "--set", "negatives.shared=maybe"), "must be true or false"),
         (("world", "--set", "model.name=itrans"), "Did you mean 'itransf'"),
         (("world", "--preset", "wn18/itrans"), "Did you mean 'wn18/itransf"),
         (("world", "--config", "nowhere.toml"), "there is no such config file"),

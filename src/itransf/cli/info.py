@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from itransf.cli.options import AsJson, Device, DeviceName, RunFolder, open_run, tell_checkpoint
-from itransf.cli.output import make_console, print_json, warn
+from itransf.cli.output import count, make_console, print_json, warn
 from itransf.config import format_toml
 
 NewLabels = Annotated[
@@ -40,7 +40,7 @@ def describe_run(info: Mapping[str, Any]) -> str:
         "Model": f"{info['model']}, {info['parameters']:,} parameters",
         "Graph": f"{info['graph']}: {info['entities']:,} entities, {info['relations']:,} relations",
         "Facts": facts,
-        "Trained": f"{info['epochs']:,} epochs in {info['seconds']:,.0f} s",
+        "Trained": f"{count(info['epochs'], 'epoch')} in {info['seconds']:,.0f} s",
         "Best": describe_best(info["best"]),
     }
     if info["unfinished"] is not None:

@@ -53,6 +53,11 @@ def warn(notes: Iterable[str]) -> None:
         make_console(stderr=True).print(Text.assemble(("Note: ", "yellow"), note), soft_wrap=True)
 
 
+def count(number: int, noun: str) -> str:
+    """Return "1 epoch" or "1,000 epochs"."""
+    return f"{number:,} {noun}{'s' * (number != 1)}"
+
+
 def make_table(*columns: str, names: int = 1) -> Table:
     """Return an empty table; the first `names` columns hold words, the others numbers.
 

@@ -13,7 +13,7 @@ import typer
 import itransf
 from itransf.cli.evaluation import show_evaluation
 from itransf.cli.options import AsJson, DataSource, Device, DeviceName, Header, Labels, Separator, Strict
-from itransf.cli.output import make_console, print_json, remark, warn
+from itransf.cli.output import count, make_console, print_json, remark, warn
 from itransf.errors import ConfigError
 
 Preset = Annotated[str | None, typer.Option(metavar="P", help="Settings of the paper; see 'itransf presets'.")]
@@ -68,6 +68,8 @@ def train_model(
     warn(graph.notes)
     choices: dict[str, Any] = {"preset": preset, "config": config, "settings": settings or []}
     folder = out or choose_folder(graph, **choices)
+    if not resume:
+        warn(find_idle(graph, **choices))
     if not quiet:
         remark(f"{'Going on with' if resume else 'Training on'} {graph.name}: {count_graph(graph)}")
         remark(f"Run folder: {folder}")
@@ -88,7 +90,7 @@ def show_result(run: itransf.Run, folder: Path, quiet: bool, as_json: bool) -> N
     console = make_console()
     info = run.info()
     console.print(
-        f"Trained {info['model']} on {info['graph']}: {info['epochs']:,} epochs in {info['seconds']:,.0f} s.",
+        f"Trained {info['model']} on {info['graph']}: {count(info['epochs'], 'epoch')} in {info['seconds']:,.0f} s.",
         markup=False,
     )
     if evaluation is not None:
@@ -106,6 +108,12 @@ def choose_folder(graph: itransf.Graph, **choices: Any) -> Path:
     model = itransf.run.resolve_config(graph, **choices).name
     name = re.sub(r"[^\w.-]+", "-", graph.name)
     return Path("runs") / f"{name}-{model}"
+
+
+def find_idle(graph: itransf.Graph, config: Path | None, settings: list[str], **choices: Any) -> list[str]:
+    """Say which of the settings that were given have no effect."""
+    resolved = itransf.run.resolve_config(graph, config=config, settings=settings, **choices)
+    return itransf.run.list_idle(resolved, itransf.run.list_given(config, settings))
 
 
 def count_graph(graph: itransf.Graph) -> str:

@@ -67,7 +67,7 @@ def _fill_values(
     values: dict[str, Any] = {}
     for key, value in content.items():
         if key not in known:
-            hint = did_you_mean(key, known) or f" Known here: {', '.join(known)}."
+            hint = did_you_mean(key, known, at) or f" Known here: {', '.join(known)}."
             raise ConfigError(f"{_where(at + key, sources)}there is no setting {at + key!r}.{hint}")
         values[key] = _check(value, hints[key], at + key, sources)
     return values
@@ -105,7 +105,8 @@ def _check_number(value: float, key: str, sources: Mapping[str, str]) -> None:
 
 
 def _plain(kind: type) -> str:
-    return {int: "a whole number", float: "a number", str: "text", bool: "true or false"}.get(kind, f"a {kind.__name__}")
+    words = {int: "a whole number", float: "a number", str: "text", bool: "true or false"}
+    return words.get(kind, f"a {kind.__name__}")
 
 
 def _expect_table(value: Any, key: str, sources: Mapping[str, str]) -> Mapping[str, Any]:

@@ -53,8 +53,11 @@ def reproduce(
         render_only: Do nothing; show what is stored.
         tell: Is given a line about each job that ended.
     """
-    stored = Results(results)
-    for stage in list_stages(what):
-        jobs = [] if render_only else [job for job in stage.plan(scope) if only in job.key]
+    stored, stages = Results(results), list_stages(what)
+    plans = [[] if render_only else [job for job in stage.plan(scope) if only in job.key] for stage in stages]
+    if only and not render_only and not any(plans):
+        keys = {job.key for stage in stages for job in stage.plan(scope)}
+        raise ConfigError(f"--only {only!r}: nothing has that in its name. There are: {', '.join(sorted(keys))}")
+    for stage, jobs in zip(stages, plans, strict=True):
         run_jobs(jobs, stored, shop, side_by_side, again, tell)
         yield stage.render(stored, scope)

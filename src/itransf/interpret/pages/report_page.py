@@ -234,7 +234,8 @@ def _show_example(example: Example) -> Markup:
 
 def _show_settings(content: ReportContent) -> Markup:
     info = content.info
-    told = f"{info['parameters']:,} parameters, {info['epochs']:,} epochs in {info['seconds']:,.0f} s."
+    epochs = f"{info['epochs']:,} epoch{'s' * (info['epochs'] != 1)}"
+    told = f"{info['parameters']:,} parameters, {epochs} in {info['seconds']:,.0f} s."
     notes = element("ul", *(element("li", note) for note in info["notes"])) if info["notes"] else None
     curve = draw_training(content.history, info["config"]["validation"]["metric"])
     toml = element("details", element("summary", "All settings"), element("pre", format_toml(info["config"])))

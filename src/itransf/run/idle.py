@@ -1,0 +1,57 @@
+"""Settings that someone gave, and that other settings leave without effect."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from itransf.config import Config, assignments_layer, read_layer
+from itransf.run.resuming import flatten
+
+
+class Rule(NamedTuple):
+    """Where a setting has one of some values, others are idle.
+
+    Attributes:
+        setting: The one that decides.
+        values: Under which of its values.
+        idle: What has no effect then; "assignment." is all that begins so.
+        still: What they have an effect on nevertheless.
+    """
+
+    setting: str
+    values: tuple[Any, ...]
+    idle: tuple[str, ...]
+    still: str = ""
+
+
+RULES = (
+    Rule("loss.kind", ("softmax",), ("loss.margin", "loss.temperature", "negatives.per_fact", "negatives.shared")),
+    Rule("loss.kind", ("softmax",), ("negatives.corrupt", "negatives.domain"), "but on the choice of concepts"),
+    Rule("loss.kind", ("hinge",), ("loss.temperature", "loss.scale", "loss.candidates")),
+    Rule("loss.kind", ("adversarial",), ("loss.scale", "loss.candidates")),
+    Rule("model.attention", ("dense", "l1"), ("model.support_size", "assignment.")),
+    Rule("model.attention", ("dense", "sparse"), ("model.l1_weight",)),
+    Rule("model.attention", ("l1",), ("model.temperature",)),
+    Rule("warm_start.epochs", (0,), ("warm_start.learning_rate", "warm_start.negatives")),
+)
+
+
+def list_idle(config: Config, given: Iterable[str]) -> list[str]:
+    """Return a sentence for each of the given settings (dotted keys) that has no effect in this config."""
+    values, given = flatten(config.to_dict()), list(given)
+    notes = []
+    for rule in RULES:
+        value = values.get(rule.setting)
+        if value in rule.values:
+            where = f"where {rule.setting} is {value!r}"
+            found = [key for key in given if key != rule.setting and key.startswith(rule.idle)]
+            notes += [" ".join(filter(None, (f"{key} has no effect", rule.still, where))) for key in found]
+    return notes
+
+
+def list_given(config: str | Path | Mapping[str, Any] | None, settings: Iterable[str]) -> list[str]:
+    """Return the dotted keys that a config file (or mapping) and strings such as "training.epochs=50" set."""
+    content = config if isinstance(config, Mapping) else {} if config is None else read_layer(Path(config)).content
+    return list({**flatten(content), **flatten(assignments_layer(settings).content)})

@@ -1,0 +1,75 @@
+"""Settings that have no effect."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from itransf.config import assignments_layer, build_config
+from itransf.run import MODEL_CONFIGS, list_given, list_idle
+from itransf.run.idle import RULES
+from itransf.run.resuming import flatten
+
+
+def note(*settings: str) -> list[str]:
+    config = build_config([assignments_layer(settings)], MODEL_CONFIGS)
+    return list_idle(config, list_given(None, settings))
+
+
+@pytest.mark.parametrize(
+    ("settings", "told"),
+    [
+        (
+            ("loss.kind=softmax", "negatives.per_fact=8"),
+            "negatives.per_fact has no effect where loss.kind is 'softmax'",
+        ),
+        (
+            ("loss.kind=softmax", "negatives.domain=0.001"),
+            "negatives.domain has no effect but on the choice of concepts where loss.kind is 'softmax'",
+        ),
+        (("loss.temperature=2.0",), "loss.temperature has no effect where loss.kind is 'hinge'"),
+        (("loss.kind=adversarial", "loss.scale=2.0"), "loss.scale has no effect where loss.kind is 'adversarial'"),
+        (
+            ("model.attention=dense", "assignment.every=3"),
+            "assignment.every has no effect where model.attention is 'dense'",
+        ),
+        (("model.l1_weight=0.1",), "model.l1_weight has no effect where model.attention is 'sparse'"),
+        (
+            ("warm_start.learning_rate=0.1", "warm_start.epochs=0"),
+            "warm_start.learning_rate has no effect where warm_start.epochs is 0",
+        ),
+    ],
+)
+def test_what_is_idle_is_told(settings: tuple[str, ...], told: str) -> None:
+    assert note(*settings) == [told]
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        (),
+        ("negatives.per_fact=8", "negatives.domain=0.001", "loss.margin=2.0"),
+        ("loss.kind=softmax", "loss.scale=2.0", "training.epochs=3"),
+        ("model.attention=l1", "model.l1_weight=0.1"),
+        ("model.name=transe", "negatives.shared=true"),
+        ("warm_start.learning_rate=0.1", "warm_start.epochs=5"),
+    ],
+)
+def test_what_has_an_effect_is_not(settings: tuple[str, ...]) -> None:
+    assert note(*settings) == []
+
+
+def test_files_and_mappings_are_looked_at_too(tmp_path: Path) -> None:
+    file = tmp_path / "mine.toml"
+    file.write_text("[loss]\nscale = 2.0\n", encoding="utf-8")
+    assert list_given(file, ["training.epochs=3", "loss.scale=1.0"]) == ["loss.scale", "training.epochs"]
+    assert list_given({"model": {"dim": 3}}, []) == ["model.dim"]
+
+
+def test_every_rule_names_settings_that_there_are() -> None:
+    known = set(flatten(build_config([], MODEL_CONFIGS).to_dict()))
+    for rule in RULES:
+        assert rule.setting in known
+        for key in rule.idle:
+            assert any(name.startswith(key) for name in known), key
