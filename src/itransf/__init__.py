@@ -57,6 +57,7 @@ _PARTS = {
     "ops",
     "prediction",
     "run",
+    "storage",
     "teaching",
     "training",
 }
