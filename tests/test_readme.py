@@ -1,4 +1,4 @@
-"""The examples of the README, run from top to bottom as they are written (but with short trainings)."""
+"""The examples of the README and of the page on Python, run as they are written (but with short trainings)."""
 
 from __future__ import annotations
 
@@ -14,12 +14,13 @@ from cli.conftest import call
 from itransf.run import resolve_config
 
 README = Path(__file__).parents[1] / "README.md"
+PYTHON = README.parent / "docs" / "python.md"
 QUICK = ("training.epochs=1", "model.dim=8", "validation.every=0", "assignment.every=0")
 
 
-def find_blocks(language: str) -> list[str]:
+def find_blocks(language: str, page: Path = README) -> list[str]:
     """Return the fenced blocks of a language; those without one are commands."""
-    found = re.findall(r"^```(\w*)\n(.*?)^```$", README.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
+    found = re.findall(r"^```(\w*)\n(.*?)^```$", page.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
     return [block for spoken, block in found if spoken == language]
 
 
@@ -64,3 +65,17 @@ def test_every_example_runs_in_its_turn(capsys: pytest.CaptureFixture[str]) -> N
         "twins",
         "world",
     ]
+
+
+@pytest.mark.usefixtures("_in_a_hurry")
+def test_everything_from_python(capsys: pytest.CaptureFixture[str]) -> None:
+    blocks = find_blocks("python", PYTHON)
+    assert len(blocks) == 7
+    known: dict[str, Any] = {}
+    for block in blocks:
+        exec(compile(block, str(PYTHON), "exec"), known)
+    told = capsys.readouterr().out
+    assert "Graph('world': 1,542 entities, 33 relations, 8,290 train, 1,037 valid, 1,037 test)" in told
+    assert "unknown entity 'Portugl'. Did you mean 'Portugal' or" in told
+    assert Path("report.html").is_file()
+    assert Path("runs/taught").is_dir()
