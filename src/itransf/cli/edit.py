@@ -13,7 +13,7 @@ import itransf
 from itransf.cli.evaluation import MAIN, format_metrics
 from itransf.cli.new_run import NewRun, Overwrite, refuse_taken
 from itransf.cli.options import AsJson, Device, DeviceName, RunFolder, open_run
-from itransf.cli.output import fill, make_console, make_table, print_json, put_title
+from itransf.cli.output import count, fill, make_console, make_table, print_json, put_title
 from itransf.errors import ConfigError
 
 STEPS = {"before": "before", "edited": "edited", "refitted": "re-fitted"}
@@ -125,5 +125,5 @@ def show_edit(found: Mapping[str, Any], console: Console) -> None:
 def tabulate_steps(steps: Mapping[str, Mapping[str, float]], epochs: int) -> Group:
     """Return the table of validation figures, a row per step."""
     rows: Sequence[tuple[str, ...]] = [(STEPS[step], *format_metrics(figures, MAIN)) for step, figures in steps.items()]
-    told = f"; re-fitted for {epochs:,} epoch{'s' * (epochs != 1)}" if epochs else ""
+    told = f"; re-fitted for {count(epochs, 'epoch')}" if epochs else ""
     return put_title(f"Ranks on valid, filtered (Hits in percent{told})", fill(make_table("", *MAIN, "Queries"), rows))

@@ -16,7 +16,7 @@ import itransf
 from itransf.cli.concepts import format_uses
 from itransf.cli.new_run import NewRun, Overwrite, refuse_taken
 from itransf.cli.options import AsJson, Device, DeviceName, RunFolder, open_run
-from itransf.cli.output import make_console, print_json
+from itransf.cli.output import count, make_console, print_json
 from itransf.errors import ConfigError
 
 
@@ -91,8 +91,8 @@ def describe_entity(run: itransf.Run, name: str) -> dict[str, Any]:
 
 def show_learned(found: Mapping[str, Any], console: Console) -> None:
     """Print what was learned and what to do next."""
-    count = f"{found['facts']:,} fact{'s' * (found['facts'] != 1)}"
-    what = f"Learned the {found['kind']} {found['name']} from {count} in {found['seconds']:.1f} s"
+    facts = count(found["facts"], "fact")
+    what = f"Learned the {found['kind']} {found['name']} from {facts} in {found['seconds']:.1f} s"
     console.print(Text(f"{what}; all else is as it was."), soft_wrap=True)
     for side in ("head", "tail"):
         if found.get(side):

@@ -48,7 +48,7 @@ def remark(message: str, style: str = "") -> None:
 
 
 def warn(notes: Iterable[str]) -> None:
-    """Print what reading the data found worth saying to stderr."""
+    """Print what is worth knowing before one trusts the result to stderr."""
     for note in notes:
         make_console(stderr=True).print(Text.assemble(("Note: ", "yellow"), note), soft_wrap=True)
 

@@ -113,7 +113,7 @@ def choose_folder(graph: itransf.Graph, **choices: Any) -> Path:
 def find_idle(graph: itransf.Graph, config: Path | None, settings: list[str], **choices: Any) -> list[str]:
     """Say which of the settings that were given have no effect."""
     resolved = itransf.run.resolve_config(graph, config=config, settings=settings, **choices)
-    return itransf.run.list_idle(resolved, itransf.run.list_given(config, settings))
+    return itransf.run.list_idle(resolved, itransf.run.read_given(config, settings))
 
 
 def count_graph(graph: itransf.Graph) -> str:

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from itransf.run.idle import list_given, list_idle
+from itransf.run.idle import list_idle
 from itransf.run.opening import open_run
 from itransf.run.run import Run
-from itransf.run.settings import MODEL_CONFIGS, choose_device, resolve_config
+from itransf.run.settings import MODEL_CONFIGS, choose_device, read_given, resolve_config
 from itransf.run.training import train
 
 __all__ = [
     "MODEL_CONFIGS",
     "Run",
     "choose_device",
-    "list_given",
     "list_idle",
     "open_run",
+    "read_given",
     "resolve_config",
     "train",
 ]

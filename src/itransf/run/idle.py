@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from pathlib import Path
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-from itransf.config import Config, assignments_layer, read_layer
+from itransf.config import Config, Layer
 from itransf.run.resuming import flatten
 
 
@@ -38,20 +37,14 @@ RULES = (
 )
 
 
-def list_idle(config: Config, given: Iterable[str]) -> list[str]:
-    """Return a sentence for each of the given settings (dotted keys) that has no effect in this config."""
-    values, given = flatten(config.to_dict()), list(given)
+def list_idle(config: Config, given: Iterable[Layer]) -> list[str]:
+    """Return a sentence for each of the settings given by these layers that has no effect in this config."""
+    values, keys = flatten(config.to_dict()), {key: None for layer in given for key in flatten(layer.content)}
     notes = []
     for rule in RULES:
         value = values.get(rule.setting)
         if value in rule.values:
             where = f"where {rule.setting} is {value!r}"
-            found = [key for key in given if key != rule.setting and key.startswith(rule.idle)]
+            found = [key for key in keys if key != rule.setting and key.startswith(rule.idle)]
             notes += [" ".join(filter(None, (f"{key} has no effect", rule.still, where))) for key in found]
     return notes
-
-
-def list_given(config: str | Path | Mapping[str, Any] | None, settings: Iterable[str]) -> list[str]:
-    """Return the dotted keys that a config file (or mapping) and strings such as "training.epochs=50" set."""
-    content = config if isinstance(config, Mapping) else {} if config is None else read_layer(Path(config)).content
-    return list({**flatten(content), **flatten(assignments_layer(settings).content)})

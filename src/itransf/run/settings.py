@@ -27,16 +27,21 @@ def resolve_config(
     stored: Config | None = None,
 ) -> Config:
     """Merge defaults for this graph and device, or a preset, or a stored run's settings, with what overrides them."""
-    layers: list[Layer] = [read_preset(preset)] if preset else []
-    if config is not None:
-        layers.append(Layer("config", config) if isinstance(config, Mapping) else read_layer(Path(config)))
-    layers.append(assignments_layer(settings))
+    layers = [*([read_preset(preset)] if preset else []), *read_given(config, settings)]
     if stored is not None:
         layers.insert(0, Layer("the stored run", stored.to_dict()))
     elif not preset:
         chosen = build_model_name(layers)
         layers.insert(0, default_layer(graph, chosen, choose_device(device).type))
     return build_config(layers, MODEL_CONFIGS)
+
+
+def read_given(config: str | Path | Mapping[str, Any] | None, settings: Sequence[str]) -> list[Layer]:
+    """Return what a person asks for: a TOML file (or nested mapping), then strings such as "training.epochs=50"."""
+    layers = [assignments_layer(settings)]
+    if config is not None:
+        layers.insert(0, Layer("config", config) if isinstance(config, Mapping) else read_layer(Path(config)))
+    return layers
 
 
 def build_model_name(layers: Iterable[Layer]) -> str:

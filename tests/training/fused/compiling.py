@@ -11,7 +11,7 @@ from triton.compiler import ASTSource
 from itransf.training.fused import contrast_kernels, kernels, updates
 
 TARGET = GPUTarget("cuda", 80, 32)
-NUMBERS = ("margin", "temperature", "penalty")
+NUMBERS = ("margin", "temperature", "penalty", "factor")
 TABLES = ("vectors", "relation_table", "gradients", "relation_gradients", "wanted_table", "figures", "losses",
           "source", "matrices", "products", "entities", "totals", "concept_table",
           "gains", "scores", "weights", "first_state", "second_state", "rates")  # fmt: skip

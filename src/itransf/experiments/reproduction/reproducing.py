@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from itransf.errors import ConfigError, did_you_mean
-from itransf.experiments.reproduction.jobs import Scope
+from itransf.experiments.reproduction.jobs import Job, Scope
 from itransf.experiments.reproduction.methods import Workshop
 from itransf.experiments.reproduction.results import Results
 from itransf.experiments.reproduction.running import Tell, run_jobs
@@ -54,10 +54,17 @@ def reproduce(
         tell: Is given a line about each job that ended.
     """
     stored, stages = Results(results), list_stages(what)
-    plans = [[] if render_only else [job for job in stage.plan(scope) if only in job.key] for stage in stages]
-    if only and not render_only and not any(plans):
-        keys = {job.key for stage in stages for job in stage.plan(scope)}
-        raise ConfigError(f"--only {only!r}: nothing has that in its name. There are: {', '.join(sorted(keys))}")
+    plans = [[] for _ in stages] if render_only else plan_jobs(stages, scope, only)
     for stage, jobs in zip(stages, plans, strict=True):
         run_jobs(jobs, stored, shop, side_by_side, again, tell)
         yield stage.render(stored, scope)
+
+
+def plan_jobs(stages: Sequence[Stage], scope: Scope, only: str) -> list[list[Job]]:
+    """Return the jobs of each stage whose key holds `only`, if there are any at all."""
+    plans = [stage.plan(scope) for stage in stages]
+    chosen = [[job for job in jobs if only in job.key] for jobs in plans]
+    if only and not any(chosen):
+        keys = {job.key for jobs in plans for job in jobs}
+        raise ConfigError(f"--only {only!r}: nothing has that in its name. There are: {', '.join(sorted(keys))}")
+    return chosen

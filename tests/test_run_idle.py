@@ -7,14 +7,14 @@ from pathlib import Path
 import pytest
 
 from itransf.config import assignments_layer, build_config
-from itransf.run import MODEL_CONFIGS, list_given, list_idle
+from itransf.run import MODEL_CONFIGS, list_idle, read_given
 from itransf.run.idle import RULES
 from itransf.run.resuming import flatten
 
 
 def note(*settings: str) -> list[str]:
     config = build_config([assignments_layer(settings)], MODEL_CONFIGS)
-    return list_idle(config, list_given(None, settings))
+    return list_idle(config, read_given(None, settings))
 
 
 @pytest.mark.parametrize(
@@ -63,8 +63,10 @@ def test_what_has_an_effect_is_not(settings: tuple[str, ...]) -> None:
 def test_files_and_mappings_are_looked_at_too(tmp_path: Path) -> None:
     file = tmp_path / "mine.toml"
     file.write_text("[loss]\nscale = 2.0\n", encoding="utf-8")
-    assert list_given(file, ["training.epochs=3", "loss.scale=1.0"]) == ["loss.scale", "training.epochs"]
-    assert list_given({"model": {"dim": 3}}, []) == ["model.dim"]
+    config = build_config([], MODEL_CONFIGS)
+    told = ["loss.scale has no effect where loss.kind is 'hinge'"]
+    assert list_idle(config, read_given(file, ["training.epochs=3", "loss.scale=1.0"])) == told
+    assert list_idle(config, read_given({"loss": {"scale": 2.0}}, [])) == told
 
 
 def test_every_rule_names_settings_that_there_are() -> None:
