@@ -164,6 +164,13 @@ class TestAssignments:
             "i": [1, 2],
         }
 
+    @pytest.mark.parametrize(
+        ("text", "value"),
+        [(".75", 0.75), ("-.5", -0.5), ("+.1e-2", 0.001), ("2.", 2.0), (".", "."), (".a", ".a"), ("1.2.3", "1.2.3")],
+    )
+    def test_numbers_may_begin_or_end_in_a_point(self, text: str, value: object) -> None:
+        assert assignments_layer([f"a={text}"]).content == {"a": value}
+
     def test_several_keys_of_a_section_and_a_later_value(self) -> None:
         layer = assignments_layer(["training.epochs=1", "training.decay=linear", "training.epochs=2"])
         assert layer.content == {"training": {"epochs": 2, "decay": "linear"}}

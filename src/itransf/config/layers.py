@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -9,6 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from itransf.errors import ConfigError
+
+BARE_NUMBER = re.compile(r"[+-]?(\.\d+|\d+\.)(e[+-]?\d+)?", re.IGNORECASE)  # as people write it, and TOML does not
 
 
 @dataclass(frozen=True)
@@ -32,7 +35,7 @@ def read_layer(path: Path) -> Layer:
 
 
 def assignments_layer(assignments: Iterable[str]) -> Layer:
-    """Turn strings such as `training.epochs=50` into a layer; values are TOML, bare words are strings."""
+    """Turn strings such as `training.epochs=50` into a layer; values are TOML, `.5` is 0.5, bare words are strings."""
     content: dict[str, Any] = {}
     for text in assignments:
         key, equals, value = text.partition("=")
@@ -52,4 +55,4 @@ def _parse_value(text: str) -> Any:
     try:
         return tomllib.loads(f"value = {text}")["value"]
     except tomllib.TOMLDecodeError:
-        return text
+        return float(text) if BARE_NUMBER.fullmatch(text) else text
