@@ -22,6 +22,7 @@ VARIANTS: dict[str, tuple[str, ...]] = {
     "five concepts on a side": ("model.support_size=5",),
     "matrices learn as fast as vectors": ("model.matrix_rate=1.0",),
     "vectors are held to unit length": ("model.entities=unit", "model.projected=unit"),
+    "vectors have any length": ("model.entities=none", "model.projected=none"),
     "the paper's loss": ("loss.kind=hinge",),
     "16 negatives": ("negatives.per_fact=16",),
     "64 negatives, of each fact its own": ("negatives.per_fact=64", "negatives.shared=false"),
