@@ -11,6 +11,10 @@ from typing import Any
 import pytest
 
 from cli.conftest import call
+from itransf.experiments.reproduction.jobs import Scope
+from itransf.experiments.reproduction.results import Results
+from itransf.experiments.reproduction.stages import best
+from itransf.experiments.reproduction.summaries import format_metric, summarise
 from itransf.run import resolve_config
 
 README = Path(__file__).parents[1] / "README.md"
@@ -79,3 +83,15 @@ def test_everything_from_python(capsys: pytest.CaptureFixture[str]) -> None:
     assert "unknown entity 'Portugl'. Did you mean 'Portugal' or" in told
     assert Path("report.html").is_file()
     assert Path("runs/taught").is_dir()
+
+
+def test_figures_are_those_of_the_stored_results() -> None:
+    results, scope = Results(README.parent / "results" / "reproduction"), Scope()
+    page = README.read_text(encoding="utf-8")
+    for dataset in best.GRAPHS:
+        summary = summarise(results.find_seeds(scope.make_job(f"{dataset}/itransf-best")))
+        assert summary is not None
+        assert len(summary.records) == 3
+        figures = [format_metric(summary.median(key), key) for key in best.METRICS.values()]
+        row = " | ".join([scope.title(dataset), str(summary.records[0]["matrices"]), *figures])
+        assert f"| {row} |" in page
