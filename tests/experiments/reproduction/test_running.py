@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from itransf.errors import ConfigError
+from itransf.evaluation import rank_facts
 from itransf.experiments.reproduction import jobs
 from itransf.experiments.reproduction.jobs import Job, Scope
 from itransf.experiments.reproduction.methods import METHODS, Method, Workshop
@@ -18,6 +19,7 @@ SMALL = Scope(
     quick=True, settings=("training.epochs=2", "training.batch_size=1000", "model.dim=4", "validation.every=1")
 )
 TRANSE = SMALL.make_job("wn18/transe")
+VALIDATED = SMALL.make_job("wn18/transe", method="validate")
 RULES, GRAPH = (SMALL.make_measure("wn18", method) for method in ("rules", "describe"))
 
 
@@ -88,16 +90,37 @@ def test_a_training_that_was_stopped_goes_on(results: Results, shop: Workshop, m
     assert epochs[:2] == [1, 2]
 
 
-def test_again_trains_from_the_start(results: Results, shop: Workshop) -> None:
-    run_jobs([TRANSE], results, shop)
-    before = (shop.folder(TRANSE).path / "run.json").stat().st_mtime_ns
-    assert run_jobs([TRANSE], results, shop, again=True) == [TRANSE]
-    assert (shop.folder(TRANSE).path / "run.json").stat().st_mtime_ns > before
+def test_what_is_validated_never_sees_test(results: Results, shop: Workshop, monkeypatch: pytest.MonkeyPatch) -> None:
+    final = do_job(TRANSE, results, shop)
+    asked = list[Any]()
+
+    def rank(model: Any, facts: Any, *rest: Any, **options: Any) -> Any:
+        asked.append(facts)
+        return rank_facts(model, facts, *rest, **options)
+
+    monkeypatch.setattr("itransf.experiments.reproduction.methods.rank_facts", rank)
+    lines: list[str] = []
+    run_jobs([VALIDATED], results, shop, tell=lines.append)
+    found = results.find(VALIDATED)
+    assert found is not None
+    assert found["valid"] == final["valid"]
+    assert not {"metrics", "relations", "bootstrap", "attention"} & set(found)
+    assert (len(asked), asked[0] is shop.load(TRANSE).valid) == (1, True)
+    assert "Hits@10" in lines[0]
+
+
+@pytest.mark.parametrize("job", [TRANSE, VALIDATED])
+def test_again_trains_from_the_start(results: Results, shop: Workshop, job: Job) -> None:
+    run_jobs([job], results, shop)
+    before = (shop.folder(job).path / "run.json").stat().st_mtime_ns
+    assert run_jobs([job], results, shop, again=True) == [job]
+    assert (shop.folder(job).path / "run.json").stat().st_mtime_ns > before
 
 
 def test_what_starts_from_a_training_comes_after_it() -> None:
     coded = SMALL.make_job("wn18/stranse", method="sparse-coding")
-    assert sort_into_waves([coded, coded.training, RULES]) == [[RULES], [coded.training], [coded]]
+    waves = sort_into_waves([coded, coded.training, VALIDATED, RULES])
+    assert waves == [[RULES], [coded.training, VALIDATED], [coded]]
 
 
 def test_a_method_can_start_from_a_run(results: Results, shop: Workshop, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -86,8 +86,12 @@ def describe_run(run: Run) -> dict[str, Any]:
         },
         "parameters": info["parameters"],
         "matrices": count_matrices(run.model),
-        "attention": pack_attention(run.concepts()) if run.config.name == "itransf" else None,
     }
+
+
+def describe_attention(run: Run) -> dict[str, Any]:
+    """Return what the relations of a run attend to, where they attend to anything."""
+    return {"attention": pack_attention(run.concepts()) if run.config.name == "itransf" else None}
 
 
 def count_matrices(model: Model) -> int:

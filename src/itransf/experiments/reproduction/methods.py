@@ -1,4 +1,4 @@
-"""What can be done for a job: train and rank, rank by rules, describe a graph."""
+"""What can be done for a job: train and rank, train and validate, rank by rules, describe a graph."""
 
 from __future__ import annotations
 
@@ -14,7 +14,13 @@ from itransf.data.leakage import measure_leakage
 from itransf.evaluation import rank_facts
 from itransf.experiments.reproduction.coding import code_and_rank
 from itransf.experiments.reproduction.jobs import Job
-from itransf.experiments.reproduction.measuring import describe_run, measure_figures, measure_ranks, round_off
+from itransf.experiments.reproduction.measuring import (
+    describe_attention,
+    describe_run,
+    measure_figures,
+    measure_ranks,
+    round_off,
+)
 from itransf.experiments.reproduction.results import list_differences
 from itransf.experiments.reproduction.rules import RuleList
 from itransf.experiments.reproduction.timing import time_epochs
@@ -70,7 +76,15 @@ def train_and_rank(job: Job, shop: Workshop) -> dict[str, Any]:
         rank_facts(run.model, facts, run.graph.known, progress=shop.progress)
         for facts in (run.graph.valid, run.graph.test)
     )
-    return describe_run(run) | {"valid": measure_figures(valid)} | measure_ranks(run.graph, test)
+    about = describe_run(run) | describe_attention(run)
+    return about | {"valid": measure_figures(valid)} | measure_ranks(run.graph, test)
+
+
+def train_and_validate(job: Job, shop: Workshop) -> dict[str, Any]:
+    """Train, then rank the validation facts alone: what is not a final row has no business with test."""
+    run = shop.obtain_run(job)
+    valid = rank_facts(run.model, run.graph.valid, run.graph.known, progress=shop.progress)
+    return describe_run(run) | {"valid": measure_figures(valid)}
 
 
 def apply_rules(job: Job, shop: Workshop) -> dict[str, Any]:
@@ -102,9 +116,15 @@ class Method:
     do: Callable[[Job, Workshop], dict[str, Any]]
     what: str = ""
 
+    @property
+    def trains(self) -> bool:
+        """Whether it is a training and its ranks, nothing that is made of one."""
+        return not self.what
+
 
 METHODS: dict[str, Method] = {
     "train": Method(train_and_rank),
+    "validate": Method(train_and_validate),
     "rules": Method(apply_rules, "rules"),
     "describe": Method(describe_graph, "datasets"),
     "timing": Method(time_epochs, "sparseness"),

@@ -41,8 +41,9 @@ def run_jobs(
     """
     wanted = [job for job in dict.fromkeys(jobs) if again or results.find(job) is None]
     if again:
-        for job in (job for job in wanted if job.method == "train"):  # what only starts from a training leaves it be
-            shop.folder(job).clear()
+        for job in wanted:
+            if METHODS[job.method].trains:  # what only starts from a training leaves it be
+                shop.folder(job).clear()
     device, done = choose_device(shop.device), 0
     for wave in sort_into_waves(wanted):
         tasks = [partial(do_job, job, results, shop) for job in wave]
@@ -56,7 +57,7 @@ def sort_into_waves(jobs: Sequence[Job]) -> list[list[Job]]:
     """Return jobs such that what starts from a training comes after it; what needs none comes first."""
     waves: list[list[Job]] = [[], [], []]
     for job in jobs:
-        waves[0 if not job.preset else 1 if job.method == "train" else 2].append(job)
+        waves[0 if not job.preset else 1 if METHODS[job.method].trains else 2].append(job)
     return [wave for wave in waves if wave]
 
 
@@ -74,8 +75,9 @@ def do_job(job: Job, results: Results, shop: Workshop) -> Record:
 
 def describe(job: Job, record: Record) -> str:
     """Say what came out of a job in one line."""
-    if "metrics" not in record:
+    kind = next((kind for kind in ("metrics", "valid") if kind in record), None)
+    if kind is None:
         return job.key
-    figures = ", ".join(f"{name} {format_metric(record['metrics'][key], key)}" for name, key in SHOWN.items())
+    figures = ", ".join(f"{name} {format_metric(record[kind][key], key)}" for name, key in SHOWN.items())
     seconds = f" ({record['training']['seconds']:,.0f} s)" if "training" in record else ""
     return f"{job.key}: {figures}{seconds}"

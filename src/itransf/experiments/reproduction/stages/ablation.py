@@ -48,9 +48,14 @@ def list_variants(scope: Scope, dataset: str) -> dict[str, Job]:
         return {}
     epochs = find_epochs(scope, dataset)
     cut = (f"training.epochs={epochs}",) if epochs else ()
-    jobs = {words: scope.make_job(preset, *settings, *cut) for words, settings in VARIANTS.items()}
+    jobs = {words: make_variant(scope, preset, (*settings, *cut)) for words, settings in VARIANTS.items()}
     usual = jobs[AS_IT_IS].resolve()
     return {words: job for words, job in jobs.items() if words == AS_IT_IS or job.resolve() != usual}
+
+
+def make_variant(scope: Scope, preset: str, settings: tuple[str, ...]) -> Job:
+    """Return the training of a variant, which is validated only; the preset itself is the row of another table."""
+    return scope.make_job(preset, *settings, method="validate" if settings else "train")
 
 
 def find_epochs(scope: Scope, dataset: str) -> int | None:
