@@ -88,6 +88,26 @@ def test_the_papers_gap_stands_beside_what_queries_alone_move(results: Results, 
     assert "ahead of STransE" not in write_text(STAGES["main"].render(results, SMALL))
 
 
+def test_what_is_not_reached_is_named(results: Results, store: Store) -> None:
+    def tell(scope: Scope = WHOLE) -> str:
+        return write_text(STAGES["main"].render(results, scope))
+
+    assert "reached" not in tell()
+    for row, mr, hits in (("itransf", 204.0, 0.942), ("stranse", 206.0, 0.934)):
+        store(WHOLE.make_job(f"wn18/{row}"), mr=mr, hits=hits)
+    assert tell().count("All of the paper's figures are reached.") == 1
+    for seed, mr in enumerate((232.0, 217.0, 233.0)):
+        store(WHOLE.make_job("wn18/itransf-domain", seed=seed), mr=mr, hits=0.952)
+    store(WHOLE.make_job("fb15k/itransf"), mr=66.3, hits=0.8095)
+    assert (
+        "Where the paper's figures are not reached: ITransF, domain sampling has MR 232 for 223, which lies between "
+        "its seeds." in tell()
+    )
+    assert "not reached: ITransF has MR 66.3 for 65; ITransF has Hits@10 80.95 for 81." in tell()
+    store(SMALL.make_job("wn18/itransf"), mr=999.0)
+    assert "reached" not in tell(SMALL)
+
+
 def test_a_quick_table_does_not_pretend_to_be_the_papers(results: Results) -> None:
     table = STAGES["main"].render(results, SMALL).tables[0]
     assert {row[1] for row in table.rows} == {"–"}
@@ -123,6 +143,17 @@ def test_rare_relations_are_compared_bucket_by_bucket(results: Results, store: S
     assert "The paper has 74.4 for STransE and 92.0 for ITransF on WN18's rarest third, which has 2 relations" in text
     assert "`_hardly`, of which test has 3 facts (6 questions), weighs 50.0 points alone" in text
     assert [picture.name for picture in section.pictures] == ["rare-buckets", "rare-relations"]
+
+
+def test_domain_sampling_is_told_apart_from_what_the_rare_table_shows(results: Results, store: Store) -> None:
+    store_pair(store, WHOLE, "wn18")
+    assert "With domain sampling" not in write_text(STAGES["rare"].render(results, WHOLE))
+    for seed, rare_hits in enumerate((0.8, 1.0, 1.0)):
+        store(WHOLE.make_job("wn18/itransf-domain", seed=seed), hits=0.5, rare_hits=rare_hits)
+    text = write_text(STAGES["rare"].render(results, WHOLE))
+    assert "With domain sampling ITransF has 100.0 (73.3–100.0) there" in text
+    assert "the largest gains are `_rarely` +10.0, `_hardly` +0.0." in text
+    assert "domain sampling ITransF" not in write_text(STAGES["rare"].render(results, SMALL))
 
 
 def test_rare_relations_need_no_training_beyond_the_main_table() -> None:
