@@ -153,6 +153,8 @@ def test_domain_sampling_is_told_apart_from_what_the_rare_table_shows(results: R
     text = write_text(STAGES["rare"].render(results, WHOLE))
     assert "With domain sampling ITransF has 100.0 (73.3–100.0) there" in text
     assert "the largest gains are `_rarely` +10.0, `_hardly` +0.0." in text
+    store_pair(store, SMALL, "wn18")
+    store(SMALL.make_job("wn18/itransf-domain"))
     assert "domain sampling ITransF" not in write_text(STAGES["rare"].render(results, SMALL))
 
 

@@ -43,7 +43,8 @@ def render(results: Results, scope: Scope) -> Section:
         rows = tabulate_buckets(pair) if pair else [(MISSING, *["–"] * (len(COLUMNS) - 1))]
         parts.append(make_table(COLUMNS, rows, title=scope.title(dataset)))
         if dataset == "wn18" and not scope.quick:
-            parts += [quote_paper(pair), *note_domain(results, scope, dataset)]
+            sampled = read_hits(results.find_seeds(make_row(scope, dataset, "itransf-domain")))
+            parts += [quote_paper(pair), *note_domain(pair, sampled)]
     if found:
         caption = "Hits@10 of relations by how often they occur; whiskers: 95 % over test facts."
         parts.append(Picture("rare-buckets", caption, partial(draw_buckets, found, BUCKETS)))
@@ -123,15 +124,13 @@ def quote_paper(pair: Pair | None) -> str:
     )
 
 
-def note_domain(results: Results, scope: Scope, dataset: str) -> list[str]:
+def note_domain(pair: Pair | None, sampled: RelationHits | None) -> list[str]:
     """Say what domain sampling, which the table does without, adds to the rarest third, if that was measured."""
-    plain, sampled = (
-        read_hits(results.find_seeds(make_row(scope, dataset, row))) for row in ("itransf", "itransf-domain")
-    )
-    if plain is None or sampled is None:
+    if pair is None or sampled is None:
         return []
+    plain = pair[1]
     chosen = plain.choose_bucket(RAREST)
-    gains = np.where(chosen, np.median(sampled.values, axis=0) - np.median(plain.values, axis=0), -1.0)
+    gains = np.where(chosen, np.median(sampled.values, axis=0) - np.median(plain.values, axis=0), -np.inf)
     most = ", ".join(
         f"`{plain.relations[place]['relation']}` {100.0 * gains[place]:+.1f}"
         for place in np.argsort(-gains, kind="stable")[:2]
