@@ -99,6 +99,10 @@ class TestRefusals:
         bound = "above zero" if key == "dim" else "zero or more"
         assert refuse({section: {key: value}}) == f"layer 0: {section}.{key} must be {bound}, not {value!r}"
 
+    def test_a_share_above_one(self) -> None:
+        message = refuse({"training": {"average": 1.5}})
+        assert message == "layer 0: training.average must be at most one, not 1.5"
+
     @pytest.mark.parametrize(
         ("section", "key"),
         [

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -149,7 +150,8 @@ class TestRefit:
         assert 0 < near < far
 
     def test_its_settings_are_the_runs_but_for_length_and_rate(self, run: Run) -> None:
-        config = shorten(run.config, 4)
+        config = shorten(replace(run.config, training=replace(run.config.training, average=0.9)), 4)
+        assert config.training.average == 0.0
         assert (config.training.epochs, config.assignment.start, config.assignment.stop) == (4, 1, 0.5)
         assert config.training.learning_rate == pytest.approx(0.1 * run.config.training.learning_rate)
         assert config.training.optimizer == run.config.training.optimizer

@@ -26,6 +26,7 @@ RECIPES = {
     "softmax": ("transe", "training.optimizer=adam", "loss.kind=softmax", "loss.candidates=8"),
     "domains": ("itransf", "negatives.domain=0.2", "assignment.every=2", "assignment.facts=5"),
     "l1": ("itransf", "model.attention=l1", "training.optimizer=adam"),
+    "average": ("itransf", "training.average=0.6", "assignment.every=1"),
 }
 
 

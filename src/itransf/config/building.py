@@ -19,6 +19,7 @@ ABOVE_ZERO = {
     "assignment.negatives",
     "model.dim",
 }
+AT_MOST_ONE = {"training.average"}
 
 
 def build_config(layers: Iterable[Layer], model_configs: Mapping[str, type]) -> Config:
@@ -102,6 +103,8 @@ def _check_number(value: float, key: str, sources: Mapping[str, str]) -> None:
     if value < 0 or (value == 0 and key in ABOVE_ZERO):
         bound = "above zero" if key in ABOVE_ZERO else "zero or more"
         raise ConfigError(f"{_where(key, sources)}{key} must be {bound}, not {value!r}")
+    if value > 1 and key in AT_MOST_ONE:
+        raise ConfigError(f"{_where(key, sources)}{key} must be at most one, not {value!r}")
 
 
 def _plain(kind: type) -> str:

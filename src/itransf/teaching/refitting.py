@@ -37,11 +37,11 @@ def refit(
 
 
 def shorten(config: Config, epochs: int) -> Config:
-    """Return the settings of a re-fit: fewer epochs, a lower rate, no warm start, a look after each epoch."""
+    """Return the settings of a re-fit: few epochs at a lower rate, none averaged, no warm start, a look after each."""
     training = config.training
     return replace(
         config,
-        training=replace(training, epochs=epochs, learning_rate=REFIT_RATE * training.learning_rate),
+        training=replace(training, epochs=epochs, learning_rate=REFIT_RATE * training.learning_rate, average=0.0),
         assignment=replace(config.assignment, start=1, every=min(config.assignment.every, 1), stop=0.5),
         warm_start=WarmStartConfig(),
         validation=replace(config.validation, every=1, patience=0),

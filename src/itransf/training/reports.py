@@ -41,3 +41,4 @@ class Progress:
     looks_since_best: int = 0
     seconds: float = 0.0
     finished: bool = False
+    averaged: int = 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,6 +17,7 @@ from itransf.errors import ITransFError
 from itransf.models.base import Model
 from itransf.ops.grouping import occurrence_numbers
 from itransf.training.assignment import AssignmentReport, reassign
+from itransf.training.averaging import Average
 from itransf.training.engine import make_engine
 from itransf.training.losses import make_contrast_loss
 from itransf.training.negatives import NegativeSampler
@@ -57,6 +59,7 @@ class Trainer:
         self.engine = make_engine(self.model, self.train, self.sampler, self.optimizer, self.config)
         self.epoch_random_state = self.generator.get_state()
         self.best: dict[str, Tensor] | None = None
+        self.average = Average()
 
     def epochs(self, after_batch: Callable[[], None] = lambda: None) -> Iterator[EpochReport]:
         """Train, one report per epoch, until all are done, patience or time is out."""
@@ -68,6 +71,7 @@ class Trainer:
             self.progress.seconds += seconds
             self.progress.epoch += 1
             assignment = self._reassign() if self._is_assignment_due() else None
+            self._take_average()
             metric, is_best = self._look() if self._is_look_due() else (None, False)
             limit = self.config.training.max_minutes * 60
             if self._is_out_of_patience() or (limit and self.progress.seconds >= limit):
@@ -153,15 +157,43 @@ class Trainer:
             return False
         return epoch % every == 0 or epoch == self.config.training.epochs
 
+    def _take_average(self) -> None:
+        """Take the epoch's weights into their average, if it is one of those that count."""
+        training = self.config.training
+        if self.progress.epoch > round(training.epochs * (1 - training.average)):
+            self.average.add(weights(self.model))
+        else:
+            self.average.forget()
+
+    def _load_average(self) -> None:
+        """Put the average into the model, at the lengths that the model holds vectors to."""
+        load_weights(self.model, self.average.means)
+        self.model.constrain(None)
+
+    @contextmanager
+    def _averaged(self) -> Iterator[None]:
+        """Have the average in the model while the block runs, if there is one."""
+        if not self.average.count:
+            yield
+            return
+        kept = copy_weights(self.model)
+        self._load_average()
+        try:
+            yield
+        finally:
+            load_weights(self.model, kept)
+
     def _look(self) -> tuple[float, bool]:
-        """Validate, and keep the weights if they are the best so far."""
-        assert self.validate is not None
-        metric, best = self.validate(self.model), self.progress.best_metric
-        is_best = best is None or (metric < best if self.lower_is_better else metric > best)
+        """Validate, and keep the weights (or their average) if they are the best so far."""
+        with self._averaged():
+            assert self.validate is not None
+            metric, best = self.validate(self.model), self.progress.best_metric
+            is_best = best is None or (metric < best if self.lower_is_better else metric > best)
+            if is_best:
+                self.best = copy_weights(self.model)
         if is_best:
             self.progress.best_metric, self.progress.best_epoch = metric, self.progress.epoch
             self.progress.looks_since_best = 0
-            self.best = {name: tensor.detach().clone() for name, tensor in weights(self.model).items()}
         else:
             self.progress.looks_since_best += 1
         return metric, is_best
@@ -171,15 +203,18 @@ class Trainer:
         return bool(patience) and self.progress.looks_since_best >= patience
 
     def restore_best(self) -> None:
-        """Put the best weights seen on validation back into the model, if there were any."""
+        """Put the best weights seen on validation, or else their average, into the model, if there are any."""
         if self.best is not None:
             load_weights(self.model, self.best)
+        elif self.average.count:
+            self._load_average()
 
     def state(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
         """Return all that is needed to go on: tensors, and plain numbers."""
-        self.progress.steps = self.optimizer.steps
+        self.progress.steps, self.progress.averaged = self.optimizer.steps, self.average.count
         tensors = {f"model.{name}": tensor for name, tensor in weights(self.model).items()}
         tensors |= {f"best.{name}": tensor for name, tensor in (self.best or {}).items()}
+        tensors |= {f"average.{name}": tensor for name, tensor in self.average.means.items()}
         tensors |= {f"optimizer.{name}": tensor for name, tensor in self.optimizer.state.items()}
         tensors |= {"random.now": self.generator.get_state(), "random.epoch": self.epoch_random_state}
         return tensors, vars(self.progress).copy()
@@ -189,11 +224,16 @@ class Trainer:
         self.progress = Progress(**progress)
         self.optimizer.steps = self.progress.steps
         load_weights(self.model, _under("model.", tensors))
-        self.best = {name: tensor.to(self.train.device) for name, tensor in _under("best.", tensors).items()} or None
+        self.best = self._bring("best.", tensors) or None
+        self.average.means, self.average.count = self._bring("average.", tensors), self.progress.averaged
         for name, tensor in _under("optimizer.", tensors).items():
             self.optimizer.state[name].copy_(tensor)
         self.generator.set_state(tensors["random.now"].cpu())
         self.epoch_random_state = tensors["random.epoch"].cpu()
+
+    def _bring(self, prefix: str, tensors: dict[str, Tensor]) -> dict[str, Tensor]:
+        """Return stored tensors whose names begin so, by the rest of their names, where the model is."""
+        return {name: tensor.to(self.train.device) for name, tensor in _under(prefix, tensors).items()}
 
 
 def shuffle_facts(relations: Tensor, block_size: int, generator: torch.Generator) -> Tensor:
@@ -210,6 +250,11 @@ def shuffle_facts(relations: Tensor, block_size: int, generator: torch.Generator
 def weights(model: Model) -> dict[str, Tensor]:
     """Return what a model has learned, each tensor once (shared ones under their first name)."""
     return {name: tensor.detach() for name, tensor in [*model.named_parameters(), *model.named_buffers()]}
+
+
+def copy_weights(model: Model) -> dict[str, Tensor]:
+    """Return copies of what a model has learned."""
+    return {name: tensor.clone() for name, tensor in weights(model).items()}
 
 
 @torch.no_grad()
