@@ -81,6 +81,13 @@ class TestAverage:
         given["b"].zero_()
         assert (average.means["a"].tolist(), average.means["b"].tolist()) == ([1.0, 1.0], [1])
 
+    def test_what_it_handed_out_does_not_change(self) -> None:
+        average = Average()
+        average.add({"a": torch.zeros(2)})
+        handed_out = average.means["a"]
+        average.add({"a": torch.ones(2)})
+        assert (handed_out.tolist(), average.means["a"].tolist()) == ([0.0, 0.0], [0.5, 0.5])
+
     def test_it_begins_anew(self) -> None:
         average = Average()
         average.add({"a": torch.ones(2)})

@@ -20,13 +20,13 @@ class Average:
         self.count = 0
 
     def add(self, tensors: Mapping[str, Tensor]) -> None:
-        """Take the tensors of an epoch in."""
+        """Take the tensors of an epoch in; means that were handed out before stay as they are."""
         self.count += 1
         for name, tensor in tensors.items():
             if self.count == 1 or not tensor.is_floating_point():
                 self.means[name] = tensor.clone()
             else:
-                self.means[name].lerp_(tensor, 1 / self.count)
+                self.means[name] = self.means[name].lerp(tensor, 1 / self.count)
 
     def forget(self) -> None:
         """Begin anew."""

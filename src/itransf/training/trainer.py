@@ -185,17 +185,16 @@ class Trainer:
 
     def _look(self) -> tuple[float, bool]:
         """Validate, and keep the weights (or their average) if they are the best so far."""
+        assert self.validate is not None
         with self._averaged():
-            assert self.validate is not None
             metric, best = self.validate(self.model), self.progress.best_metric
             is_best = best is None or (metric < best if self.lower_is_better else metric > best)
             if is_best:
+                self.progress.best_metric, self.progress.best_epoch = metric, self.progress.epoch
+                self.progress.looks_since_best = 0
                 self.best = copy_weights(self.model)
-        if is_best:
-            self.progress.best_metric, self.progress.best_epoch = metric, self.progress.epoch
-            self.progress.looks_since_best = 0
-        else:
-            self.progress.looks_since_best += 1
+            else:
+                self.progress.looks_since_best += 1
         return metric, is_best
 
     def _is_out_of_patience(self) -> bool:
@@ -203,7 +202,7 @@ class Trainer:
         return bool(patience) and self.progress.looks_since_best >= patience
 
     def restore_best(self) -> None:
-        """Put the best weights seen on validation, or else their average, into the model, if there are any."""
+        """Put into the model what is kept: the best seen on validation or, where nobody looked, the average, if any."""
         if self.best is not None:
             load_weights(self.model, self.best)
         elif self.average.count:
