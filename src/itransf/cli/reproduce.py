@@ -25,7 +25,7 @@ What = Annotated[
     str,
     typer.Argument(
         metavar="WHAT",
-        help="datasets, frequencies, main, rare, attention, sparseness, compression, domain-sampling, "
+        help="datasets, frequencies, selection, main, rare, attention, sparseness, compression, domain-sampling, "
         "sparse-encoding, rules, best, ablation, all; or render, to write the page from what is stored.",
     ),
 ]

@@ -29,6 +29,7 @@ DATASETS = {
 _GIVEN = {
     "training.optimizer": "sgd",
     "training.decay": "none",
+    "training.average": 0.0,
     "negatives.corrupt": "bernoulli",
     "model.temperature": 0.25,
     "model.entities": "unit",

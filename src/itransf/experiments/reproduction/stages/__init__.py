@@ -13,6 +13,7 @@ from itransf.experiments.reproduction.stages.frequencies import FREQUENCIES
 from itransf.experiments.reproduction.stages.main import MAIN
 from itransf.experiments.reproduction.stages.rare import RARE
 from itransf.experiments.reproduction.stages.rules import RULES
+from itransf.experiments.reproduction.stages.selection import SELECTION
 from itransf.experiments.reproduction.stages.sparse_encoding import SPARSE_ENCODING
 from itransf.experiments.reproduction.stages.sparseness import SPARSENESS
 
@@ -21,6 +22,7 @@ STAGES: dict[str, Stage] = {
     for stage in (
         COUNTS,
         FREQUENCIES,
+        SELECTION,
         MAIN,
         RARE,
         ATTENTION,
