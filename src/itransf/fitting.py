@@ -76,7 +76,6 @@ class Fit:
             if phase == "warm start":
                 warm = self._make_trainer(warm_config(self.config), None)
                 self._run_phase(warm, phase, tensors, facts)
-                warm.restore_best()
                 first, start, tensors = warm.model, vectors_of(warm.model), None
             trainer = self._make_trainer(self.config, self._make_validate())
             if start is not None and tensors is None:
@@ -198,6 +197,7 @@ def warm_config(config: Config) -> Config:
             config.training,
             epochs=config.warm_start.epochs,
             learning_rate=config.warm_start.learning_rate or config.training.learning_rate,
+            average=0.0,
         ),
     )
 

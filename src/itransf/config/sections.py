@@ -123,8 +123,8 @@ class TrainingConfig:
         learning_rate: Of the batch-averaged loss: a fact moves its vectors by learning_rate / batch_size, so a
             larger batch with the same quotient is nearly the same recipe.
         decay: `none`, or `linear` to zero over all epochs.
-        average: Over which share of the epochs, the last ones, weights are averaged, in the warm start too. The
-            averages are looked at and kept; training itself goes on from the weights. Zero averages nothing.
+        average: Over which share of the epochs, the last ones, weights are averaged. The averages are looked at and
+            kept; training itself goes on from the weights, as it does after a warm start. Zero averages nothing.
         max_minutes: Stop after so long; zero has no limit.
         deterministic: Ask a GPU for the same bits every time.
     """
