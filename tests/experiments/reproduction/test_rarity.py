@@ -5,7 +5,14 @@ import pytest
 
 from experiments.reproduction.conftest import make_record
 from itransf.experiments.reproduction.jobs import Scope
-from itransf.experiments.reproduction.rarity import FREQUENT, RAREST, RelationHits, read_hits, resample_digits
+from itransf.experiments.reproduction.rarity import (
+    FREQUENT,
+    RAREST,
+    MacroHits,
+    RelationHits,
+    read_hits,
+    resample_digits,
+)
 
 DIGITS = ("2101", "00222", "21")
 
@@ -54,6 +61,13 @@ def test_a_difference_between_rows_and_a_difference_of_differences() -> None:
     assert not gain.interval.holds_zero
     apart = (high.average(rarest) - high.average(frequent)).compare(low.average(rarest) - low.average(frequent))
     assert apart.value == pytest.approx(gain.value - 0.1)
+
+
+def test_one_training_lies_between_its_seeds_and_what_facts_do_to_them() -> None:
+    replicates = np.array([[0.2] * 1000, [0.4] * 1000, np.linspace(0.5, 0.6, 1000)])
+    interval = MacroHits(np.array([0.2, 0.4, 0.55]), replicates).interval
+    assert (interval.low, interval.high) == (pytest.approx(0.2), pytest.approx(np.percentile(replicates, 97.5)))
+    assert 0.59 < interval.high < 0.6
 
 
 def test_two_rows_of_the_same_hits_do_not_differ_in_any_replicate() -> None:

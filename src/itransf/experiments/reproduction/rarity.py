@@ -11,7 +11,13 @@ import numpy.typing as npt
 
 from itransf.experiments.reproduction.bootstrap import resample_relations
 from itransf.experiments.reproduction.results import Record
-from itransf.experiments.reproduction.summaries import Difference, Floats, compare_replicates
+from itransf.experiments.reproduction.summaries import (
+    Difference,
+    Floats,
+    Interval,
+    compare_replicates,
+    find_interval,
+)
 
 Mask = npt.NDArray[np.bool_]
 FREQUENT, RAREST = 0, 2
@@ -34,6 +40,11 @@ class MacroHits:
     def median(self) -> float:
         """The median over seeds."""
         return float(np.median(self.values))
+
+    @property
+    def interval(self) -> Interval:
+        """Where 95 % lie of what one training has, its seed and its facts drawn anew."""
+        return find_interval(self.replicates.ravel())
 
     def __sub__(self, other: MacroHits) -> MacroHits:
         """Return the difference, seed by seed, of two averages of the same runs."""

@@ -3,6 +3,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from benchmarks.records import RESULTS
 
 from experiments.reproduction.conftest import Store
 from itransf.experiments.reproduction.jobs import Scope
@@ -58,3 +59,11 @@ def test_the_chosen_one_is_marked_once_all_are_measured(results: Results, store:
     table = STAGES["selection"].render(results, WHOLE).tables[1]
     assert table.rows[1] == (second, "63.0", "81.00", "3", "chosen")
     assert [row[-1] for row in table.rows] == ["", "chosen", ""]
+
+
+def test_presets_are_what_the_stored_trainings_choose() -> None:
+    stored = Results(RESULTS / "reproduction")
+    for preset in selection.PRESETS:
+        figures = selection.measure(stored, WHOLE, preset)
+        assert [each.seeds for each in figures.values()] == [3] * len(CANDIDATES)
+        assert selection.list_candidates(WHOLE, preset)[choose(figures)].settings == ()

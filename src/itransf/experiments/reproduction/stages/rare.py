@@ -14,7 +14,7 @@ from itransf.experiments.reproduction.sections import MISSING, Picture, Section,
 from itransf.experiments.reproduction.stage import Stage
 from itransf.experiments.reproduction.stages.main import DATASETS, make_row
 from itransf.experiments.reproduction.stages.rare_drawing import draw_buckets, draw_relations
-from itransf.experiments.reproduction.summaries import Floats, format_percent
+from itransf.experiments.reproduction.summaries import Floats, format_interval, format_percent
 from itransf.experiments.reproduction.verdicts import write_difference
 
 ROWS = {"stranse": "STransE", "itransf": "ITransF"}
@@ -120,8 +120,14 @@ def quote_paper(pair: Pair | None) -> str:
     return (
         f"{printed}, which has {chosen.sum()} relations: `{smallest['relation']}`, of which test has "
         f"{smallest['test_facts']} facts ({2 * smallest['test_facts']} questions), weighs "
-        f"{100 / chosen.sum():.1f} points alone."
+        f"{100 / chosen.sum():.1f} points alone. {note_noise(pair, chosen)}"
     )
+
+
+def note_noise(pair: Pair, chosen: Mask) -> str:
+    """Say between what the figures of a single training lie, such as those the paper has."""
+    without, with_sharing = (format_interval(hits.average(chosen).interval, "hits@10") for hits in pair)
+    return f"One training, its seed and its test facts drawn anew, has {without} and {with_sharing} there (95 %)."
 
 
 def note_domain(pair: Pair | None, sampled: RelationHits | None) -> list[str]:

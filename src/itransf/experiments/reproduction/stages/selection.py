@@ -58,8 +58,8 @@ def list_candidates(scope: Scope, preset: str) -> dict[str, Job]:
 
 
 def list_jobs(scope: Scope) -> list[Job]:
-    """Return what the tables need; a quick version has nothing to choose."""
-    return [] if scope.quick else [job for preset in PRESETS for job in list_candidates(scope, preset).values()]
+    """Return what the tables need."""
+    return [job for preset in PRESETS for job in list_candidates(scope, preset).values()]
 
 
 def choose(figures: Mapping[str, Figures]) -> str:
@@ -69,18 +69,23 @@ def choose(figures: Mapping[str, Figures]) -> str:
 
 
 def render(results: Results, scope: Scope) -> Section:
-    """Return a table for each preset; a quick version has none."""
-    tables = () if scope.quick else tuple(write_table(results, scope, preset) for preset in PRESETS)
+    """Return a table for each preset."""
+    tables = (write_table(results, scope, preset) for preset in PRESETS)
     return Section("How FB15k's rows were chosen", (METHOD, *tables))
 
 
 def write_table(results: Results, scope: Scope, preset: str) -> Table:
     """Return the candidates of a preset, the chosen one marked once all are there."""
+    figures = measure(results, scope, preset)
+    chosen = choose(figures) if len(figures) == len(CANDIDATES) else None
+    rows = [write_row(words, figures.get(words), words == chosen) for words in CANDIDATES]
+    return make_table(COLUMNS, rows, title=f"{PRESETS[preset]} on {scope.title('fb15k')}: {preset}")
+
+
+def measure(results: Results, scope: Scope, preset: str) -> dict[str, Figures]:
+    """Return the figures of those of a preset's candidates that have any."""
     records = {words: results.find_seeds(job) for words, job in list_candidates(scope, preset).items()}
-    figures = {words: average(found) for words, found in records.items() if found}
-    chosen = choose(figures) if len(figures) == len(records) else None
-    rows = [write_row(words, figures.get(words), words == chosen) for words in records]
-    return make_table(COLUMNS, rows, title=f"{PRESETS[preset]}: {preset}")
+    return {words: average(found) for words, found in records.items() if found}
 
 
 def average(records: list[Record]) -> Figures:
