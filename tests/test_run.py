@@ -102,7 +102,9 @@ class TestSaving:
             lambda: short(graph, "transe", out=tmp_path / "run"),
             lambda: run.save(tmp_path / "run"),
         ):
-            with pytest.raises(CheckpointError, match=r"already holds a run; --resume .* --overwrite"):
+            with pytest.raises(
+                CheckpointError, match=r"already holds a run; resume it \(--resume\), overwrite it \(--overwrite\)"
+            ):
                 attempt()
         assert same_weights(open_run(tmp_path / "run", device="cpu"), run)
 
@@ -161,6 +163,15 @@ class TestResolving:
     def test_mistakes_about_the_model_are_config_errors(self, graph: Graph, settings: list[str]) -> None:
         with pytest.raises(ConfigError, match="model"):
             resolve_config(graph, settings=settings)
+
+    @pytest.mark.parametrize("settings", ["training.epochs=3", {"training.epochs": 3}, [3]])
+    def test_settings_are_a_list_of_strings(self, graph: Graph, settings: Any) -> None:
+        with pytest.raises(ConfigError, match="settings are a list of strings"):
+            train(graph, settings=settings)
+
+    def test_nothing_goes_on_from_nowhere(self, graph: Graph) -> None:
+        with pytest.raises(ConfigError, match="there is nothing to go on from; give the run's folder as out"):
+            train(graph, resume=True)
 
     def test_a_seed_beats_the_settings(self, short: Any, graph: Graph) -> None:
         assert short(graph, "transe", "seed=1", seed=7).config.seed == 7

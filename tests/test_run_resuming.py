@@ -76,7 +76,7 @@ class TestResuming:
         """Resuming may start only where nothing was saved."""
         run = short(graph, "itransf", "seed=3")
         run.save(tmp_path / "run")
-        with pytest.raises(RunError, match="without a checkpoint to go on from; --overwrite replaces it"):
+        with pytest.raises(RunError, match="without a checkpoint to go on from; overwrite it"):
             short(graph, "transe", out=tmp_path / "run", resume=True)
         assert same_weights(open_run(tmp_path / "run", device="cpu"), run)
 
@@ -84,7 +84,7 @@ class TestResuming:
         (tmp_path / "config.toml").write_text("mine = true\n")
         (tmp_path / "thesis.tex").write_text("x")
         for options in ({}, {"resume": True}, {"overwrite": True}):
-            with pytest.raises(RunError, match="does not look like a run, so it is left alone; choose another --out"):
+            with pytest.raises(RunError, match="does not look like a run, so it is left alone; choose another folder"):
                 short(graph, out=tmp_path, **options)
         assert (tmp_path / "config.toml").read_text() == "mine = true\n"
 

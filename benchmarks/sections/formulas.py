@@ -37,10 +37,10 @@ COLUMNS = """## How to read the tables
 
 *ITransF* is the mean over its seeds. The interval is the middle 95 % over resamplings of what is counted and of the
 runs. *By chance* is the mean of the same value under random permutations, and *p* how often a permutation does as
-well, the measured order counting as one of them. Baselines were trained once with the same recipe, but for what the
-recipe says of single models; in parentheses stands what chance would give each. A dash means that a measure does not
-apply: STransE has no weights, so its matrices are compared instead, the identity taken off, and grouped by direction;
-random attention is not ranked; one run has no stability. "Higher" says nothing but that.
+well, the measured order counting as one of them. Baselines were trained once with the same recipe, except where the
+recipe lists settings of a model's own; in parentheses stands what chance would give each. A dash means that a measure
+does not apply: STransE has no weights, so its matrices are compared instead, the identity taken off, and grouped by
+direction; random attention is not ranked; one run has no stability. "Higher" says nothing but that.
 """
 FORMULAS = {
     "sparse attention": """The share of relation sides (each relation has a head side and a tail side) with at

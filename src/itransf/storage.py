@@ -72,12 +72,11 @@ class RunFolder:
         if not self.is_replaceable:
             return RunError(
                 f"{self.path}: does not look like a run, so it is left alone; "
-                "choose another --out, or remove it yourself"
+                "choose another folder, or remove it yourself"
             )
         can_go_on = self.has_checkpoint or self.is_barely_begun
-        found = "a run; --resume goes on with it," if can_go_on else "a run, without a checkpoint to go on from;"
-        cure = "--overwrite replaces it, another --out leaves it alone"
-        return RunError(f"{self.path}: already holds {found} {cure}")
+        found = "a run; resume it (--resume)," if can_go_on else "a run, without a checkpoint to go on from;"
+        return RunError(f"{self.path}: already holds {found} overwrite it (--overwrite) or choose another folder")
 
     def make_way(self, overwrite: bool) -> None:
         """Make room for a new run: one that lies here goes if it may be overwritten, and is refused if not."""

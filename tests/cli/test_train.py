@@ -96,7 +96,7 @@ def test_a_folder_of_something_else_is_left_alone_with_true_advice(
     (tmp_path / "thesis.tex").write_text("precious")
     done = call("train", data, "--out", tmp_path, *QUICK, *CONCEPTS, "-q", *way)
     assert done.code == 2
-    told = f"{tmp_path}: does not look like a run, so it is left alone; choose another --out, or remove it yourself"
+    told = f"{tmp_path}: does not look like a run, so it is left alone; choose another folder, or remove it yourself"
     assert done.err == f"Error: {told}\n"
     assert [path.name for path in tmp_path.iterdir()] == ["thesis.tex"]
 

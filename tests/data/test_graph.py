@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -79,6 +81,8 @@ def test_empty_splits() -> None:
     [
         (("a", "b"), r"train, fact 2: \('a', 'b'\) is not a fact; give three names"),
         ("abc", "train, fact 2: 'abc' is not a fact"),
+        (3, "train, fact 2: 3 is not a fact"),
+        ({"h": 1, "r": 2, "t": 3}, "train, fact 2: .* is not a fact"),
         (("a", "b", 3), "train, fact 2: the tail 3 is not text"),
         (("a", " ", "c"), "train, fact 2: the relation is empty"),
     ],
@@ -86,6 +90,13 @@ def test_empty_splits() -> None:
 def test_bad_facts_are_named(fact: object, told: str) -> None:
     with pytest.raises(DataError, match=told):
         Graph.from_names("g", [TRAIN[0], fact])  # type: ignore[list-item]
+
+
+@pytest.mark.parametrize("kind", [list, np.array, iter])
+def test_a_fact_is_any_row_of_three_names(kind: Callable[[tuple[str, ...]], Any]) -> None:
+    graph = Graph.from_names("g", [kind(fact) for fact in TRAIN])
+    assert graph.train.tolist() == Graph.from_names("g", TRAIN).train.tolist()
+    assert graph.entities == Graph.from_names("g", TRAIN).entities
 
 
 def test_unknown_split() -> None:

@@ -81,6 +81,9 @@ def test_contains_and_repr() -> None:
     assert "one" in vocabulary
     assert "z" not in vocabulary
     assert 0 not in vocabulary
+    assert list(vocabulary) == ["a", "b"]
+    with pytest.raises(DataError, match=r"^unknown entity 3\. Names are text\.$"):
+        vocabulary.index(3)  # type: ignore[arg-type]
     assert repr(vocabulary) == "Vocabulary(2 names, 1 labels, kind='entity')"
 
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -9,7 +10,7 @@ import pytest
 from evaluation.tables import TableModel
 from itransf.data.graph import Graph
 from itransf.data.statistics import CATEGORIES
-from itransf.errors import DataError
+from itransf.errors import ConfigError, DataError
 from itransf.evaluation import Evaluation, evaluate
 from itransf.evaluation.metrics import summarise
 from itransf.models import SIDES
@@ -57,11 +58,9 @@ def test_the_json_has_the_promised_shape(graph: Graph) -> None:
 
 
 def test_the_json_is_json_even_where_nothing_was_ranked(graph: Graph) -> None:
-    """NaN is no JSON: categories and buckets without queries, and empty splits, must not bring it in."""
+    """NaN is no JSON: categories and buckets without queries must not bring it in."""
     content = evaluate_table(graph).to_dict()
     assert json.loads(json.dumps(content, allow_nan=False)) == content
-    empty = evaluate_table(graph, split="valid").to_dict()
-    assert json.loads(json.dumps(empty, allow_nan=False)) == empty
 
 
 def test_overall_numbers_are_those_of_the_ranks(graph: Graph) -> None:
@@ -155,11 +154,18 @@ def test_categories_gather_their_relations(graph: Graph) -> None:
     assert found.categories[0]["both"] == pytest.approx(summarise(ranks, rivals))
 
 
-def test_an_empty_split_is_evaluated_to_nothing(graph: Graph) -> None:
-    found = evaluate_table(graph, split="valid")
-    assert found["queries"] == 0
-    assert found.relations == []
-    assert [line["queries"] for line in found.buckets] == [0, 0, 0]
+def test_an_empty_split_and_unknown_ways_and_metrics_are_refused(graph: Graph) -> None:
+    with pytest.raises(DataError, match="the graph has no valid facts to rank; choose another split"):
+        evaluate_table(graph, split="valid")
+    with pytest.raises(ConfigError, match="ties cannot be 'half'; choose from realistic, "):
+        evaluate_table(graph, ties="half")
+    with pytest.raises(ConfigError, match=r"there is no metric 'MRR'; there are: .*mrr"):
+        evaluate_table(graph)["MRR"]
+
+
+def test_it_shows_itself_in_a_line(graph: Graph) -> None:
+    found = evaluate_table(graph)
+    assert re.fullmatch(r"Evaluation\(test: MR [\d.]+, MRR [\d.]+, Hits@10 [\d.]+ %, \d+ queries\)", repr(found))
 
 
 def test_an_unknown_split_is_refused(graph: Graph) -> None:

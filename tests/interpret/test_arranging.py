@@ -30,7 +30,7 @@ def test_every_side_has_a_row_and_unused_concepts_no_column() -> None:
     assert len(arrangement.labels) == 10
     assert "has official language (H)" in arrangement.labels
     assert sorted(arrangement.concepts) == [0, 1, 3, 4]
-    assert arrangement.title == "Attention of 5 relations over 4 of 6 concepts (2 hardly used)"
+    assert arrangement.title == "Attention of 5 relations over 4 of 6 concepts (2 hardly used by them)"
 
 
 def test_sides_of_inverse_and_symmetric_relations_are_neighbours() -> None:

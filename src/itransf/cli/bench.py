@@ -20,7 +20,7 @@ def show_bench(
     data: Annotated[
         str, typer.Option("--data", metavar="DATA", help="A dataset's name, a folder, a file or an archive.")
     ] = "world",
-    seconds: Annotated[float, typer.Option(metavar="S", help="For each of the six measurements.")] = 3.0,
+    seconds: Annotated[float, typer.Option(metavar="S", help="For each of the measurements.")] = 3.0,
     seed: Annotated[int, typer.Option(metavar="N", min=0, help="Of everything random.")] = 0,
     out: Annotated[Path | None, typer.Option("--out", metavar="FILE", help="Write the record there, as JSON.")] = None,
     device: Device = DeviceName.auto,

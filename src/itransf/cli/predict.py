@@ -12,7 +12,7 @@ from rich.console import Console
 import itransf
 from itransf.cli.explain import show_short_forms
 from itransf.cli.options import AsJson, Device, DeviceName, RunFolder, open_run
-from itransf.cli.output import fill, format_number, make_console, make_table, print_json, remark
+from itransf.cli.output import count, fill, format_number, make_console, make_table, print_json, remark
 from itransf.cli.reasons import describe_reasons
 from itransf.errors import ConfigError
 
@@ -108,7 +108,7 @@ def answer_file(run: itransf.Run, queries: Path, out: Path | None, choices: Mapp
     table = itransf.prediction.answer_queries(run.model, run.graph, asked, **choices)
     if out is not None:
         itransf.prediction.write_table(table, out)
-        remark(f"{table.num_rows:,} answers to {len(asked):,} questions are in {out}")
+        remark(f"{count(table.num_rows, 'answer')} to {count(len(asked), 'question')} in {out}")
         if as_json:
             print_json({"queries": len(asked), "answers": table.num_rows, "out": str(out)})
     elif as_json:

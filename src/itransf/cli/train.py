@@ -130,8 +130,9 @@ def write_next_steps(run: itransf.Run, folder: Path) -> str:
     lines = [
         "What next:",
         f"  itransf predict {place} --head {asked[0]} --relation {asked[1]}",
-        f"  itransf evaluate {place} --relations",
     ]
+    if len(run.graph.test):
+        lines.append(f"  itransf evaluate {place} --relations")
     if run.config.name == "itransf":
         lines.append(f"  itransf concepts {place} --plot concepts.png")
     return "\n".join(lines)

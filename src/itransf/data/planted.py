@@ -70,6 +70,9 @@ class Planted:
     symmetric: tuple[int, ...]
     rare: tuple[int, ...]
 
+    def __repr__(self) -> str:
+        return f"Planted({self.graph!r}, {len(self.concepts)} concepts)"
+
     @property
     def concepts(self) -> Floats:
         """The true concept matrices, (m, d, d)."""

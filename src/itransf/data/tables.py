@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Set
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
@@ -41,9 +41,7 @@ def make_table(facts: Iterable[tuple[str, str, str]], source: str) -> FactTable:
         facts: (head, relation, tail) names.
         source: What to call them in messages.
     """
-    rows = list(facts)
-    for number, row in enumerate(rows, start=1):
-        _check_row(row, f"{source}, fact {number}")
+    rows = [_read_row(row, f"{source}, fact {number}") for number, row in enumerate(facts, start=1)]
     arrays = [pa.array([row[place] for row in rows], pa.string()) for place in range(len(COLUMNS))]
     return FactTable(pa.table(arrays, names=list(COLUMNS)), source, lambda row: f"{source}, fact {row + 1}")
 
@@ -53,12 +51,14 @@ def make_absent_table(folder: str) -> FactTable:
     return replace(make_table((), folder), absent=True)
 
 
-def _check_row(row: object, where: str) -> None:
-    """Refuse anything that is not three names."""
-    if isinstance(row, str) or not isinstance(row, list | tuple) or len(row) != len(COLUMNS):
+def _read_row(row: object, where: str) -> list[str]:
+    """Return the three names of a row, whatever kind of sequence it is; refuse anything else."""
+    names = list(row) if isinstance(row, Iterable) and not isinstance(row, str | bytes | Set | Mapping) else []
+    if len(names) != len(COLUMNS):
         raise DataError(f"{where}: {row!r} is not a fact; give three names: (head, relation, tail)")
-    for column, value in zip(COLUMNS, row, strict=True):
+    for column, value in zip(COLUMNS, names, strict=True):
         if not isinstance(value, str):
             raise DataError(f"{where}: the {column} {value!r} is not text; give names as strings")
         if not value.strip():
             raise DataError(f"{where}: the {column} is empty; give it a name or leave the fact out")
+    return names

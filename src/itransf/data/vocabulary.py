@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from types import MappingProxyType
 
@@ -48,6 +48,9 @@ class Vocabulary:
 
     def __len__(self) -> int:
         return len(self._names)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
 
     def __contains__(self, text: object) -> bool:
         return isinstance(text, str) and self.find(text) is not None
@@ -103,7 +106,8 @@ class Vocabulary:
         """
         number = self.find(text)
         if number is None:
-            raise DataError(f"unknown {self._kind} {text!r}.{self._suggest(text)}")
+            hint = self._suggest(text) if isinstance(text, str) else " Names are text."
+            raise DataError(f"unknown {self._kind} {text!r}.{hint}")
         return number
 
     def with_labels(self, labels: Mapping[str, str]) -> Vocabulary:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, Literal, cast
+from typing import Any, Literal, cast, get_args
 
 import numpy as np
 import numpy.typing as npt
 
 from itransf.data.graph import Graph
 from itransf.data.statistics import CATEGORIES
+from itransf.errors import ConfigError, DataError
 from itransf.evaluation.metrics import summarise
 from itransf.evaluation.ranking import DEFAULT_MEMORY, Ranks, Ties, rank_facts
 from itransf.models.base import SIDES, Model, Side
@@ -34,8 +35,19 @@ class Evaluation:
     ranks: Ranks
 
     def __getitem__(self, metric: str) -> float:
-        """Return a filtered metric over both sides, such as evaluation["mrr"]."""
-        return self.overall["filtered"]["both"][metric]
+        """Return a filtered metric over both sides, such as evaluation["mrr"].
+
+        Raises:
+            ConfigError: There is no such metric.
+        """
+        figures = self.overall["filtered"]["both"]
+        if metric not in figures:
+            raise ConfigError(f"there is no metric {metric!r}; there are: {', '.join(figures)}")
+        return figures[metric]
+
+    def __repr__(self) -> str:
+        figures = f"MR {self['mr']:.1f}, MRR {self['mrr']:.3f}, Hits@10 {100 * self['hits@10']:.1f} %"
+        return f"Evaluation({self.split}: {figures}, {self['queries']:,.0f} queries)"
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything but the single ranks, ready for JSON; Hits are shares."""
@@ -74,7 +86,15 @@ def evaluate(
         bucket_edges: `count` (as many relations in each) or `log` (equal width in log frequency).
         bucket_weighting: `relation` (each relation counts the same, as in the paper) or `query`.
         progress: Whether to show it.
+
+    Raises:
+        DataError: The split has no facts.
+        ConfigError: There is no such way to count ties.
     """
+    if not len(graph.split(split)):
+        raise DataError(f"the graph has no {split} facts to rank; choose another split")
+    if ties not in get_args(Ties):
+        raise ConfigError(f"ties cannot be {ties!r}; choose from {', '.join(get_args(Ties))}")
     ranks = rank_facts(model, graph.split(split), graph.known, memory, progress)
     table = _Table(ranks, ties)
     numbers = graph.statistics.frequency_buckets(buckets, bucket_edges)

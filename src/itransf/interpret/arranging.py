@@ -22,6 +22,10 @@ NEGLIGIBLE = 0.05
 """A concept is left out when all weights on it, as shares of the largest, stay below this."""
 
 
+WORDS = ("Attention", "concept")
+"""What weights and a column are called, if nothing else is said."""
+
+
 @dataclass(frozen=True, eq=False)
 class Arrangement:
     """A table ready to be drawn.
@@ -34,6 +38,7 @@ class Arrangement:
         signed: Whether weights below zero may occur.
         sides: The relation's number and the side of each row.
         names: What people call the concepts that have a name.
+        column: What a column is.
     """
 
     labels: tuple[str, ...]
@@ -43,6 +48,7 @@ class Arrangement:
     signed: bool
     sides: tuple[tuple[int, Side], ...]
     names: Mapping[int, str]
+    column: str = "concept"
 
     @property
     def limit(self) -> float:
@@ -57,6 +63,7 @@ def arrange(
     most_relations: int = MOST_RELATIONS,
     most_concepts: int = MOST_CONCEPTS,
     names: Mapping[int, str] | None = None,
+    words: tuple[str, str] = WORDS,
 ) -> Arrangement:
     """Choose and order rows and columns so that sides which share concepts stand together.
 
@@ -65,6 +72,7 @@ def arrange(
         most_relations: Beyond so many only the most frequent are shown.
         most_concepts: Beyond so many only those with most weight are shown.
         names: What people call some of the concepts.
+        words: What the weights are called, and a column.
     """
     shown = attention.find()[:most_relations]
     values = attention.weights[:, shown].astype(np.float64)  # (2, n, m)
@@ -81,20 +89,22 @@ def arrange(
         tuple(labels[row] for row in rows),
         tuple(kept[columns].tolist()),
         table[np.ix_(rows, columns)],
-        _write_title(attention, len(shown), len(used), len(kept)),
+        _write_title(attention, len(shown), len(used), len(kept), words),
         attention.kind == "l1",
         tuple(sides[row] for row in rows),
         {concept: name for concept, name in (names or {}).items() if concept in kept},
+        words[1],
     )
 
 
-def _write_title(attention: Attention, shown: int, used: int, kept: int) -> str:
+def _write_title(attention: Attention, shown: int, used: int, kept: int, words: tuple[str, str]) -> str:
     """Say what is shown and what is left out."""
-    relations, concepts = len(attention.relations), attention.weights.shape[2]
+    relations, columns = len(attention.relations), attention.weights.shape[2]
+    weights, concepts = words[0], f"{words[1]}s"
     rows = f"{shown} relation{'s' * (shown != 1)}"
     if shown < relations:
         rows = f"the {shown} most frequent of {relations:,} relations"
     if kept < used:
-        return f"Attention of {rows} over the {kept} most used of {concepts:,} concepts"
-    rest = f" ({concepts - used} hardly used)" if concepts > used else ""
-    return f"Attention of {rows} over {used} of {concepts} concepts{rest}"
+        return f"{weights} of {rows} over the {kept} most used of {columns:,} {concepts}"
+    rest = f" ({columns - used} hardly used by them)" if columns > used else ""
+    return f"{weights} of {rows} over {used} of {columns} {concepts}{rest}"

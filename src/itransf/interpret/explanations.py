@@ -88,6 +88,9 @@ class Explanation(LabelledFact):
     sentence: str = ""
     short: str = ""
 
+    def __repr__(self) -> str:
+        return f"Explanation({self.head} {self.relation} {self.tail}: {self.side} ranked {self.rank:g})"
+
     def __str__(self) -> str:
         return self.sentence
 

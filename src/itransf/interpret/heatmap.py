@@ -137,7 +137,7 @@ def _label(axes: Axes, arrangement: Arrangement) -> None:
     if rows > 30:
         axes.tick_params(labelbottom=True)
     axes.set_title(arrangement.title, fontsize=10, loc="left", pad=22)
-    axes.set_xlabel("concept, by its number in the model", fontsize=8)
+    axes.set_xlabel(f"{arrangement.column}, by its number", fontsize=8)
     for spine in axes.spines.values():
         spine.set_visible(False)
 

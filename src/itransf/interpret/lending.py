@@ -82,6 +82,11 @@ class SharingGraph:
     members: tuple[Member, ...]
     links: tuple[Link, ...]
 
+    def __repr__(self) -> str:
+        return (
+            f"SharingGraph({len(self.members):,} relations, {len(self.rare):,} of them rare, {len(self.links):,} links)"
+        )
+
     @property
     def rare(self) -> list[Member]:
         """The rare relations, those that borrow most first."""

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from itransf.data.graph import Graph
-from itransf.errors import ConfigError, DataError
+from itransf.errors import ConfigError
 from itransf.evaluation import Evaluation, evaluate
 from itransf.files import write_text
 from itransf.interpret.attention import read_attention
@@ -86,9 +86,7 @@ def gather_content(
 
 def _evaluate(model: Model, graph: Graph, split: str | None, progress: bool) -> Evaluation | None:
     """Rank the facts of a split; of the first of test and valid that has any, if none is asked for."""
-    if split is not None and not len(graph.split(split)):
-        raise DataError(f"the graph has no {split} facts to rank; choose another split")
-    found = [name for name in (split or "test", "valid") if len(graph.split(name))]
+    found = [split] if split else [name for name in ("test", "valid") if len(graph.split(name))]
     return evaluate(model, graph, found[0], progress=progress) if found else None
 
 

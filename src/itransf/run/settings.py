@@ -38,10 +38,21 @@ def resolve_config(
 
 def read_given(config: str | Path | Mapping[str, Any] | None, settings: Sequence[str]) -> list[Layer]:
     """Return what a person asks for: a TOML file (or nested mapping), then strings such as "training.epochs=50"."""
-    layers = [assignments_layer(settings)]
+    layers = [assignments_layer(list_settings(settings))]
     if config is not None:
         layers.insert(0, Layer("config", config) if isinstance(config, Mapping) else read_layer(Path(config)))
     return layers
+
+
+def list_settings(settings: Sequence[str]) -> list[str]:
+    """Return settings such as "training.epochs=50" as a list.
+
+    Raises:
+        ConfigError: They are no sequence of strings.
+    """
+    if isinstance(settings, str | Mapping) or not all(isinstance(setting, str) for setting in settings):
+        raise ConfigError('settings are a list of strings, such as ["training.epochs=50"]; a mapping goes into config')
+    return list(settings)
 
 
 def build_model_name(layers: Iterable[Layer]) -> str:

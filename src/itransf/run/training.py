@@ -9,10 +9,11 @@ from typing import Any
 from itransf.config import Config
 from itransf.data.graph import Graph
 from itransf.data.sources import load
+from itransf.errors import ConfigError
 from itransf.fitting import Fit
 from itransf.run.resuming import check_same
 from itransf.run.run import Run, write_result
-from itransf.run.settings import MODEL_CONFIGS, choose_device, resolve_config
+from itransf.run.settings import MODEL_CONFIGS, choose_device, list_settings, resolve_config
 from itransf.storage import WEIGHTS, RunFolder
 from itransf.version import VERSION
 
@@ -43,9 +44,15 @@ def train(
         overwrite: Replace the run that lies in `out`.
         device: "auto", "cpu" or "cuda".
         progress: Whether to show it.
+
+    Raises:
+        ConfigError: Settings are wrong, or `resume` has no folder to go on from.
+        CheckpointError: `out` holds a run already, or one that cannot go on like this.
     """
+    if resume and out is None:
+        raise ConfigError("there is nothing to go on from; give the run's folder as out")
     facts = graph if isinstance(graph, Graph) else load(graph, progress=progress)
-    chosen = [*settings, *([f"seed={seed}"] if seed is not None else [])]
+    chosen = [*list_settings(settings), *([f"seed={seed}"] if seed is not None else [])]
     place = choose_device(device)
     folder = None if out is None else RunFolder(Path(out))
     goes_on = resume and folder is not None and folder.has_checkpoint

@@ -22,7 +22,7 @@ def list_stages(what: str) -> list[Stage]:
     if what == ALL:
         return list(STAGES.values())
     if what not in STAGES:
-        known = (*STAGES, ALL)
+        known = (*STAGES, ALL, "render")
         hint = did_you_mean(what, known) or f" There are: {', '.join(known)}."
         raise ConfigError(f"the paper has no table or figure {what!r} here.{hint}")
     return [STAGES[what]]

@@ -18,7 +18,7 @@ from itransf.experiments.reproduction.sections import MISSING, Picture, Section,
 from itransf.experiments.reproduction.stage import Stage
 from itransf.experiments.reproduction.stages.main import DATASETS, make_row
 from itransf.interpret import Attention
-from itransf.interpret.arranging import arrange
+from itransf.interpret.arranging import WORDS, arrange
 from itransf.interpret.heatmap import draw
 from itransf.models import SIDES, Side
 
@@ -109,17 +109,19 @@ def read_stored(records: Sequence[Record]) -> Attention | None:
     return replace(attention, relations=Vocabulary(names, labels, kind="relation"))
 
 
-def picture_attention(attention: Attention, name: str, caption: str, scope: Scope, dataset: str) -> Picture:
+def picture_attention(
+    attention: Attention, name: str, caption: str, scope: Scope, dataset: str, words: tuple[str, str] = WORDS
+) -> Picture:
     """Return the heat map of a graph: of the relations the paper names, then of the most frequent."""
     left_out = len(attention.relations) - SHOWN[dataset]
     rest = f" {left_out:,} further relations are left out." if left_out > 0 else ""
     told = f"{scope.title(dataset)}: {caption}{rest}"
-    return Picture(f"{name}-{scope.data(dataset)}", told, partial(draw_attention, attention, SHOWN[dataset]))
+    return Picture(f"{name}-{scope.data(dataset)}", told, partial(draw_attention, attention, SHOWN[dataset], words))
 
 
-def draw_attention(attention: Attention, most: int) -> Figure:
+def draw_attention(attention: Attention, most: int, words: tuple[str, str] = WORDS) -> Figure:
     """Return the heat map of so many relations."""
-    return draw(arrange(attention.choose(choose_shown(attention, most))))
+    return draw(arrange(attention.choose(choose_shown(attention, most)), words=words))
 
 
 def choose_shown(attention: Attention, most: int) -> list[str]:

@@ -48,7 +48,9 @@ def render(results: Results, scope: Scope) -> Section:
         details.append((scope.title(dataset), *describe_coding(records)))
         attention = read_stored(records)
         if attention is not None:
-            pictures.append(picture_attention(scale_rows(attention), "codes", CAPTION, scope, dataset))
+            pictures.append(
+                picture_attention(scale_rows(attention), "codes", CAPTION, scope, dataset, ("Codes", "atom"))
+            )
     parts += [CODES, make_table(DETAILS, details), *pictures]
     return Section("Sparse coding of trained matrices (Table 4)", tuple(parts))
 
