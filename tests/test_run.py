@@ -108,12 +108,11 @@ class TestSaving:
                 attempt()
         assert same_weights(open_run(tmp_path / "run", device="cpu"), run)
 
-    def test_overwriting_replaces_everything(self, short: Any, graph: Graph, tmp_path: Path) -> None:
-        short(graph, "itransf", out=tmp_path / "run")
-        (tmp_path / "run" / "old").write_text("x")
+    def test_overwriting_replaces_all_of_a_run(self, short: Any, graph: Graph, tmp_path: Path) -> None:
+        short(graph, "itransf", out=tmp_path / "run").name_concepts({0: "first"}, tmp_path / "run")
         short(graph, "transe", out=tmp_path / "run", overwrite=True)
-        assert open_run(tmp_path / "run", device="cpu").config.name == "transe"
-        assert not (tmp_path / "run" / "old").exists()
+        opened = open_run(tmp_path / "run", device="cpu")
+        assert (opened.config.name, opened.concept_names) == ("transe", {})
 
     def test_overwriting_spares_what_is_no_run(self, short: Any, graph: Graph, tmp_path: Path) -> None:
         (tmp_path / "thesis.tex").write_text("x")

@@ -107,8 +107,8 @@ class TestOccupation:
         def fail(path: Path) -> None:
             raise PermissionError(13, "Permission denied", str(path))
 
-        monkeypatch.setattr("shutil.rmtree", fail)
-        with pytest.raises(WriteError, match="run cannot be replaced: Permission denied; choose another --out"):
+        monkeypatch.setattr(Path, "unlink", fail)
+        with pytest.raises(WriteError, match="run cannot be replaced: Permission denied; choose another folder"):
             folder.clear()
 
     def test_advice_is_true_for_what_lies_there(self, tmp_path: Path, folder: RunFolder) -> None:

@@ -4,11 +4,19 @@ from __future__ import annotations
 
 import os
 import tempfile
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from itransf.errors import WriteError
+
+try:
+    import fcntl
+except ImportError:  # on Windows
+    fcntl = None  # type: ignore[assignment]
+
+_UMASK_LOCK = threading.Lock()
 
 
 @contextmanager
@@ -78,6 +86,51 @@ def _sync(path: Path) -> None:
 
 def _umask() -> int:
     """Return the process's file mode mask (which can only be read by setting it)."""
-    mask = os.umask(0)
-    os.umask(mask)
+    with _UMASK_LOCK:
+        mask = os.umask(0)
+        os.umask(mask)
     return mask
+
+
+@contextmanager
+def lock(path: Path) -> Iterator[bool]:
+    """Hold a file for as long as the block runs, and yield whether it could be had; it is gone afterwards.
+
+    A process that dies lets go of it. Where files cannot be locked, everybody has it.
+    """
+    while True:
+        descriptor = os.open(path, os.O_CREAT | os.O_RDWR, 0o666)
+        try:
+            if not _take(descriptor):
+                yield False
+                return
+            if not _is_same(descriptor, path):  # somebody let go of it, and took it away, just before
+                continue
+            try:
+                yield True
+            finally:
+                path.unlink(missing_ok=True)
+            return
+        finally:
+            os.close(descriptor)
+
+
+def _take(descriptor: int) -> bool:
+    """Lock a file unless somebody else has."""
+    if fcntl is None:
+        return True
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:  # no locks on this kind of disk
+        return True
+    return True
+
+
+def _is_same(descriptor: int, path: Path) -> bool:
+    """Tell whether an open file is still the one that lies at a path."""
+    try:
+        return os.path.samestat(os.fstat(descriptor), path.stat())
+    except FileNotFoundError:
+        return False

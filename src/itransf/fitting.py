@@ -18,19 +18,18 @@ from torch import Tensor
 from itransf.config import Config
 from itransf.data.graph import Graph
 from itransf.data.leakage import mine_structure
-from itransf.errors import ConfigError
+from itransf.errors import CheckpointError, ConfigError
 from itransf.evaluation import rank_facts, summarise
 from itransf.interrupting import noticing_interrupts
 from itransf.models import MODELS, SIDES, ITransF, Model, Sizes, STransE
 from itransf.models.translation import TranslationConfig
 from itransf.progress import track
-from itransf.storage import WEIGHTS, RunFolder
+from itransf.storage import CHECKPOINT, WEIGHTS, RunFolder
 from itransf.training import EpochReport, Trainer
 from itransf.training.condensing import condense
 from itransf.training.mirroring import SHARE, mirror_supports
 from itransf.training.trainer import load_weights
 
-CHECKPOINT = "checkpoint.safetensors"
 _drawing = threading.Lock()  # the random state that first weights are drawn from is the whole process's
 
 
@@ -103,9 +102,7 @@ class Fit:
         self, trainer: Trainer, phase: str, tensors: dict[str, Tensor] | None, facts: dict[str, Any]
     ) -> None:
         if tensors is not None:
-            trainer.load_state(tensors, facts["progress"])
-            # A run that ended goes on only if it is now given another limit.
-            trainer.progress.finished &= facts["limits"] == limits_of(trainer.config)
+            self._take_up(trainer, tensors, facts)
         title = trainer.config.name if phase == "training" else f"{trainer.config.name} ({phase})"
         with track(title, trainer.config.training.epochs, "epochs", self.progress) as tracker:
             tracker.advance(trainer.progress.epoch)
@@ -115,6 +112,20 @@ class Fit:
                     tracker.advance(1, self._note(trainer, report))
                     self._save_if_due(trainer, phase, report.epoch)
         self._save(trainer, phase)
+
+    def _take_up(self, trainer: Trainer, tensors: dict[str, Tensor], facts: dict[str, Any]) -> None:
+        """Go on from a checkpoint; only once it is known to fit does the folder learn of settings that changed."""
+        assert self.folder is not None, "a checkpoint has a folder"
+        try:
+            trainer.load_state(tensors, facts["progress"])
+            # A run that ended goes on only if it is now given another limit.
+            trainer.progress.finished &= facts["limits"] == limits_of(trainer.config)
+        except (KeyError, RuntimeError, TypeError, ValueError) as error:
+            raise CheckpointError(
+                f"{self.folder.path}: its checkpoint cannot be taken up here ({error}); go on with the settings and "
+                "the kind of device it was trained with, or train anew"
+            ) from None
+        self.folder.write_config(self.config)
 
     def _pause(self, trainer: Trainer, phase: str, interrupt: Event) -> None:
         """Between two batches: save if it is time, or if the user wants to stop."""
@@ -144,6 +155,7 @@ class Fit:
         limits = limits_of(trainer.config)
         facts = {"phase": phase, "progress": progress, "limits": limits, "history": self.history}
         self.folder.write_tensors(CHECKPOINT, tensors, facts)
+        self.folder.remove(WEIGHTS)  # of a training that ended before: the checkpoint knows better now
         self.folder.write_history(self.history)
 
     def _read_checkpoint(self) -> tuple[dict[str, Tensor] | None, dict[str, Any]]:

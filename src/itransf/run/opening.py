@@ -7,10 +7,10 @@ from pathlib import Path
 from torch import Tensor
 
 from itransf.errors import CheckpointError, RunError
-from itransf.fitting import CHECKPOINT, build_model
+from itransf.fitting import build_model
 from itransf.run.run import Run
 from itransf.run.settings import MODEL_CONFIGS, choose_device
-from itransf.storage import WEIGHTS, RunFolder
+from itransf.storage import CHECKPOINT, WEIGHTS, RunFolder
 from itransf.training.trainer import load_weights
 
 
@@ -20,26 +20,31 @@ def open_run(path: str | Path, device: str = "auto") -> Run:
     folder.read_summary()
     config, graph = folder.read_config(MODEL_CONFIGS), folder.read_graph()
     model = build_model(graph, config, choose_device(device))
-    stored, epoch = find_weights(folder)
+    stored, epoch, is_mean = find_weights(folder)
     try:
         load_weights(model, stored)
     except (KeyError, RuntimeError) as error:
         raise CheckpointError(f"{folder.path}: its weights do not fit its config: {error}") from None
+    if is_mean:
+        model.constrain(None)
     return Run(graph, config, model, folder.read_history(), folder.read_concept_names(), epoch)
 
 
-def find_weights(folder: RunFolder) -> tuple[dict[str, Tensor], int | None]:
+def find_weights(folder: RunFolder) -> tuple[dict[str, Tensor], int | None, bool]:
     """Return a run's weights; those of a checkpoint, where training has not ended, with their epoch.
 
-    A checkpoint gives its best weights, or its last ones where nothing was validated yet.
+    A checkpoint gives its best weights or, where nothing was validated yet, their mean so far, or its last ones.
+    Whether they are a mean, which has to be brought to length, is said, too.
     """
     if (folder.path / WEIGHTS).is_file() or not folder.has_checkpoint:
-        return folder.read_tensors(WEIGHTS)[0], None
+        return folder.read_tensors(WEIGHTS)[0], None, False
     tensors, facts = folder.read_tensors(CHECKPOINT)
+    if "phase" not in facts or "progress" not in facts:
+        raise CheckpointError(f"{folder.path}: its checkpoint does not say where training stands; train again")
     if facts["phase"] != "training":
         raise RunError(f"{folder.path}: is still in its warm start; go on with 'itransf train ... --resume'")
-    for prefix, key in (("best.", "best_epoch"), ("model.", "epoch")):
+    for prefix, key in (("best.", "best_epoch"), ("average.", "epoch"), ("model.", "epoch")):
         found = {name.removeprefix(prefix): value for name, value in tensors.items() if name.startswith(prefix)}
         if found:
-            return found, int(facts["progress"][key])
+            return found, int(facts["progress"][key]), prefix == "average."
     raise CheckpointError(f"{folder.path}: its checkpoint holds no weights; train again")

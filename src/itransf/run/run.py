@@ -211,9 +211,9 @@ class Run:
     def save(self, path: str | Path, overwrite: bool = False) -> None:
         """Write the run into a folder that `itransf.open` reads."""
         folder = RunFolder(Path(path))
-        folder.make_way(overwrite)
-        folder.create(self.graph, self.config, VERSION)
-        write_result(self, folder)
+        with folder.held(), folder.making_way(overwrite):
+            folder.create(self.graph, self.config, VERSION)
+            write_result(self, folder)
 
 
 def write_result(run: Run, folder: RunFolder) -> None:

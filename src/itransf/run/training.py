@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from itransf.fitting import Fit
 from itransf.run.resuming import check_same
 from itransf.run.run import Run, write_result
 from itransf.run.settings import MODEL_CONFIGS, choose_device, list_settings, resolve_config
-from itransf.storage import WEIGHTS, RunFolder
+from itransf.storage import RunFolder
 from itransf.version import VERSION
 
 
@@ -58,29 +59,30 @@ def train(
     goes_on = resume and folder is not None and folder.has_checkpoint
     stored = folder.read_config(MODEL_CONFIGS) if folder is not None and goes_on else None
     resolved = resolve_config(facts, preset, config, chosen, device, stored)
-    if folder is not None and stored is not None:
-        take_up(folder, facts, resolved, stored)
-    elif folder is not None:  # only now that nothing is wrong with what was asked, a run may be overwritten
-        begin(folder, facts, resolved, resume, overwrite)
     fit = Fit(facts, resolved, place, folder, progress)
-    names = folder.read_concept_names() if folder is not None else None
-    run = Run(facts, resolved, fit.run(resume), fit.history, names)
-    if folder is not None:
-        write_result(run, folder)
+    if folder is None:
+        return Run(facts, resolved, fit.run(), fit.history)
+    with folder.held():
+        if stored is not None:
+            check_same(folder, facts, resolved, stored)
+            return finish(fit, folder, resume=True)
+        with beginning(folder, facts, resolved, resume, overwrite):
+            return finish(fit, folder, resume=False)
+
+
+def finish(fit: Fit, folder: RunFolder, resume: bool) -> Run:
+    """Train to the end and write what it brought."""
+    names = folder.read_concept_names()
+    run = Run(fit.graph, fit.config, fit.run(resume), fit.history, names)
+    write_result(run, folder)
     return run
 
 
-def take_up(folder: RunFolder, graph: Graph, config: Config, stored: Config) -> None:
-    """Go on with a stored run, if these are its facts and, but for how long it trains, its settings."""
-    check_same(folder, graph, config, stored)
-    folder.write_config(config)
-    folder.remove(WEIGHTS)  # until training ends again, the checkpoint knows better
-
-
-def begin(folder: RunFolder, graph: Graph, config: Config, resume: bool, overwrite: bool) -> None:
+@contextmanager
+def beginning(folder: RunFolder, graph: Graph, config: Config, resume: bool, overwrite: bool) -> Iterator[None]:
     """Write the beginning of a run, in place of a run only if that may be overwritten or has barely begun."""
-    if not resume:
-        folder.make_way(overwrite)
-    if not folder.is_barely_begun:
+    if resume and not folder.is_barely_begun:
         raise folder.refuse()
-    folder.create(graph, config, VERSION)
+    with folder.making_way(overwrite or resume):
+        folder.create(graph, config, VERSION)
+        yield
