@@ -181,6 +181,7 @@ class Fit:
     def _read_vectors(self) -> dict[str, Tensor]:
         """Take the vectors of another run on the same graph."""
         other = RunFolder(Path(self.config.warm_start.run))
+        other.read_summary()  # says so where there is no run
         graph = other.read_graph()
         if graph.entities.names != self.graph.entities.names or graph.relations.names != self.graph.relations.names:
             raise ConfigError(f"warm_start.run: {other.path} was trained on another graph; choose a run on this one")
@@ -246,15 +247,22 @@ def describe_epoch(report: EpochReport, phase: str) -> dict[str, Any]:
     return line
 
 
+_turning = threading.Lock()
+_before: list[bool] = []  # what each of those that ask for the same bits now found, the first one first
+
+
 @contextmanager
 def deterministic(wanted: bool) -> Iterator[None]:
-    """Ask the GPU for the same bits every time while the block runs."""
-    before = torch.are_deterministic_algorithms_enabled()
-    if not wanted or before:
+    """Ask the GPU for the same bits every time while the block runs, in any thread: the last to leave lets go."""
+    if not wanted:
         yield
         return
-    torch.use_deterministic_algorithms(True)
+    with _turning:
+        _before.append(torch.are_deterministic_algorithms_enabled())
+        torch.use_deterministic_algorithms(True)
     try:
         yield
     finally:
-        torch.use_deterministic_algorithms(before)
+        with _turning:  # whoever came first found what has to be there in the end
+            last = _before.pop()
+            torch.use_deterministic_algorithms(last)

@@ -14,7 +14,9 @@ _stop = Event()  # asks trainings outside the main thread to save and end
 
 @contextmanager
 def noticing_interrupts() -> Iterator[Event]:
-    """Turn the first Ctrl-C into an event, so that a batch is finished and saved; a second one stops at once.
+    """Turn the first Ctrl-C, or wish of the system to end, into an event, so that a batch is finished and saved.
+
+    A second one stops at once.
 
     Signals reach only the main thread: elsewhere `stopping_all_trainings` sets the event.
     """
@@ -28,11 +30,12 @@ def noticing_interrupts() -> Iterator[Event]:
             raise KeyboardInterrupt
         event.set()
 
-    before = signal.signal(signal.SIGINT, notice)
+    before = {number: signal.signal(number, notice) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         yield event
     finally:
-        signal.signal(signal.SIGINT, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 @contextmanager

@@ -124,5 +124,6 @@ def test_help_names_every_stage() -> None:
 def test_seeds_are_numbers() -> None:
     assert parse_seeds(None) == ()
     assert parse_seeds("0, 3,7") == (0, 3, 7)
-    with pytest.raises(ConfigError):
-        parse_seeds("-1")
+    for text in ("-1", "", ","):
+        with pytest.raises(ConfigError, match="are not whole numbers"):
+            parse_seeds(text)

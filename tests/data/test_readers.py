@@ -188,3 +188,12 @@ def test_parquet_by_place_by_name_and_from_numbers() -> None:
 def test_bad_parquet(content: bytes, told: str) -> None:
     with pytest.raises(DataError, match=told):
         read(content, "f.parquet")
+
+
+def test_a_name_may_be_very_long() -> None:
+    assert rows_of(read(f"a,r,{'b' * 200_000}\n", "facts.csv")) == [("a", "r", "b" * 200_000)]
+
+
+@pytest.mark.parametrize("content", ["", "\n\n", "  \n"])
+def test_a_file_without_a_word_has_no_facts(content: str) -> None:
+    assert len(read(content)) == 0

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -85,3 +87,22 @@ def test_threads_of_the_work_tell_it_too(capsys: pytest.CaptureFixture[str]) -> 
 def test_nothing_is_told_where_progress_is_not_shown(capsys: pytest.CaptureFixture[str]) -> None:
     tell(compiled()(double), shown=False)
     assert read_told(capsys) == []
+
+
+def test_what_is_kept_is_compiled_anew_once_a_function_it_calls_has_changed(tmp_path: Path) -> None:
+    (tmp_path / "inner.py").write_text(
+        "from itransf.ops.compiling import compiled\n\n@compiled()\ndef inner(n):\n    return n + 1\n"
+    )
+    (tmp_path / "outer.py").write_text(
+        "from inner import inner\nfrom itransf.ops.compiling import compiled\n\n@compiled()\ndef outer(n):\n"
+        "    return inner(n)\n\nprint(outer(1), sum(outer.stats.cache_hits.values()))\n"
+    )
+
+    def run() -> str:
+        done = subprocess.run([sys.executable, "outer.py"], cwd=tmp_path, capture_output=True, text=True, check=True)
+        return done.stdout.strip()
+
+    assert [run(), run()] == ["2 0", "2 1"]
+    text = (tmp_path / "inner.py").read_text()
+    (tmp_path / "inner.py").write_text(text.replace("n + 1", "n + 5"))
+    assert run() == "6 0"

@@ -147,15 +147,18 @@ class TestTraining:
         assert trainer.average.count == 0
         assert all(torch.equal(tensor, last[name]) for name, tensor in weights(trainer.model).items())
 
-    def test_more_epochs_move_where_it_begins(self, configure: Configure, graph: Graph) -> None:
-        short, longer = (configure("transe", f"training.epochs={epochs}", "training.average=0.5") for epochs in (4, 10))
+    @pytest.mark.parametrize("more", [10, 8])  # to after the epoch where it stopped, and to just there
+    def test_more_epochs_move_where_it_begins(self, configure: Configure, graph: Graph, more: int) -> None:
+        short, longer = (
+            configure("transe", f"training.epochs={epochs}", "training.average=0.5") for epochs in (4, more)
+        )
         first = make_trainer(graph, short)
         ends = follow(first)
         tensors, progress = first.state()
         trainer = make_trainer(graph, longer)
         trainer.load_state(tensors, {**progress, "finished": False})
         ends += follow(trainer)
-        assert trainer.average.count == 5
-        expected = average_by_hand(trainer.model, ends[5:])
+        assert trainer.average.count == more // 2
+        expected = average_by_hand(trainer.model, ends[more // 2 :])
         trainer.restore_best()
         check_same(weights(trainer.model), expected)

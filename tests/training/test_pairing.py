@@ -93,6 +93,15 @@ def test_a_pair_that_is_taken_is_preferred_if_it_costs_little_more() -> None:
         assert list(zip(chosen["head"].flatten().tolist(), chosen["tail"].flatten().tolist(), strict=True)) == wanted
 
 
+def test_a_relation_without_facts_takes_no_pair() -> None:
+    costs = torch.full((2, 3, 3), 9.0)
+    costs[0] = 0.0
+    costs[1, 2, 1], costs[1, 0, 0] = 1.0, 1.2
+    rules = {side: torch.zeros(2, 3, dtype=torch.int8) for side in SIDES}
+    chosen = choose_pairs(costs, 1, rules, tolerance=0.5)
+    assert (chosen["head"][1].item(), chosen["tail"][1].item()) == (2, 1)
+
+
 def test_rules_hold_for_pairs() -> None:
     costs = torch.rand(40, 5, 5, generator=torch.Generator().manual_seed(0))
     rules = {side: torch.zeros(40, 5, dtype=torch.int8) for side in SIDES}

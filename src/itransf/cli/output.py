@@ -26,8 +26,10 @@ def make_console(stderr: bool = False) -> Console:
 
 
 def print_json(content: Any) -> None:
-    """Print JSON to stdout; what is not a number (or infinite) becomes null."""
-    sys.stdout.write(json.dumps(replace_nan(content), indent=2, ensure_ascii=False, allow_nan=False) + "\n")
+    """Print JSON to stdout, which loses no letter whatever its encoding; what is not a finite number becomes null."""
+    is_unicode = (sys.stdout.encoding or "utf-8").lower().replace("-", "") == "utf8"
+    text = json.dumps(replace_nan(content), indent=2, ensure_ascii=not is_unicode, allow_nan=False)
+    sys.stdout.write(text + "\n")
     sys.stdout.flush()
 
 

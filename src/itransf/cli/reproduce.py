@@ -89,7 +89,7 @@ def reproduce_paper(
 def parse_seeds(text: str | None) -> tuple[int, ...]:
     """Turn "0,1,2" into numbers."""
     words = [word for word in (text or "").replace(",", " ").split() if word]
-    if not all(word.isdecimal() for word in words):
+    if not all(word.isdecimal() for word in words) or (text is not None and not words):
         raise ConfigError(f"--seeds {text!r} are not whole numbers; write them as 0,1,2")
     return tuple(map(int, words))
 

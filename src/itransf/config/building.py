@@ -20,6 +20,7 @@ ABOVE_ZERO = {
     "model.dim",
 }
 AT_MOST_ONE = {"training.average"}
+LARGEST = 2**63 - 1  # of whole numbers in a tensor
 
 
 def build_config(layers: Iterable[Layer], model_configs: Mapping[str, type]) -> Config:
@@ -103,6 +104,8 @@ def _check_number(value: float, key: str, sources: Mapping[str, str]) -> None:
     if value < 0 or (value == 0 and key in ABOVE_ZERO):
         bound = "above zero" if key in ABOVE_ZERO else "zero or more"
         raise ConfigError(f"{_where(key, sources)}{key} must be {bound}, not {value!r}")
+    if isinstance(value, int) and value > LARGEST:
+        raise ConfigError(f"{_where(key, sources)}{key} must be at most {LARGEST}, not {value!r}")
     if value > 1 and key in AT_MOST_ONE:
         raise ConfigError(f"{_where(key, sources)}{key} must be at most one, not {value!r}")
 

@@ -19,6 +19,7 @@ _HEADER_WORDS = (
     frozenset({"relation", "r", "rel", "relation_id", "relation_type", "predicate", "pred", "p", "property"}),
     frozenset({"tail", "t", "tail_id", "tail_entity", "object", "obj", "o", "target", "dst", "to", "entity2"}),
 )
+csv.field_size_limit(2**31 - 1)  # Python's own reader refuses names of more than 131,072 letters
 _SAMPLE_LINES = 100
 _SAMPLE_BYTES = 2**20
 

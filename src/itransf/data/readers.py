@@ -10,7 +10,7 @@ from pyarrow import csv
 from itransf.data.contents import strip_compression
 from itransf.data.faults import find_fault, find_line, iterate_records
 from itransf.data.layout import Layout, detect_layout, match_header
-from itransf.data.tables import COLUMNS, FactTable
+from itransf.data.tables import COLUMNS, FactTable, make_table
 from itransf.errors import DataError
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
@@ -34,6 +34,8 @@ def read_table(
     if content.startswith(_BYTE_ORDER_MARK):
         content = content[len(_BYTE_ORDER_MARK) :]
     layout = detect_layout(content, name, where, separator, header)
+    if not content.strip():
+        return make_table((), where)
     try:
         columns = _parse(content, layout)
     except pa.ArrowInvalid as error:

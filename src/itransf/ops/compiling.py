@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import lru_cache
+from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import numba
@@ -12,18 +15,36 @@ from numba.core import event
 from itransf.progress import Tracker, current_tracker
 
 Function = TypeVar("Function", bound=Callable[..., Any])
+CONSTANTS = (Path(__file__).parents[1] / "training" / "optimizers.py",)
+"""Sources elsewhere, whose numbers are compiled into functions."""
 
 
 def compiled(**options: Any) -> Callable[[Function], Function]:
-    """Compile a function when it is first called; keep the result on disk where a folder can be written."""
+    """Compile a function when it is first called; keep the result on disk where a folder can be written.
+
+    What is kept counts only while no source beside the function's own, nor any of `CONSTANTS`, has changed: numba
+    alone would look at the function's file, not at those of the functions that it calls.
+    """
 
     def compile_it(function: Function) -> Function:
         try:
-            return cast(Function, numba.njit(cache=True, **options)(function))
+            dispatcher = numba.njit(cache=True, **options)(function)
         except RuntimeError:  # no folder can be written to
             return cast(Function, numba.njit(**options)(function))
+        file = dispatcher._cache._cache_file
+        file._source_stamp = (file._source_stamp, digest_sources(Path(function.__code__.co_filename).parent))
+        return cast(Function, dispatcher)
 
     return compile_it
+
+
+@lru_cache
+def digest_sources(folder: Path) -> str:
+    """Return a checksum of everything that functions in a folder may be compiled from."""
+    digest = hashlib.sha256()
+    for path in (*sorted(folder.glob("*.py")), *CONSTANTS):
+        digest.update(path.read_bytes())
+    return digest.hexdigest()
 
 
 @contextmanager

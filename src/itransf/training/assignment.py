@@ -47,8 +47,8 @@ def single_concept_costs(model: Model, sample: Sample, side: Side, loss: Contras
         negative = scores[b:].view(b, -1, m).transpose(1, 2).reshape(b * m, -1)  # (b * m, n)
         losses = loss(scores[:b].reshape(b * m), negative).view(b, m) - NEARNESS * scores[:b]
         if costs is None:
-            costs = losses.new_zeros(model.sizes.relations, m)
-        costs.index_add_(0, part.relations, losses)
+            costs = losses.new_zeros(model.sizes.relations, m, dtype=torch.float64)  # sums of many small numbers
+        costs.index_add_(0, part.relations, losses.double())
     assert costs is not None, "a graph without training facts is refused when it is read"
     return costs
 

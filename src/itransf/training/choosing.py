@@ -60,7 +60,8 @@ def _share_pairs(costs: Tensor, tolerance: float) -> Tensor:
         fitting = taken & (table <= best + tolerance * (middle - best))
         place = int((table.masked_fill(~fitting, torch.inf) if fitting.any() else table).argmin())
         head, tail = divmod(place, m)
-        taken[head, tail] = taken[tail, head] = True
+        if table.any():  # a relation without facts costs nothing anywhere, and takes nothing
+            taken[head, tail] = taken[tail, head] = True
         pairs[relation] = torch.tensor([head, tail])
     return pairs
 

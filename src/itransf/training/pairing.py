@@ -19,12 +19,12 @@ def pair_costs(model: Model, sample: Sample, loss: ContrastLoss) -> Tensor:
     """
     means = {side: _mean_projections(model, sample, side) for side in SIDES}
     m = means["head"].shape[1]
-    costs = means["head"].new_zeros(model.sizes.relations, m, m)
+    costs = means["head"].new_zeros(model.sizes.relations, m, m, dtype=torch.float64)  # sums of many small numbers
     for part in sample.chunks(_chunk_size(model, sample, m)):
         positive, negative = _pair_distances(model, part, means)  # (b, m, m), (b, n, m, m)
         n = negative.shape[1]
         losses = loss(-positive.flatten(), -negative.movedim(1, 3).reshape(-1, n)).view_as(positive)
-        costs.index_add_(0, part.relations, losses + NEARNESS * positive)
+        costs.index_add_(0, part.relations, (losses + NEARNESS * positive).double())
     return costs
 
 

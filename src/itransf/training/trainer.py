@@ -160,10 +160,13 @@ class Trainer:
     def _take_average(self) -> None:
         """Take the epoch's weights into their average, if it is one of those that count."""
         training = self.config.training
-        if self.progress.epoch > round(training.epochs * (1 - training.average)):
-            self.average.add(weights(self.model))
-        else:
+        before = round(training.epochs * (1 - training.average))  # epochs that do not count
+        if self.progress.epoch <= before:
             self.average.forget()
+            return
+        if self.average.count > self.progress.epoch - 1 - before:  # begun for fewer epochs, before a resume
+            self.average.forget()
+        self.average.add(weights(self.model))
 
     def _load_average(self) -> None:
         """Put the average into the model, at the lengths that the model holds vectors to."""

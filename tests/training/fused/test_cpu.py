@@ -2,13 +2,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pytest
 import torch
 
 from itransf.fitting import Fit
 
 numba = pytest.importorskip("numba")
+from itransf.ops.distance import limit_length  # noqa: E402 (after what may be skipped)
 from itransf.training.fused import cpu  # noqa: E402 (it needs numba)
+from itransf.training.fused.compiled import contrasting  # noqa: E402 (it needs numba)
 
 if TYPE_CHECKING:
     from conftest import Configure, GraphMaker
@@ -28,3 +31,13 @@ def test_a_first_training_says_that_it_compiles(
     assert told[1].startswith("transe: 3/3 epochs")
     Fit(random_graph(), configure("transe"), torch.device("cpu")).run()
     assert "compiling" not in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("x", "wanted"), [(0.5, [3.0, 2.0]), (1.0, [0.0, 2.0]), (2.0, [0.0, 1.0])])
+def test_the_edge_of_the_ball_is_outside_as_torch_has_it(x: float, wanted: list[float]) -> None:
+    vector = torch.tensor([x, 0.0], requires_grad=True)
+    (limit_length(vector[None], "ball") * torch.tensor([3.0, 2.0])).sum().backward()
+    gradient = np.array([3.0, 2.0], dtype=np.float32)
+    contrasting.pull_back(gradient, np.array([x, 0.0], dtype=np.float32), np.float32(max(x, 1.0)), 2)
+    assert vector.grad is not None
+    assert gradient.tolist() == vector.grad.tolist() == wanted

@@ -40,7 +40,7 @@ def pull_back(gradient, vector, divisor, length):
     if length == 0:
         return
     along = np.float32(0)
-    if not (length == 2 and divisor == 1):  # inside the ball the divisor is a constant
+    if length != 2 or divisor > 1 or math.sqrt(dot(vector, vector)) >= 1:  # inside the ball the divisor is a constant
         along = dot(gradient, vector) / (divisor * divisor)
     for j in range(len(gradient)):
         gradient[j] = (gradient[j] - vector[j] * along) / divisor
