@@ -12,6 +12,7 @@ from safetensors import SafetensorError
 
 from itransf.config import Config
 from itransf.data.graph import Graph
+from itransf.data.vocabulary import Vocabulary
 from itransf.errors import CheckpointError, RunError, UsageError, WriteError
 from itransf.models import MODELS
 from itransf.storage import RunFolder
@@ -63,6 +64,18 @@ class TestRoundTrip:
         assert told == facts
         assert all(torch.equal(read[name], tensor) for name, tensor in tensors.items())
         assert torch.equal(read["turned"], tensors["a"].t())
+
+    def test_labels_of_equal_names_stay_apart(self, tmp_path: Path, configure: Configure) -> None:
+        entities, relations = (
+            Vocabulary(("1", "2"), {"1": "Paris"}),
+            Vocabulary(("1",), {"1": "capital of"}, "relation"),
+        )
+        facts = np.array([[0, 0, 1]])
+        graph = Graph("g", entities, relations, facts, facts[:0], facts[:0])
+        folder = RunFolder(tmp_path / "labels")
+        folder.create(graph, configure("transe"), "0")
+        found = folder.read_graph()
+        assert (found.entities.label(0), found.relations.label(0)) == ("Paris", "capital of")
 
     def test_history_comes_back_in_order(self, folder: RunFolder) -> None:
         assert folder.read_history() == []

@@ -191,8 +191,12 @@ class RunFolder:
 
     def write_names(self, graph: Graph) -> None:
         """Write the names of entities and relations, and their labels."""
-        labels = {**graph.entities.labels, **graph.relations.labels}
-        vocabulary = {"entities": graph.entities.names, "relations": graph.relations.names, "labels": labels}
+        vocabulary = {
+            "entities": graph.entities.names,
+            "relations": graph.relations.names,
+            "labels": dict(graph.entities.labels),
+            "relation_labels": dict(graph.relations.labels),
+        }
         write_text(self.path / "vocabulary.json", json.dumps(vocabulary, ensure_ascii=False))
 
     def create(self, graph: Graph, config: Config, version: str) -> None:
@@ -247,7 +251,7 @@ class RunFolder:
         return Graph(
             summary["graph"],
             Vocabulary(names["entities"], names["labels"], kind="entity"),
-            Vocabulary(names["relations"], names["labels"], kind="relation"),
+            Vocabulary(names["relations"], names.get("relation_labels", names["labels"]), kind="relation"),
             train=splits["train"].numpy(),
             valid=splits["valid"].numpy(),
             test=splits["test"].numpy(),

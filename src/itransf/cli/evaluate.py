@@ -45,7 +45,7 @@ class Split(StrEnum):
 
 SplitName = Annotated[Split, typer.Option("--split", help="Which facts to rank.")]
 TiePolicy = Annotated[Ties, typer.Option("--ties", help="What a rival with the same score counts.")]
-Buckets = Annotated[int, typer.Option("--buckets", metavar="N", min=1, help="How many frequency buckets.")]
+Buckets = Annotated[int, typer.Option("--buckets", metavar="N", min=1, max=1000, help="How many frequency buckets.")]
 BucketEdges = Annotated[
     Edges, typer.Option("--bucket-edges", help="Of equal count, or of equal width in log frequency.")
 ]

@@ -125,7 +125,7 @@ class TrainingConfig:
         decay: `none`, or `linear` to zero over all epochs.
         average: Over which share of the epochs, the last ones, weights are averaged. The averages are looked at and
             kept; training itself goes on from the weights, as it does after a warm start. Zero averages nothing.
-        max_minutes: Stop after so long; zero has no limit.
+        max_minutes: Stop after so many minutes of epochs, in the warm start and in training each; zero has no limit.
         deterministic: Ask a GPU for the same bits every time.
     """
 
