@@ -106,14 +106,16 @@ class TestOverwriting:
                 short(graph, out=tmp_path, **options)
         assert read_all(tmp_path) == {"config.toml": b"# mine"}
 
-    def test_a_run_put_away_by_a_process_that_died_comes_back_or_goes(
-        self, short: Any, graph: Graph, place: Path
+    @pytest.mark.parametrize("has_begun", [False, True])
+    def test_a_run_put_away_by_a_process_that_died_comes_back(
+        self, short: Any, graph: Graph, place: Path, has_begun: bool
     ) -> None:
         before = read_all(place)
         (place / ".replaced").mkdir()
         for name in before:
             (place / name).replace(place / ".replaced" / name)
-        RunFolder(place).create(graph, short(graph).config, "0")
+        if has_begun:
+            RunFolder(place).create(graph, short(graph).config, "0")
         with pytest.raises(ITransFError):
             short(graph, "transe", "warm_start.run=nowhere", out=place, overwrite=True)
         assert read_all(place) == before

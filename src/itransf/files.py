@@ -109,7 +109,8 @@ def lock(path: Path) -> Iterator[bool]:
             try:
                 yield True
             finally:
-                path.unlink(missing_ok=True)
+                with suppress(OSError):
+                    path.unlink()
             return
         finally:
             os.close(descriptor)

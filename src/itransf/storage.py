@@ -83,7 +83,7 @@ class RunFolder:
     @property
     def is_replaceable(self) -> bool:
         """Whether what lies here, if anything, is a run and nothing else."""
-        return (self.path / "run.json").is_file() or self.is_barely_begun
+        return (self.path / "run.json").is_file() or (self.path / ASIDE).is_dir() or self.is_barely_begun
 
     def refuse(self) -> RunError:
         """Return why no run is begun here, and what can be done, whichever way it was asked for."""
