@@ -82,7 +82,7 @@ class RunFolder:
 
     @property
     def is_replaceable(self) -> bool:
-        """Whether what lies here, if anything, is a run and nothing else."""
+        """Whether what lies here, if anything, is a run, or what is left of one."""
         return (self.path / "run.json").is_file() or (self.path / ASIDE).is_dir() or self.is_barely_begun
 
     def refuse(self) -> RunError:
