@@ -33,6 +33,7 @@ COMMANDS = (
     "info",
     "export",
     "presets",
+    "settings",
     "report",
     "learn",
     "edit",

@@ -33,6 +33,7 @@ from itransf.cli.relation import show_relation
 from itransf.cli.report import write_report
 from itransf.cli.reproduce import reproduce_paper
 from itransf.cli.score import score_file
+from itransf.cli.settings import show_settings
 from itransf.cli.train import Stopped, train_model
 from itransf.errors import ITransFError, UsageError
 
@@ -69,6 +70,7 @@ app.command("edit")(edit_concepts)
 app.command("info")(show_info)
 app.command("export")(export_run)
 app.command("presets")(show_presets)
+app.command("settings")(show_settings)
 app.command("bench")(show_bench)
 app.command("reproduce")(reproduce_paper)
 

@@ -91,7 +91,7 @@ def _check(value: Any, hint: Any, key: str, sources: Mapping[str, str]) -> Any:
     if hint is float and isinstance(value, int) and not isinstance(value, bool):
         value = float(value)
     if not isinstance(value, hint) or (isinstance(value, bool) and hint is not bool):
-        raise ConfigError(f"{_where(key, sources)}{key} must be {_plain(hint)}, not {value!r}")
+        raise ConfigError(f"{_where(key, sources)}{key} must be {name_kind(hint)}, not {value!r}")
     if isinstance(value, int | float) and not isinstance(value, bool):
         _check_number(value, key, sources)
     return value
@@ -110,7 +110,8 @@ def _check_number(value: float, key: str, sources: Mapping[str, str]) -> None:
         raise ConfigError(f"{_where(key, sources)}{key} must be at most one, not {value!r}")
 
 
-def _plain(kind: type) -> str:
+def name_kind(kind: type) -> str:
+    """Return what a value of some kind is called."""
     words = {int: "a whole number", float: "a number", str: "text", bool: "true or false"}
     return words.get(kind, f"a {kind.__name__}")
 

@@ -159,7 +159,12 @@ class ValidationConfig:
 
 @dataclass(frozen=True)
 class CheckpointConfig:
-    """How much a crash may cost: a checkpoint is due after so many minutes or epochs (zero: not by that)."""
+    """How much a crash may cost.
+
+    Attributes:
+        minutes: A checkpoint is due after so many; zero writes none by time.
+        epochs: And after so many epochs; zero writes none by epochs.
+    """
 
     minutes: float = 5.0
     epochs: int = 0
