@@ -252,3 +252,14 @@ def test_one_seed_gives_one_history(configure: Configure, graph: Graph) -> None:
     assert same_bits(*(fit.run() for fit in fits))
     assert without_time(fits[0].history) == without_time(fits[1].history)
     assert np.isfinite([line["loss"] for line in fits[0].history]).all()
+
+
+def test_the_last_of_several_that_ask_for_the_same_bits_lets_go() -> None:
+    before = torch.are_deterministic_algorithms_enabled()
+    first, second = deterministic(True), deterministic(True)
+    first.__enter__()
+    second.__enter__()
+    first.__exit__(None, None, None)
+    assert torch.are_deterministic_algorithms_enabled()
+    second.__exit__(None, None, None)
+    assert torch.are_deterministic_algorithms_enabled() == before

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import io
+import json
 import os
 import subprocess
 import sys
@@ -9,6 +11,7 @@ import pytest
 
 import itransf
 from cli.conftest import call
+from itransf.cli.output import print_json
 from itransf.errors import (
     CheckpointError,
     ConfigError,
@@ -177,3 +180,10 @@ def test_a_reader_that_goes_away_is_no_error(options: tuple[str, ...]) -> None:
     done = subprocess.run(command, stdout=writing, stderr=subprocess.PIPE, text=True, check=False)
     os.close(writing)
     assert done.stderr == ""
+
+
+def test_json_loses_no_letter_where_the_terminal_lacks_some(monkeypatch: pytest.MonkeyPatch) -> None:
+    stream = io.TextIOWrapper(io.BytesIO(), encoding="ascii", errors="replace")
+    monkeypatch.setattr(sys, "stdout", stream)
+    print_json({"tail": "Zürich"})
+    assert json.loads(stream.buffer.getvalue()) == {"tail": "Zürich"}  # type: ignore[attr-defined]

@@ -106,3 +106,8 @@ def test_what_is_kept_is_compiled_anew_once_a_function_it_calls_has_changed(tmp_
     text = (tmp_path / "inner.py").read_text()
     (tmp_path / "inner.py").write_text(text.replace("n + 1", "n + 5"))
     assert run() == "6 0"
+
+
+def test_functions_work_where_numba_is_told_to_compile_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(numba.config, "DISABLE_JIT", 1)
+    assert compiled()(double)(3) == 6

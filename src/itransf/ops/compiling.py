@@ -31,8 +31,9 @@ def compiled(**options: Any) -> Callable[[Function], Function]:
             dispatcher = numba.njit(cache=True, **options)(function)
         except RuntimeError:  # no folder can be written to
             return cast(Function, numba.njit(**options)(function))
-        file = dispatcher._cache._cache_file
-        file._source_stamp = (file._source_stamp, digest_sources(Path(function.__code__.co_filename).parent))
+        file = getattr(getattr(dispatcher, "_cache", None), "_cache_file", None)
+        if file is not None:  # there is none where numba was told to compile nothing
+            file._source_stamp = (file._source_stamp, digest_sources(Path(function.__code__.co_filename).parent))
         return cast(Function, dispatcher)
 
     return compile_it
