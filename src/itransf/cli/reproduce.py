@@ -26,7 +26,7 @@ What = Annotated[
     typer.Argument(
         metavar="WHAT",
         help="datasets, frequencies, selection, main, rare, attention, sparseness, compression, domain-sampling, "
-        "sparse-encoding, rules, best, ablation, all; or render, to write the page from what is stored.",
+        "sparse-encoding, choices, rules, best, ablation, all; or render, to write the page from what is stored.",
     ),
 ]
 Seeds = Annotated[

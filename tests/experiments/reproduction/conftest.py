@@ -80,6 +80,7 @@ def make_record(
         record |= {
             "config": job.resolve().to_dict(),
             "valid": dict(record["metrics"]),
+            "valid_buckets": [hits, hits, hits if rare_hits is None else rare_hits],
             "training": {"epochs": 10, "best": None, "seconds": 20.0, "seconds_per_epoch": 2.0},
             "parameters": 1_000_000,
             "matrices": 30,

@@ -13,6 +13,7 @@ from itransf.experiments.reproduction.measuring import (
     count_matrices,
     describe_attention,
     describe_run,
+    measure_buckets,
     measure_ranks,
     pack_attention,
     round_off,
@@ -45,6 +46,14 @@ def test_figures_are_those_of_an_evaluation(run: Run, measured: dict[str, Any]) 
         assert value == pytest.approx(evaluation[metric], rel=1e-5)
     assert measured["queries"] == evaluation["queries"]
     assert json.loads(json.dumps(measured)) == measured
+
+
+def test_buckets_average_their_relations(run: Run, graph: Graph, measured: dict[str, Any]) -> None:
+    found = measure_buckets(graph, rank_facts(run.model, graph.test, graph.known))
+    for bucket, value in enumerate(found):
+        own = [each["hits@10"] for each in measured["relations"] if each["bucket"] == bucket]
+        assert value == (pytest.approx(np.mean(own), rel=1e-5) if own else None)
+    assert any(value is not None for value in found)
 
 
 def test_relations_are_those_of_an_evaluation(run: Run, graph: Graph, measured: dict[str, Any]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -143,6 +144,19 @@ class Scope:
         """
         dataset = self.data(preset.partition("/")[0])
         return Job(dataset, preset, (*settings, *self.settings), quick=self.quick, **others)
+
+    def make_variants(self, preset: str, variants: Mapping[str, tuple[str, ...]]) -> dict[str, Job]:
+        """Return the trainings of a preset's variants, which are validated only, by what they are called.
+
+        A variant that the preset already is is the preset's own training.
+
+        Args:
+            preset: Such as "wn18/itransf".
+            variants: What each of them sets.
+        """
+        usual = self.make_job(preset, method="validate")
+        jobs = {words: self.make_job(preset, *settings, method="validate") for words, settings in variants.items()}
+        return {words: usual if job.resolve() == usual.resolve() else job for words, job in jobs.items()}
 
     def make_measure(self, name: str, method: str) -> Job:
         """Return what is measured on a graph, or on what stands for it, without training."""

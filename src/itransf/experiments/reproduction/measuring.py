@@ -71,6 +71,13 @@ def list_relations(graph: Graph, relations: Any, by_fact: Any) -> list[dict[str,
     return found
 
 
+def measure_buckets(graph: Graph, ranks: Ranks) -> list[float | None]:
+    """Return the macro average of Hits@10 over relations of each frequency, the most frequent first; None for none."""
+    relations = list_relations(graph, ranks.triples[:, 1], stack_ranks(ranks))
+    hits = [[each["hits@10"] for each in relations if each["bucket"] == bucket] for bucket in range(BUCKETS)]
+    return [round_off(statistics.fmean(found)) if found else None for found in hits]
+
+
 def describe_run(run: Run) -> dict[str, Any]:
     """Return what a run cost and what it is made of."""
     info = run.info()

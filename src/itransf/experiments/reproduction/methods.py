@@ -17,6 +17,7 @@ from itransf.experiments.reproduction.jobs import Job
 from itransf.experiments.reproduction.measuring import (
     describe_attention,
     describe_run,
+    measure_buckets,
     measure_figures,
     measure_ranks,
     round_off,
@@ -84,7 +85,7 @@ def train_and_validate(job: Job, shop: Workshop) -> dict[str, Any]:
     """Train, then rank the validation facts alone: what is not a final row has no business with test."""
     run = shop.obtain_run(job)
     valid = rank_facts(run.model, run.graph.valid, run.graph.known, progress=shop.progress)
-    return describe_run(run) | {"valid": measure_figures(valid)}
+    return describe_run(run) | {"valid": measure_figures(valid), "valid_buckets": measure_buckets(run.graph, valid)}
 
 
 def apply_rules(job: Job, shop: Workshop) -> dict[str, Any]:

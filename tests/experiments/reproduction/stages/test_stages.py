@@ -15,7 +15,7 @@ from itransf.models import MODELS
 from itransf.run.resuming import flatten
 
 WHOLE, SMALL = Scope(), Scope(quick=True)
-OWN = ("datasets", "frequencies", "main", "rare", "rules", "best", "ablation")
+OWN = ("datasets", "frequencies", "selection", "main", "rare", "choices", "rules", "best", "ablation")
 
 
 def find_row(table: Table, name: str) -> dict[str, str]:

@@ -6,6 +6,7 @@ from itransf.experiments.reproduction.stage import Stage
 from itransf.experiments.reproduction.stages.ablation import ABLATION
 from itransf.experiments.reproduction.stages.attention import ATTENTION
 from itransf.experiments.reproduction.stages.best import BEST
+from itransf.experiments.reproduction.stages.choices import CHOICES
 from itransf.experiments.reproduction.stages.compression import COMPRESSION
 from itransf.experiments.reproduction.stages.datasets import COUNTS
 from itransf.experiments.reproduction.stages.domain_sampling import DOMAIN_SAMPLING
@@ -30,6 +31,7 @@ STAGES: dict[str, Stage] = {
         COMPRESSION,
         DOMAIN_SAMPLING,
         SPARSE_ENCODING,
+        CHOICES,
         RULES,
         BEST,
         ABLATION,

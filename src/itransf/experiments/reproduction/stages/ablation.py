@@ -28,6 +28,7 @@ VARIANTS: dict[str, tuple[str, ...]] = {
     "64 negatives, of each fact its own": ("negatives.per_fact=64", "negatives.shared=false"),
     "facts are drawn one by one": ("training.block_size=1",),
     "facts are drawn 64 of a relation at a time": ("training.block_size=64",),
+    "the rate stays, weights are averaged": ("training.decay=none", "training.average=0.9"),
     "either side is corrupted as often": ("negatives.corrupt=uniform",),
     "sides are corrupted as in the paper": ("negatives.corrupt=bernoulli",),
 }

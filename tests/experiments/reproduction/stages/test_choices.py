@@ -1,0 +1,71 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from experiments.reproduction.conftest import Store
+from itransf.experiments.reproduction.drawing import write_picture
+from itransf.experiments.reproduction.jobs import Scope
+from itransf.experiments.reproduction.results import Results
+from itransf.experiments.reproduction.stages import STAGES
+from itransf.experiments.reproduction.stages.choices import (
+    AS_IT_IS,
+    PRESETS,
+    VARIANTS,
+    Figures,
+    find_better,
+    list_variants,
+)
+
+WHOLE, QUICK = Scope(), Scope(quick=True)
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+def test_each_variant_changes_something_and_is_validated_only(preset: str) -> None:
+    jobs = list_variants(WHOLE, preset)
+    assert set(jobs) == set(VARIANTS)
+    assert len({str(job.resolve()) for job in jobs.values()}) == len(VARIANTS)
+    assert {job.method for job in jobs.values()} == {"validate"}
+
+
+def test_a_quick_version_varies_what_it_does_not_give_itself() -> None:
+    jobs = list_variants(QUICK, "wn18/itransf")
+    assert "the first concepts follow train" in jobs
+    assert "twice as many epochs" not in jobs
+
+
+def test_means_stand_before_the_extremes_of_the_seeds(results: Results, store: Store, tmp_path: Path) -> None:
+    for preset in PRESETS:
+        jobs = list_variants(WHOLE, preset)
+        for seed, mr in enumerate((200.0, 220.0, 210.0)):
+            store(replace(jobs[AS_IT_IS], seed=seed), mr=mr, hits=0.94, rare_hits=0.8 + 0.03 * seed)
+    store(jobs["one negative"], mr=230.0, hits=0.95, rare_hits=0.9)
+    section = STAGES["choices"].render(results, WHOLE)
+    rows = {row[0]: row[1:] for row in section.tables[1].rows}
+    assert rows[AS_IT_IS] == ("210 (200–220)", "94.0 (94.0–94.0)", "83.0 (80.0–86.0)", "3", "")
+    assert rows["one negative"] == ("230", "95.0", "90.0", "1", "")
+    assert rows["16 negatives"] == ("not measured yet", "–", "–", "0", "")
+    (picture,) = section.pictures
+    pytest.importorskip("matplotlib")
+    assert write_picture(picture, tmp_path).stat().st_size > 5000
+
+
+USUAL = Figures([210.0, 220.0], [0.94, 0.95], [0.8, 0.8])
+
+
+@pytest.mark.parametrize(
+    ("changed", "is_better"),
+    [
+        (Figures([200.0, 209.0], [0.94, 0.951], [0.7, 0.7]), True),  # each mean rank below all of the preset's
+        (Figures([200.0, 219.0], [0.951, 0.96], [0.7, 0.7]), True),  # each Hits@10 above all of the preset's
+        (Figures([200.0, 219.0], [0.94, 0.96], [0.9, 0.9]), False),  # on average only
+        (Figures([200.0, 209.0], [0.93, 0.95], [0.9, 0.9]), False),  # one figure for the other
+        (Figures([220.0, 230.0], [0.96, 0.97], [0.9, 0.9]), False),
+        (USUAL, False),
+    ],
+)
+def test_a_change_is_better_in_both_figures_and_beyond_the_seeds_in_one(changed: Figures, is_better: bool) -> None:
+    assert find_better({AS_IT_IS: USUAL, "it": changed}) == (["it"] if is_better else [])
+    assert find_better({"it": changed}) == []
