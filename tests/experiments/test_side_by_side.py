@@ -31,7 +31,8 @@ ENDLESS = ("training.epochs=1000000", f"training.max_minutes={SOON / 60}", "chec
 @pytest.fixture
 def _no_streams(monkeypatch: pytest.MonkeyPatch) -> None:
     """Run what would go to a GPU's stream on the CPU, in plain steps."""
-    monkeypatch.setattr(side_by_side, "_run_on_stream", lambda task, device: task())
+    monkeypatch.setattr(side_by_side, "_run_on_stream", lambda task, streams: task())
+    monkeypatch.setattr(torch.cuda, "Stream", lambda device: None)
     monkeypatch.setattr("itransf.training.trainer.make_engine", lambda *_: None)
 
 
@@ -106,26 +107,49 @@ def test_several_at_once_each_place_gets_its_result() -> None:
     assert list(found)[-1] == 0  # as they end, not as they were given
 
 
-def test_a_task_has_a_stream_of_its_own_and_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    told: list[Any] = []
+@pytest.fixture
+def streams(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """Stand-ins for a GPU's streams, as they are made; each keeps what happens on it."""
+    made: list[Any] = []
 
     class Stream:
         def __init__(self, device: torch.device) -> None:
-            told.append(device)
+            self.told: list[Any] = [device]
+            made.append(self)
 
         def synchronize(self) -> None:
-            told.append("waited")
+            self.told.append("waited")
 
     @contextmanager
     def enter(stream: Stream) -> Iterator[None]:
-        told.append("entered")
+        stream.told.append("entered")
         yield
-        told.append("left")
+        stream.told.append("left")
 
     monkeypatch.setattr(torch.cuda, "Stream", Stream)
     monkeypatch.setattr(torch.cuda, "stream", enter)
-    assert list(run_side_by_side([lambda: told.append("done")], 2, GPU)) == [(0, None)]
-    assert told == [GPU, "entered", "done", "left", "waited"]
+    return made
+
+
+def test_a_task_has_a_stream_and_is_waited_for(streams: list[Any]) -> None:
+    assert list(run_side_by_side([lambda: streams[0].told.append("done")], 2, GPU)) == [(0, None)]
+    assert streams[0].told == [GPU, "entered", "done", "left", "waited"]
+
+
+def test_no_more_streams_than_tasks_that_run_at_once(streams: list[Any]) -> None:
+    # Torch has few, and gives one of those again to whoever asks for more.
+    assert len(list(run_side_by_side([lambda: time.sleep(0.001)] * 100, 3, GPU))) == 100
+    assert len(streams) == 3
+    for stream in streams:
+        assert stream.told == [GPU, *["entered", "left", "waited"] * (len(stream.told) // 3)]  # one at a time
+
+
+def test_a_stream_is_free_again_when_its_task_failed(streams: list[Any]) -> None:
+    queue = side_by_side.SimpleQueue[Any]()
+    queue.put(torch.cuda.Stream(GPU))
+    with pytest.raises(ZeroDivisionError):
+        side_by_side._run_on_stream(lambda: 1 / 0, queue)
+    assert queue.get_nowait() is streams[0]
 
 
 @pytest.mark.usefixtures("_no_streams")

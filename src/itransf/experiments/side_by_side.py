@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
+from queue import SimpleQueue
 from typing import TypeVar
 
 import torch
@@ -15,6 +16,7 @@ import torch
 from itransf.interrupting import stopping_all_trainings
 
 Result = TypeVar("Result")
+Streams = SimpleQueue[torch.cuda.Stream]
 
 
 def run_side_by_side(
@@ -34,8 +36,11 @@ def run_side_by_side(
         for place, task in enumerate(tasks):
             yield place, task()
         return
+    streams: Streams = SimpleQueue()
+    for _ in range(jobs):  # no more than run at once: torch has 32, and gives one that is in use to the 33rd who asks
+        streams.put(torch.cuda.Stream(device))  # type: ignore[no-untyped-call]
     with ThreadPoolExecutor(jobs) as pool:
-        futures = {pool.submit(_run_on_stream, task, device): place for place, task in enumerate(tasks)}
+        futures = {pool.submit(_run_on_stream, task, streams): place for place, task in enumerate(tasks)}
         try:
             for future in as_completed(futures):
                 yield futures[future], future.result()
@@ -47,9 +52,13 @@ def run_side_by_side(
             raise
 
 
-def _run_on_stream(task: Callable[[], Result], device: torch.device) -> Result:
-    stream = torch.cuda.Stream(device)  # type: ignore[no-untyped-call]
-    with torch.cuda.stream(stream):
-        result = task()
-    stream.synchronize()
-    return result
+def _run_on_stream(task: Callable[[], Result], streams: Streams) -> Result:
+    """Run a task on a stream that nobody else has meanwhile."""
+    stream = streams.get()
+    try:
+        with torch.cuda.stream(stream):
+            result = task()
+        stream.synchronize()
+        return result
+    finally:
+        streams.put(stream)

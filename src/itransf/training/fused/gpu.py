@@ -58,8 +58,10 @@ class RecordedEngine(FusedEngine):
         with _recording:
             self._launch(plan)
             torch.cuda.synchronize()
-            recording = torch.cuda.CUDAGraph()
-            with torch.cuda.graph(recording, capture_error_mode="thread_local"):
+            recording, stream = torch.cuda.CUDAGraph(), torch.cuda.current_stream()
+            # A stream that torch picks could be another training's, whose work would be recorded instead of done.
+            own = None if stream == torch.cuda.default_stream() else stream  # that one cannot record
+            with torch.cuda.graph(recording, stream=own, capture_error_mode="thread_local"):
                 self._launch(plan)
             self.recording = recording
 
