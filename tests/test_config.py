@@ -101,8 +101,9 @@ class TestRefusals:
 
     def test_a_share_above_one(self) -> None:
         assert "seed must be at most 9223372036854775807" in refuse({"seed": 2**64})
-        message = refuse({"training": {"average": 1.5}})
-        assert message == "layer 0: training.average must be at most one, not 1.5"
+        for section, key in (("training", "average"), ("negatives", "domain_stop")):
+            message = refuse({section: {key: 1.5}})
+            assert message == f"layer 0: {section}.{key} must be at most one, not 1.5"
 
     @pytest.mark.parametrize(
         ("section", "key"),

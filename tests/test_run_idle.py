@@ -34,6 +34,7 @@ def note(*settings: str) -> list[str]:
             ("model.attention=dense", "assignment.every=3"),
             "assignment.every has no effect where model.attention is 'dense'",
         ),
+        (("negatives.domain_stop=0.5",), "negatives.domain_stop has no effect where negatives.domain is 0.0"),
         (("model.l1_weight=0.1",), "model.l1_weight has no effect where model.attention is 'sparse'"),
         (
             ("warm_start.learning_rate=0.1", "warm_start.epochs=0"),

@@ -163,6 +163,15 @@ class TestSchedule:
         list(trainer.epochs())
         assert trainer.optimizer.learning_rate == 0.8
 
+    @pytest.mark.parametrize(("stop", "epochs"), [(1.0, 4), (0.5, 2), (0.7, 3), (0.0, 0)])
+    def test_domain_sampling_ends_with_its_share_of_the_epochs(
+        self, configure: Configure, graph: Graph, stop: float, epochs: int
+    ) -> None:
+        settings = ("training.epochs=4", "negatives.domain=0.5", f"negatives.domain_stop={stop}")
+        trainer = make_trainer(graph, configure("itransf", *settings, "assignment.every=1"))
+        strengths = [trainer.sampler.strength for _ in trainer.epochs()]
+        assert strengths == [0.5] * epochs + [0.0] * (4 - epochs)
+
     def test_minutes_end_training(self, configure: Configure, graph: Graph) -> None:
         _, reports = train(graph, configure("transe", "training.epochs=100", "training.max_minutes=1e-9"))
         assert len(reports) == 1

@@ -19,7 +19,7 @@ ABOVE_ZERO = {
     "assignment.negatives",
     "model.dim",
 }
-AT_MOST_ONE = {"training.average"}
+AT_MOST_ONE = {"training.average", "negatives.domain_stop"}
 LARGEST = 2**63 - 1  # of whole numbers in a tensor
 
 

@@ -17,6 +17,7 @@ class NegativesConfig:
         corrupt: Which side is replaced: `uniform` (a coin) or `bernoulli` (by the relation's mapping, TransH).
         domain: The paper's lambda: a replacement comes from the relation's own domain with probability
             min(lambda |M_tail| |M_head| / |N_r|, 0.5). Zero switches domain sampling off.
+        domain_stop: Share of all epochs after which replacements come from all entities again; one never does.
         avoid_known: Draw again where the corrupted fact is a training fact; with the `softmax` loss, leave other
             training answers out.
         tries: How often, at most; what is still a training fact then is kept.
@@ -28,6 +29,7 @@ class NegativesConfig:
     per_fact: int = 1
     corrupt: Literal["uniform", "bernoulli"] = "bernoulli"
     domain: float = 0.0
+    domain_stop: float = 1.0
     avoid_known: bool = True
     tries: int = 5
     shared: bool = False

@@ -28,6 +28,7 @@ class Rule(NamedTuple):
 RULES = (
     Rule("loss.kind", ("softmax",), ("loss.margin", "loss.temperature", "negatives.per_fact", "negatives.shared")),
     Rule("loss.kind", ("softmax",), ("negatives.corrupt", "negatives.domain"), "but on the choice of concepts"),
+    Rule("negatives.domain", (0.0,), ("negatives.domain_stop",)),
     Rule("loss.kind", ("hinge",), ("loss.temperature", "loss.scale", "loss.candidates")),
     Rule("loss.kind", ("adversarial",), ("loss.scale", "loss.candidates")),
     Rule("model.attention", ("dense", "l1"), ("model.support_size", "assignment.")),

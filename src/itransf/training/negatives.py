@@ -81,6 +81,7 @@ class NegativeSampler:
 
     def __init__(self, graph: Graph, config: NegativesConfig, device: torch.device) -> None:
         self.config = config
+        self.strength = config.domain  # lambda, until someone changes it
         self.entities = len(graph.entities)
         self.relation_of_fact = torch.as_tensor(graph.train[:, 1], device=device)
         self.head, self.tail = _Side(graph, 0, device), _Side(graph, 2, device)
@@ -153,12 +154,12 @@ class NegativeSampler:
         """
         device = relations.device
         anyone = torch.randint(self.entities, (len(relations), count), generator=generator, device=device)
-        if not self.config.domain:
+        if not self.strength:
             return anyone
         start = side.domain_offsets[relations][:, None]
         size = side.domain_offsets[relations + 1][:, None] - start
         places = torch.rand(len(relations), count, generator=generator, device=device, dtype=torch.float64)
         member = side.domain_values[start + (places * size).long().clamp_max(size - 1)]
-        chance = (self.config.domain * offers).clamp_max(DOMAIN_CAP)
+        chance = (self.strength * offers).clamp_max(DOMAIN_CAP)
         coin = torch.rand(len(relations), count, generator=generator, device=device, dtype=torch.float64)
         return torch.where(coin < chance[:, None], member, anyone)

@@ -92,6 +92,7 @@ class Trainer:
             self.generator.set_state(now)
         size = self.config.training.batch_size
         self.optimizer.learning_rate = self._learning_rate()
+        self.sampler.strength = self._domain_strength()
         for losses in self._run_batches(order[self.progress.batches * size :], size):
             self._note_losses(losses)
             after_batch()
@@ -138,6 +139,11 @@ class Trainer:
         if training.decay == "none":
             return training.learning_rate
         return training.learning_rate * (1 - self.progress.epoch / training.epochs)
+
+    def _domain_strength(self) -> float:
+        negatives = self.config.negatives
+        with_domains = round(negatives.domain_stop * self.config.training.epochs)
+        return negatives.domain if self.progress.epoch < with_domains else 0.0
 
     def _is_assignment_due(self) -> bool:
         schedule, epoch = self.config.assignment, self.progress.epoch

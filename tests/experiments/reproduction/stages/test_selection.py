@@ -11,8 +11,10 @@ from itransf.experiments.reproduction.results import Results
 from itransf.experiments.reproduction.sections import MISSING
 from itransf.experiments.reproduction.stages import STAGES
 from itransf.experiments.reproduction.stages.selection import (
+    TO_THE_END,
     Choice,
     Figures,
+    find_free_rank,
     find_high_mrr,
     find_low_rank,
     list_choices,
@@ -37,6 +39,12 @@ def figures(mr: float, hits: float, mrr: float = 0.5) -> Figures:
 )
 def test_the_lowest_mean_rank_wins_where_hits_lack_little(others: dict[str, Figures], chosen: str) -> None:
     assert find_low_rank({"best": figures(65.0, 0.8), **others}) == chosen
+
+
+def test_the_lowest_mean_rank_wins_where_it_costs_no_hits() -> None:
+    found = {"half": figures(200.0, 0.9499), "most": figures(210.0, 0.95), TO_THE_END: figures(220.0, 0.95)}
+    assert find_free_rank(found) == "most"
+    assert find_free_rank({**found, "most": figures(230.0, 0.96)}) == TO_THE_END
 
 
 def test_the_highest_mrr_wins_whatever_the_rest() -> None:

@@ -208,12 +208,12 @@ def test_each_share_of_domain_sampling_stands_beside_the_papers(results: Results
 @pytest.mark.parametrize("dataset", ["wn18", "fb15k"])
 def test_shares_of_domain_sampling_differ_in_nothing_else(dataset: str) -> None:
     plain, with_it = (main.make_row(WHOLE, dataset, row) for row in ("itransf", "itransf-domain"))
-    for value in (0.0, 0.001, 0.003):
+    for value in (0.001, 0.003):
         negatives = replace(with_it.resolve().negatives, domain=value)
-        wanted = replace(with_it.resolve(), negatives=negatives)
-        job = domain_sampling.make_training(WHOLE, dataset, value)
-        assert job.resolve() == wanted
-        assert (job == plain) == (wanted == plain.resolve())
+        assert domain_sampling.make_training(WHOLE, dataset, value).resolve() == replace(
+            with_it.resolve(), negatives=negatives
+        )
+    assert domain_sampling.make_training(WHOLE, dataset, 0.0) == plain
     assert domain_sampling.make_training(WHOLE, dataset, 0.001) == with_it
 
 

@@ -26,7 +26,8 @@ METHOD = (
 
 def make_training(scope: Scope, dataset: str, value: float) -> Job:
     """Return the training with this λ, all else as with domain sampling; a main row's own where it is the same."""
-    changed = scope.make_job(f"{dataset}/itransf-domain", f"negatives.domain={value}")
+    never_over = () if value else ("negatives.domain_stop=1.0",)  # where there is none it cannot end
+    changed = scope.make_job(f"{dataset}/itransf-domain", f"negatives.domain={value}", *never_over)
     rows = (make_row(scope, dataset, row) for row in ("itransf", "itransf-domain"))
     return next((row for row in rows if row.resolve() == changed.resolve()), changed)
 
