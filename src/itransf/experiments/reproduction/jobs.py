@@ -148,15 +148,11 @@ class Scope:
     def make_variants(self, preset: str, variants: Mapping[str, tuple[str, ...]]) -> dict[str, Job]:
         """Return the trainings of a preset's variants, which are validated only, by what they are called.
 
-        A variant that the preset already is is the preset's own training.
-
         Args:
             preset: Such as "wn18/itransf".
             variants: What each of them sets.
         """
-        usual = self.make_job(preset, method="validate")
-        jobs = {words: self.make_job(preset, *settings, method="validate") for words, settings in variants.items()}
-        return {words: usual if job.resolve() == usual.resolve() else job for words, job in jobs.items()}
+        return {words: self.make_job(preset, *settings, method="validate") for words, settings in variants.items()}
 
     def make_measure(self, name: str, method: str) -> Job:
         """Return what is measured on a graph, or on what stands for it, without training."""

@@ -61,12 +61,14 @@ class TestChoices:
         assert len({str(job.resolve()) for job in jobs.values()}) == len(choice.candidates)
 
     def test_the_preset_is_one_of_them(self, choice: Choice) -> None:
-        assert [job.settings for job in choice.list_jobs(WHOLE).values()].count(()) == 1
+        preset = WHOLE.make_job(choice.preset).resolve()
+        assert [job.resolve() for job in choice.list_jobs(WHOLE).values()].count(preset) == 1
 
     def test_the_preset_is_what_the_stored_trainings_choose(self, choice: Choice) -> None:
         found = choice.measure(Results(RESULTS / "reproduction"), WHOLE)
         assert [each.seeds for each in found.values()] == [3] * len(choice.candidates)
-        assert choice.list_jobs(WHOLE)[choice.rule(found)].settings == ()
+        chosen = choice.list_jobs(WHOLE)[choice.rule(found)]
+        assert chosen.resolve() == WHOLE.make_job(choice.preset).resolve()
 
 
 def test_the_chosen_one_is_marked_once_all_are_measured(results: Results, store: Store) -> None:

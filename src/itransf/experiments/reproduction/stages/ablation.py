@@ -29,6 +29,7 @@ VARIANTS: dict[str, tuple[str, ...]] = {
     "facts are drawn one by one": ("training.block_size=1",),
     "facts are drawn 64 of a relation at a time": ("training.block_size=64",),
     "the rate stays, weights are averaged": ("training.decay=none", "training.average=0.9"),
+    "the rate falls, nothing is averaged": ("training.decay=linear", "training.average=0.0"),
     "either side is corrupted as often": ("negatives.corrupt=uniform",),
     "sides are corrupted as in the paper": ("negatives.corrupt=bernoulli",),
 }

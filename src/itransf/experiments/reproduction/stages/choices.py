@@ -68,7 +68,8 @@ class Figures(NamedTuple):
 def list_variants(scope: Scope, preset: str) -> dict[str, Job]:
     """Return the trainings of a preset by what is changed, less those that change nothing."""
     jobs = scope.make_variants(preset, {words: sets for words, sets in VARIANTS.items() if fits(scope, sets)})
-    return {words: job for words, job in jobs.items() if words == AS_IT_IS or job != jobs[AS_IT_IS]}
+    usual = jobs[AS_IT_IS].resolve()
+    return {words: job for words, job in jobs.items() if words == AS_IT_IS or job.resolve() != usual}
 
 
 def fits(scope: Scope, settings: tuple[str, ...]) -> bool:
