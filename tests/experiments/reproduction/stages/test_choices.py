@@ -12,44 +12,61 @@ from itransf.experiments.reproduction.results import Results
 from itransf.experiments.reproduction.stages import STAGES
 from itransf.experiments.reproduction.stages.choices import (
     AS_IT_IS,
-    PRESETS,
     VARIANTS,
     Figures,
     find_better,
     list_variants,
+    write_trade,
 )
 
 WHOLE, QUICK = Scope(), Scope(quick=True)
 
 
-@pytest.mark.parametrize("preset", PRESETS)
-def test_each_variant_changes_something_and_is_validated_only(preset: str) -> None:
-    jobs = list_variants(WHOLE, preset)
+def test_each_variant_changes_something_and_is_validated_only() -> None:
+    jobs = list_variants(WHOLE)
     assert set(jobs) == set(VARIANTS)
     assert len({str(job.resolve()) for job in jobs.values()}) == len(VARIANTS)
     assert {job.method for job in jobs.values()} == {"validate"}
 
 
 def test_a_quick_version_varies_what_it_does_not_give_itself() -> None:
-    jobs = list_variants(QUICK, "wn18/itransf")
+    jobs = list_variants(QUICK)
     assert "the first concepts follow train" in jobs
     assert "twice as many epochs" not in jobs
 
 
-def test_means_stand_before_the_extremes_of_the_seeds(results: Results, store: Store, tmp_path: Path) -> None:
-    for preset in PRESETS:
-        jobs = list_variants(WHOLE, preset)
-        for seed, mr in enumerate((200.0, 220.0, 210.0)):
-            store(replace(jobs[AS_IT_IS], seed=seed), mr=mr, hits=0.94, rare_hits=0.8 + 0.03 * seed)
+def test_means_stand_before_the_extremes_of_the_seeds(results: Results, store: Store) -> None:
+    jobs = list_variants(WHOLE)
+    for seed, mr in enumerate((200.0, 220.0, 210.0)):
+        store(replace(jobs[AS_IT_IS], seed=seed), mr=mr, hits=0.94, rare_hits=0.8 + 0.03 * seed)
     store(jobs["one negative"], mr=230.0, hits=0.95, rare_hits=0.9)
+    store(jobs["16 negatives"], mr=190.0, hits=0.95, rare_hits=0.9)
     section = STAGES["choices"].render(results, WHOLE)
-    rows = {row[0]: row[1:] for row in section.tables[1].rows}
+    rows = {row[1]: row[2:] for row in section.tables[0].rows}
     assert rows[AS_IT_IS] == ("210 (200–220)", "94.0 (94.0–94.0)", "83.0 (80.0–86.0)", "3", "")
     assert rows["one negative"] == ("230", "95.0", "90.0", "1", "")
-    assert rows["16 negatives"] == ("not measured yet", "–", "–", "0", "")
+    assert rows["16 negatives"] == ("190", "95.0", "90.0", "1", "is better")
+    assert rows["half the rate"] == ("not measured yet", "–", "–", "0", "")
+    assert not section.pictures
+
+
+def test_the_picture_has_the_numbers_of_the_table(results: Results, store: Store, tmp_path: Path) -> None:
+    for number, job in enumerate(list_variants(WHOLE).values()):
+        store(job, mr=200.0 + number, hits=0.94 + 0.001 * number, rare_hits=0.9 - 0.01 * number)
+    section = STAGES["choices"].render(results, WHOLE)
+    assert [row[0] for row in section.tables[0].rows] == [str(number) for number in range(len(VARIANTS))]
     (picture,) = section.pictures
     pytest.importorskip("matplotlib")
+    for panel in picture.draw().axes:
+        shown = [text.get_text() for text in panel.texts]
+        assert shown[0] == "2"  # the first is the preset, the next too near to it
+        assert len(shown) == (len(VARIANTS) - 1) // 2
     assert write_picture(picture, tmp_path).stat().st_size > 5000
+
+
+def test_a_trade_is_a_correlation_of_ranks() -> None:
+    found = [Figures([float(n)], [0.9 + 0.001 * n**2], [-float(n)]) for n in range(5)]
+    assert "with Hits@10 is +1.00, with that of the rarest third -1.00." in write_trade(found)
 
 
 USUAL = Figures([210.0, 220.0], [0.94, 0.95], [0.8, 0.8])

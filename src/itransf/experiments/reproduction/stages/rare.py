@@ -12,6 +12,7 @@ from itransf.experiments.reproduction.rarity import RAREST, Mask, RelationHits, 
 from itransf.experiments.reproduction.results import Results
 from itransf.experiments.reproduction.sections import MISSING, Picture, Section, Table, make_table
 from itransf.experiments.reproduction.stage import Stage
+from itransf.experiments.reproduction.stages import choices
 from itransf.experiments.reproduction.stages.main import DATASETS, make_row
 from itransf.experiments.reproduction.stages.rare_drawing import draw_buckets, draw_relations
 from itransf.experiments.reproduction.summaries import Floats, format_interval, format_percent
@@ -127,7 +128,10 @@ def quote_paper(pair: Pair | None) -> str:
 def note_noise(pair: Pair, chosen: Mask) -> str:
     """Say between what the figures of a single training lie, such as those the paper has."""
     without, with_sharing = (format_interval(hits.average(chosen).interval, "hits@10") for hits in pair)
-    return f"One training, its seed and its test facts drawn anew, has {without} and {with_sharing} there (95 %)."
+    return (
+        f"One training, its seed and its test facts drawn anew, has {without} and {with_sharing} there (95 %). What "
+        f"raises ITransF's figure further, and what that costs, is measured under *{choices.TITLE}*."
+    )
 
 
 def note_domain(pair: Pair | None, sampled: RelationHits | None) -> list[str]:

@@ -16,9 +16,9 @@ from itransf.experiments.reproduction.summaries import format_metric
 SLACK = 0.002  # of Hits@10 that a candidate may lack of the best one's
 COLUMNS = ("Candidate", "MR", "MRR", "Hits@10", "Seeds", "")
 METHOD = (
-    "Where settings were in doubt, candidates were written down, after trials with one seed on validation, and with "
-    "them a rule. Filtered ranks on *validation*, means over seeds. What is chosen is ranked on test in another table, "
-    "the other candidates are not."
+    "Where settings were in doubt, candidates were written down, after trials on validation, and with them a rule. "
+    "Filtered ranks on *validation*, means over seeds. What is chosen is ranked on test in another table, the other "
+    "candidates are not ranked there for this."
 )
 ROWS = (
     "FB15k's rows of the paper. What the paper calls training *until convergence* is a trade: more epochs raise "
@@ -29,7 +29,8 @@ ROWS = (
 )
 DOMAINS = (
     "WN18's row with domain sampling. Nothing in the paper says that a training has to end as it began. The rule: of "
-    "the candidates whose Hits@10 is no lower than with domain sampling to the end, the one with the lowest mean rank."
+    "the candidates whose Hits@10 is no lower than with domain sampling to the end, the one with the lowest mean rank. "
+    "Before it was written, trainings with it to the end had been ranked on test."
 )
 BEST = (
     "The best preset of FB15k-237, on whose way test figures had been seen. The rule: the highest MRR. The candidates "
