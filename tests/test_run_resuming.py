@@ -142,6 +142,24 @@ class TestOpening:
             with pytest.raises(CheckpointError, match="its weights do not fit its config"):
                 open_run(tmp_path / "run", device="cpu")
 
+    @pytest.mark.parametrize(
+        ("name", "value", "fault"),
+        [
+            ("entities", float("nan"), "its weights 'entities' are not all numbers"),
+            ("project_tail.support", 99, "a relation uses concept 99 on its tail side, but there are "),
+        ],
+    )
+    def test_weights_that_no_training_gives_are_said_so(
+        self, short: Any, graph: Graph, tmp_path: Path, name: str, value: float, fault: str
+    ) -> None:
+        short(graph, "itransf", out=tmp_path / "run")
+        folder = RunFolder(tmp_path / "run")
+        tensors, facts = folder.read_tensors("model.safetensors")
+        tensors[name][0, 0] = value
+        folder.write_tensors("model.safetensors", tensors, facts)
+        with pytest.raises(CheckpointError, match=f"{fault}.*train again"):
+            open_run(tmp_path / "run", device="cpu")
+
     def test_what_is_no_run(self, tmp_path: Path) -> None:
         with pytest.raises(CheckpointError, match="there is no such run"):
             open_run(tmp_path / "none")

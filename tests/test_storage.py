@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -9,6 +10,7 @@ import numpy as np
 import pytest
 import torch
 from safetensors import SafetensorError
+from torch import Tensor
 
 from itransf.config import Config
 from itransf.data.graph import Graph
@@ -79,7 +81,8 @@ class TestRoundTrip:
 
     def test_history_comes_back_in_order(self, folder: RunFolder) -> None:
         assert folder.read_history() == []
-        entries = [{"epoch": 1, "loss": 0.5}, {"epoch": 2, "loss": 0.25, "metric": 0.1, "best": True}]
+        first, second = ({"phase": "training", "epoch": epoch, "loss": 0.5, "seconds": 0.1} for epoch in (1, 2))
+        entries = [first, {**second, "metric": 0.1, "best": True}]
         folder.write_history(entries)
         assert folder.read_history() == entries
 
@@ -206,6 +209,53 @@ class TestDamage:
         (folder.path / name).write_text(content)
         with pytest.raises(CheckpointError, match=name.replace(".", r"\.")):
             open_everything(folder)
+
+    @pytest.mark.parametrize(
+        ("key", "value", "fault"),
+        [
+            ("entities", ["Zürich", "CH", 5], "the name 5 is no text"),
+            ("entities", ["Zürich", "CH", "CH"], "the entity 'CH' is listed more than once"),
+            ("labels", {"CH": 5}, "the label 5 is no text"),
+            ("relation_labels", {"in": None}, "the label None is no text"),
+        ],
+    )
+    def test_names_that_are_none_are_said(self, folder: RunFolder, key: str, value: object, fault: str) -> None:
+        path = folder.path / "vocabulary.json"
+        path.write_text(json.dumps({**json.loads(path.read_text()), key: value}))
+        with pytest.raises(CheckpointError, match=re.escape(f"{path}: {fault}; the run is damaged")):
+            folder.read_graph()
+
+    @pytest.mark.parametrize(
+        ("facts", "fault"),
+        [
+            (None, "holds no facts called 'valid' as a run's file does"),
+            (torch.zeros(4, 2, dtype=torch.int64), "holds no facts called 'valid' as a run's file does"),
+            (torch.zeros(4, 3), "holds no facts called 'valid' as a run's file does"),
+            (torch.tensor([[0, 0, 3]]), "names entity 3 in valid, but vocabulary.json has 3 names"),
+            (torch.tensor([[-1, 0, 0]]), "names entity -1 in valid, but vocabulary.json has 3 names"),
+            (torch.tensor([[0, 2, 0]]), "names relation 2 in valid, but vocabulary.json has 2 names"),
+        ],
+    )
+    def test_facts_that_are_none_are_said(self, folder: RunFolder, facts: Tensor | None, fault: str) -> None:
+        name = "graph.safetensors"
+        tensors = {**folder.read_tensors(name)[0], "valid": facts}
+        folder.write_tensors(name, {split: facts for split, facts in tensors.items() if facts is not None}, {})
+        with pytest.raises(CheckpointError, match=re.escape(f"{folder.path / name}: {fault}; the run is damaged")):
+            folder.read_graph()
+
+    def test_facts_in_short_numbers_are_read(self, folder: RunFolder, graph: Graph) -> None:
+        tensors, _ = folder.read_tensors("graph.safetensors")
+        folder.write_tensors("graph.safetensors", {split: facts.int() for split, facts in tensors.items()}, {})
+        assert folder.read_graph().train.dtype == np.int64
+        assert np.array_equal(folder.read_graph().train, graph.train)
+
+    @pytest.mark.parametrize("line", ["{}", "[1]", '{"phase": "training", "epoch": "1", "loss": 0.5, "seconds": 1}'])
+    def test_a_line_of_the_history_that_is_no_epoch_is_named(self, folder: RunFolder, line: str) -> None:
+        good = {"phase": "training", "epoch": 1, "loss": 0.5, "seconds": 1}
+        path = folder.path / "history.jsonl"
+        path.write_text(f"{json.dumps(good)}\n{line}\n")
+        with pytest.raises(CheckpointError, match=re.escape(f"{path}, line 2: holds no ")):
+            folder.read_history()
 
     def test_settings_this_version_does_not_know_are_said_to_be_the_runs(self, folder: RunFolder) -> None:
         (folder.path / "config.toml").write_text("[training]\nepoch = 3\n")

@@ -8,10 +8,11 @@ from torch import Tensor
 
 from itransf.errors import CheckpointError, RunError
 from itransf.fitting import build_model
+from itransf.models.base import SIDES, Model
 from itransf.run.run import Run
 from itransf.run.settings import MODEL_CONFIGS, choose_device
 from itransf.storage import CHECKPOINT, WEIGHTS, RunFolder
-from itransf.training.trainer import load_weights
+from itransf.training.trainer import load_weights, weights
 
 
 def open_run(path: str | Path, device: str = "auto") -> Run:
@@ -25,9 +26,27 @@ def open_run(path: str | Path, device: str = "auto") -> Run:
         load_weights(model, stored)
     except (KeyError, RuntimeError) as error:
         raise CheckpointError(f"{folder.path}: its weights do not fit its config: {error}") from None
+    check_weights(model, folder.path)
     if is_mean:
         model.constrain(None)
     return Run(graph, config, model, folder.read_history(), folder.read_concept_names(), epoch)
+
+
+def check_weights(model: Model, path: Path) -> None:
+    """Refuse weights that cannot have come from a training."""
+    for name, tensor in weights(model).items():
+        if tensor.is_floating_point() and not tensor.isfinite().all():
+            raise CheckpointError(f"{path}: its weights {name!r} are not all numbers; restore them or train again")
+    for side in SIDES:
+        supports, rules = model.supports(side), model.rules(side)  # (r, k) and (r, m)
+        if supports is None or rules is None:
+            continue
+        wrong = supports[(supports < 0) | (supports >= rules.shape[1])]
+        if len(wrong):
+            raise CheckpointError(
+                f"{path}: a relation uses concept {int(wrong[0])} on its {side} side, but there are {rules.shape[1]}; "
+                "restore its weights or train again"
+            )
 
 
 def find_weights(folder: RunFolder) -> tuple[dict[str, Tensor], int | None, bool]:
