@@ -28,6 +28,13 @@ class AssignmentReport:
     rejected: float
 
 
+def is_due(schedule: AssignmentConfig, epoch: int, epochs: int) -> bool:
+    """Return whether concepts are chosen after an epoch, of all `epochs`, the first of which is 1."""
+    if not schedule.every or not schedule.start <= epoch <= schedule.stop * epochs:
+        return False
+    return (epoch - schedule.start) % schedule.every == 0
+
+
 @torch.no_grad()
 def single_concept_costs(model: Model, sample: Sample, side: Side, loss: ContrastLoss) -> Tensor:
     """Return each relation's loss if `side` had one concept alone, (r, m), in bounded memory.

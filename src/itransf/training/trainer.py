@@ -16,7 +16,7 @@ from itransf.data.graph import Graph
 from itransf.errors import ITransFError
 from itransf.models.base import Model
 from itransf.ops.grouping import occurrence_numbers
-from itransf.training.assignment import AssignmentReport, reassign
+from itransf.training.assignment import AssignmentReport, is_due, reassign
 from itransf.training.averaging import Average
 from itransf.training.engine import make_engine
 from itransf.training.losses import make_contrast_loss
@@ -146,11 +146,9 @@ class Trainer:
         return negatives.domain if self.progress.epoch < with_domains else 0.0
 
     def _is_assignment_due(self) -> bool:
-        schedule, epoch = self.config.assignment, self.progress.epoch
-        if not schedule.every or self.model.supports("head") is None:
+        if self.model.supports("head") is None:
             return False
-        in_time = schedule.start <= epoch <= schedule.stop * self.config.training.epochs
-        return in_time and (epoch - schedule.start) % schedule.every == 0
+        return is_due(self.config.assignment, self.progress.epoch, self.config.training.epochs)
 
     def _reassign(self) -> AssignmentReport:
         settings = self.config.assignment

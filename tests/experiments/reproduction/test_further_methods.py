@@ -64,7 +64,7 @@ def test_epochs_are_timed_apart_from_training(
 
 
 @pytest.mark.parametrize(("every", "expected"), [(0, 10), (1, 10), (3, 12), (50, 50)])
-def test_concepts_are_chosen_as_often_as_in_a_whole_training(every: int, expected: int) -> None:
+def test_timed_epochs_are_whole_rounds_of_the_choice(every: int, expected: int) -> None:
     job = SMALL.make_job("wn18/itransf", f"assignment.every={every}", "assignment.start=40", "assignment.stop=0.5")
     config = timing.shorten(job.resolve())
     counted = np.arange(1, config.training.epochs + 1)[timing.WARM_UP :]

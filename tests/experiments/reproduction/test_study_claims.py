@@ -26,9 +26,9 @@ def test_sparse_attention_may_be_level_with_dense(results: Results, store: Store
     store(make_training(WHOLE, "wn18", "sparse"), mr=207.0, hits=0.9411)
     store(make_training(WHOLE, "wn18", "dense"), mr=199.0, hits=0.9410)
     text = "Sparse attention does no worse than dense"
-    assert judge(results, text, "WN18, m = 22, Hits@10").word == "holds"
-    assert judge(results, text, "WN18, m = 22, MR").word == "does not hold"
-    assert judge(results, text, "FB15k, m = 15, MR").word == "not measured yet"
+    assert judge(results, text, "WN18, m = 22, 300 epochs, Hits@10").word == "holds"
+    assert judge(results, text, "WN18, m = 22, 300 epochs, MR").word == "does not hold"
+    assert judge(results, text, "FB15k, m = 15, 100 epochs, MR").word == "not measured yet"
 
 
 @pytest.mark.parametrize(
@@ -36,11 +36,25 @@ def test_sparse_attention_may_be_level_with_dense(results: Results, store: Store
 )
 def test_an_epoch_is_faster_or_not(results: Results, store: Store, sparse: tuple[float, float], word: str) -> None:
     store(make_training(WHOLE, "fb15k", "sparse", method="timing"), seconds_of_epochs=[*sparse] * 5)
-    assert judge(results, "Sparse attention is faster", "FB15k, m = 15, epoch").word == "not measured yet"
+    where = "FB15k, m = 15, 100 epochs, time of one"
+    assert judge(results, "Sparse attention is faster", where).word == "not measured yet"
     store(make_training(WHOLE, "fb15k", "dense", method="timing"), seconds_of_epochs=[1.0, 1.1] * 5)
-    verdict = judge(results, "Sparse attention is faster", "FB15k, m = 15, epoch")
+    verdict = judge(results, "Sparse attention is faster", where)
     assert verdict.word == word
-    assert f"{np.mean(sparse):.3g} s against 1.05 s: " in verdict.detail
+    assert f"{np.mean(sparse):.2f}" in verdict.detail
+    assert " s against 1.05 s: " in verdict.detail
+    assert verdict.detail.endswith("epochs: 10, one process each")
+
+
+def test_an_epoch_with_a_choice_counts_as_often_as_there_are_such(results: Results, store: Store) -> None:
+    # Of the timed epochs 3 to 12 concepts are chosen after 6 and 11; in 100 epochs they are four times.
+    seconds = [1.0] * 10
+    seconds[3] = seconds[8] = 2.0
+    store(make_training(WHOLE, "fb15k", "sparse", method="timing"), seconds_of_epochs=seconds)
+    store(make_training(WHOLE, "fb15k", "dense", method="timing"), seconds_of_epochs=[1.1] * 10)
+    verdict = judge(results, "Sparse attention is faster", "FB15k, m = 15, 100 epochs, time of one")
+    assert verdict.word == "holds"
+    assert verdict.detail.startswith("1.04 s against 1.1 s: -0.06 (-0.06 to -0.06)")
 
 
 @pytest.mark.parametrize(("floor", "word"), [(0.2, "holds"), (0.0001, "does not hold")])
@@ -50,7 +64,7 @@ def test_l1_leaves_weights_or_not(results: Results, store: Store, floor: float, 
     names = Vocabulary([f"r{number}" for number in range(6)], kind="relation")
     found = Attention(weights, names, np.zeros((2, 6, 2), dtype=np.int64), np.ones(6, dtype=np.int64), "l1")
     store(make_training(WHOLE, "wn18", "l1"), attention=pack_attention(found))
-    verdict = judge(results, "l1 does not make attention sparse", "WN18, m = 22")
+    verdict = judge(results, "l1 does not make attention sparse", "WN18, m = 22, 300 epochs")
     assert verdict.word == word
     assert verdict.detail.endswith("sides: 12")
 
@@ -80,7 +94,7 @@ def test_hits_may_fall_by_as_much_as_the_paper_says(results: Results, store: Sto
 def test_a_larger_share_of_domain_sampling_raises_both(results: Results, store: Store) -> None:
     store(make_domain_training(WHOLE, "fb15k", 0.0003), mr=68.0, hits=0.804)
     store(make_domain_training(WHOLE, "fb15k", 0.003), mr=82.0, hits=0.789)
-    where = "FB15k, λ = 0.003 against 0.0003"
+    where = "FB15k, 100 epochs, λ = 0.003 against 0.0003"
     assert judge(results, "A larger λ raises MR", where).word == "holds"
     assert judge(results, "A larger λ raises Hits@10", where).word == "does not hold"
 

@@ -32,7 +32,8 @@ WHOLE = Scope()
 METHOD = (
     "The second figure is subtracted from the first; in brackets is where 95 % of the differences lie when test facts "
     "and seeds are drawn anew 1000 times, both rows on the same facts. Where that holds zero, the verdict is *within "
-    "noise*. Where a row has one seed, nothing is known of what another would give."
+    "noise*; what is to do *no worse* holds there. Where a row has one seed, nothing is known of what another would "
+    "give, and the verdict says so."
 )
 
 
@@ -99,6 +100,6 @@ CLAIMS: tuple[Claim, ...] = (
 def judge_claims(results: Results) -> Section:
     """Return the verdict on every claim."""
     verdicts = [(claim, claim.judge(results)) for claim in CLAIMS]
-    rows = [(claim.text, claim.where, verdict.word, verdict.detail) for claim, verdict in verdicts]
+    rows = [(claim.text, claim.where, verdict.words, verdict.detail) for claim, verdict in verdicts]
     table = make_table(("Claim", "Where", "Verdict", "Difference"), rows, names=4)
     return Section("The paper's claims", (METHOD, table))

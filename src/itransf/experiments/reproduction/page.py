@@ -21,8 +21,8 @@ Written by `itransf reproduce render` from the results in `results/reproduction/
 page. Each table and figure of the paper (Xie, Ma, Dai, Hovy: *An Interpretable Knowledge Transfer Model for Knowledge
 Base Completion*, ACL 2017) stands beside what the presets of this package give; what the paper leaves open, and what
 was chosen, is in [models.md](models.md). The command under a heading trains what is missing and shows the same;
-`--quick` makes it a matter of minutes on small bundled graphs, `--jobs 4` trains four at once on a GPU. The verdicts on
-the paper's claims are at the end.
+`--quick` makes it a matter of minutes on small bundled graphs, `--jobs 4` trains four at once on a GPU. Where a row has
+five seeds, `--seeds 0,1,2,3,4` trains them all. The verdicts on the paper's claims are at the end.
 """
 
 

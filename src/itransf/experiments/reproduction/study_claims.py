@@ -13,16 +13,18 @@ from itransf.experiments.reproduction.jobs import Scope
 from itransf.experiments.reproduction.results import Results
 from itransf.experiments.reproduction.stages.compression import make_point
 from itransf.experiments.reproduction.stages.domain_sampling import make_training as make_domain_training
+from itransf.experiments.reproduction.stages.domain_sampling import write_epochs
 from itransf.experiments.reproduction.stages.main import DATASETS, make_row
 from itransf.experiments.reproduction.stages.sparse_encoding import make_coding
 from itransf.experiments.reproduction.stages.sparseness import FLOORS, MATRICES, find_shares, list_sizes, make_training
 from itransf.experiments.reproduction.summaries import Difference, Floats, Interval, find_interval, summarise
+from itransf.experiments.reproduction.timing import EpochTimes
 from itransf.experiments.reproduction.verdicts import (
     NAMES,
     NOT_MEASURED,
     Claim,
     Verdict,
-    describe_difference,
+    conclude,
     judge_better,
     judge_no_worse,
     judge_rise,
@@ -41,12 +43,14 @@ USUAL = 0.001
 def list_sparseness_claims() -> Iterator[Claim]:
     """Yield what the study of sparseness is said to show."""
     for dataset, matrices in MATRICES.items():
-        where = f"{WHOLE.title(dataset)}, m = {matrices}"
         sparse, dense = (make_training(WHOLE, dataset, kind) for kind in ("sparse", "dense"))
+        where = f"{WHOLE.title(dataset)}, m = {matrices}, {sparse.resolve().training.epochs} epochs"
         for metric, name in NAMES.items():
             judge = partial(judge_no_worse, row=sparse, other=dense, metric=metric)
             yield Claim("Sparse attention does no worse than dense", f"{where}, {name}", judge)
-        yield Claim("Sparse attention is faster than dense", f"{where}, epoch", partial(judge_speed, dataset=dataset))
+        yield Claim(
+            "Sparse attention is faster than dense", f"{where}, time of one", partial(judge_speed, dataset=dataset)
+        )
         yield Claim("l1 does not make attention sparse", where, partial(judge_l1, dataset=dataset))
 
 
@@ -76,9 +80,10 @@ def list_domain_claims() -> Iterator[Claim]:
     for dataset in DATASETS:
         none, low, usual, high = (make_domain_training(WHOLE, dataset, value) for value in (0.0, LOW, USUAL, HIGH))
         judge = partial(judge_rise, after=usual, before=none, metric="hits@10")
-        yield Claim("Domain sampling raises Hits@10", f"{WHOLE.title(dataset)}, λ = {USUAL:g} against none", judge)
+        where = f"{WHOLE.title(dataset)}, {write_epochs(usual)}"
+        yield Claim("Domain sampling raises Hits@10", f"{where}, λ = {USUAL:g} against none", judge)
         for metric, name in NAMES.items():
-            where = f"{WHOLE.title(dataset)}, λ = {HIGH:g} against {LOW:g}"
+            where = f"{WHOLE.title(dataset)}, {write_epochs(high)}, λ = {HIGH:g} against {LOW:g}"
             yield Claim(f"A larger λ raises {name}", where, partial(judge_rise, after=high, before=low, metric=metric))
 
 
@@ -91,7 +96,7 @@ def judge_fall(results: Results) -> Verdict:
     allowed = paper.COMPRESSION_LOSS / 100
     interval = Interval(found.interval.low + allowed, found.interval.high + allowed)
     word = judge_sign(Difference(found.value + allowed, interval), 1)
-    return Verdict(word, describe_difference(rows[0], rows[1], "hits@10", found))
+    return conclude(word, rows[0], rows[1], "hits@10", found)
 
 
 def judge_speed(results: Results, dataset: str) -> Verdict:
@@ -100,13 +105,12 @@ def judge_speed(results: Results, dataset: str) -> Verdict:
     records = [results.find_seeds(job) for job in jobs]
     if not all(records):
         return NOT_MEASURED
-    sparse, dense = (np.array(found[0]["seconds_of_epochs"]) for found in records)
-    apart = resample(sparse, 0) - resample(dense, 1)
-    difference = Difference(float(sparse.mean() - dense.mean()), find_interval(apart))
-    return Verdict(
-        judge_sign(difference, -1),
-        f"{sparse.mean():.3g} s against {dense.mean():.3g} s: {write_plain(difference)}; epochs: {len(sparse)}",
-    )
+    times = [EpochTimes.read(found[0]["seconds_of_epochs"], job) for found, job in zip(records, jobs, strict=True)]
+    draws = [each.average(partial(resample, salt=salt)) for salt, each in enumerate(times)]
+    sparse, dense = (each.mean for each in times)
+    difference = Difference(sparse - dense, find_interval(draws[0] - draws[1]))
+    figures = f"{sparse:.3g} s against {dense:.3g} s: {write_plain(difference)}"
+    return Verdict(judge_sign(difference, -1), f"{figures}; epochs: {times[0].count}, one process each")
 
 
 def judge_l1(results: Results, dataset: str) -> Verdict:
@@ -114,10 +118,10 @@ def judge_l1(results: Results, dataset: str) -> Verdict:
     attention = find_shares(results, WHOLE, dataset, "l1")
     if attention is None:
         return NOT_MEASURED
-    counts = (list_sizes(attention) >= FLOORS[0]).sum(axis=1).astype(np.float64)
+    counts = (list_sizes(attention) >= FLOORS[-1]).sum(axis=1).astype(np.float64)
     allowed = make_training(WHOLE, dataset, "sparse").resolve().model.support_size
     difference = Difference(float(counts.mean() - allowed), find_interval(resample(counts, 0) - allowed))
-    figures = f"{counts.mean():.1f} weights of a side are ≥ {FLOORS[0]:g} of its largest, against {allowed}"
+    figures = f"{counts.mean():.1f} weights of a side are ≥ {FLOORS[-1]:g} of its largest, against {allowed}"
     return Verdict(judge_sign(difference, 1), f"{figures}: {write_plain(difference)}; sides: {len(counts):,}")
 
 

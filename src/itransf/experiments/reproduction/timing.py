@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from threading import Lock
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from itransf.config import Config
 from itransf.experiments.bench.clock import time_call
 from itransf.experiments.reproduction.jobs import Job
 from itransf.experiments.reproduction.measuring import round_off
+from itransf.experiments.reproduction.summaries import Floats
 from itransf.fitting import build_model
 from itransf.run import choose_device
 from itransf.training import Trainer
+from itransf.training.assignment import is_due
 
 if TYPE_CHECKING:
     from itransf.experiments.reproduction.methods import Workshop
@@ -23,7 +28,7 @@ _ALONE = Lock()  # jobs of one kind run side by side; of these only one at a tim
 
 
 def time_epochs(job: Job, shop: Workshop) -> dict[str, Any]:
-    """Time epochs of a fresh training: batches, updates, and the choice of concepts as often as it is made."""
+    """Time epochs of a fresh training: batches, updates and, after some of them, the choice of concepts."""
     config = shorten(job.resolve())
     graph, device = shop.load(job), choose_device(shop.device)
     with _ALONE:
@@ -35,8 +40,53 @@ def time_epochs(job: Job, shop: Workshop) -> dict[str, Any]:
     return {"config": job.resolve().to_dict(), "seconds_of_epochs": counted, "steps": engine}
 
 
+@dataclass(frozen=True)
+class EpochTimes:
+    """How long the timed epochs of a job took, in seconds.
+
+    Attributes:
+        plain: Those after which no concepts were chosen.
+        choosing: The others; there may be none.
+        share: How many of a whole training's epochs are like the others.
+    """
+
+    plain: Floats
+    choosing: Floats
+    share: float
+
+    @classmethod
+    def read(cls, seconds: Sequence[float], job: Job) -> EpochTimes:
+        """Tell the timed epochs of a job apart."""
+        config = job.resolve()
+        times, chosen = np.array(seconds), np.array(list_choices(shorten(config))[WARM_UP:])
+        return cls(times[~chosen], times[chosen], float(np.mean(list_choices(config))))
+
+    @property
+    def count(self) -> int:
+        """How many epochs were timed."""
+        return self.plain.size + self.choosing.size
+
+    @property
+    def mean(self) -> float:
+        """How long an epoch of a whole training takes on average."""
+        return float(self.average(lambda times: times.mean(keepdims=True))[0])
+
+    def average(self, average: Callable[[Floats], Floats]) -> Floats:
+        """Return an average, or many, of each kind of epochs, both kinds counting as in a whole training."""
+        if not self.choosing.size:
+            return average(self.plain)
+        return (1 - self.share) * average(self.plain) + self.share * average(self.choosing)
+
+
+def list_choices(config: Config) -> list[bool]:
+    """Return, for each epoch of a training, whether concepts are chosen after it."""
+    epochs = config.training.epochs
+    has_supports = getattr(config.model, "attention", "") == "sparse"
+    return [has_supports and is_due(config.assignment, epoch, epochs) for epoch in range(1, epochs + 1)]
+
+
 def shorten(config: Config) -> Config:
-    """Return settings for a few epochs in which concepts are chosen as often as in a whole training."""
+    """Return settings for a few epochs, among them some after which concepts are chosen."""
     every = max(config.assignment.every, 1)
     timed = -(-TIMED // every) * every  # whole rounds of the choice
     return replace(

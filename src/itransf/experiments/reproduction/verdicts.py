@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from itransf.experiments.reproduction.jobs import Job
@@ -24,10 +24,17 @@ class Verdict:
     Attributes:
         word: The judgement.
         detail: The figures it rests on, in words.
+        one_seed: Whether a row behind it was trained with one seed only.
     """
 
     word: Word
     detail: str = "–"
+    one_seed: bool = False
+
+    @property
+    def words(self) -> str:
+        """The judgement, and whether it is one about a single seed."""
+        return f"{self.word} (one seed)" if self.one_seed else self.word
 
 
 NOT_MEASURED = Verdict(MISSING)
@@ -68,7 +75,7 @@ def judge_better(results: Results, ahead: Job, behind: Job, metric: Metric) -> V
 def judge_no_worse(results: Results, row: Job, other: Job, metric: Metric) -> Verdict:
     """Judge that one row does no worse than another: it is not behind by more than noise."""
     found = judge_better(results, row, other, metric)
-    return Verdict("holds", found.detail) if found.word == "within noise" else found
+    return replace(found, word="holds") if found.word == "within noise" else found
 
 
 def _judge(results: Results, first: Job, second: Job, metric: Metric, wanted: Literal[1, -1]) -> Verdict:
@@ -76,7 +83,13 @@ def _judge(results: Results, first: Job, second: Job, metric: Metric, wanted: Li
     if rows[0] is None or rows[1] is None:
         return NOT_MEASURED
     difference = rows[0].compare(rows[1], metric)
-    return Verdict(judge_sign(difference, wanted), describe_difference(rows[0], rows[1], metric, difference))
+    return conclude(judge_sign(difference, wanted), rows[0], rows[1], metric, difference)
+
+
+def conclude(word: Word, first: Summary, second: Summary, metric: Metric, difference: Difference) -> Verdict:
+    """Return a verdict with what it rests on."""
+    one_seed = min(len(row.records) for row in (first, second)) == 1
+    return Verdict(word, describe_difference(first, second, metric, difference), one_seed)
 
 
 def describe_difference(first: Summary, second: Summary, metric: Metric, difference: Difference) -> str:

@@ -39,8 +39,8 @@ COLUMNS = ("Changed", *METRICS)
 METHOD = (
     "One thing at a time is changed in a preset above. Filtered ranks on *validation*, by which the presets were "
     "chosen; Hits in percent; seed 0. Where epochs are named, all rows of a table were trained for so many, fewer than "
-    "the preset has: what learns fast is ahead there, which need not be what ends best. A result with a `note` was "
-    "ranked on test too when it was made; the note says what was taken out of it."
+    "the preset has: what learns fast is ahead there, which need not be what ends best. A result of these tables "
+    "whose `note` says so was ranked on test too when it was made; the note says what was taken out of it."
 )
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING
+from statistics import median
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -27,11 +28,12 @@ if TYPE_CHECKING:
 
 SHOWN = {"wn18": 18, "fb15k": 10}
 """The most relations a figure shows: those the paper names, then the most frequent."""
-COLUMNS = ("Graph", "The paper sees", "Sides", "Overlap", "Concepts in common", "Overlap of all sides")
+COLUMNS = ("Graph", "The paper sees", "Sides", "Overlap", "Of all sides", "Seeds with more", "Concepts in common")
 METHOD = (
     "The *overlap* of two sides is the share of attention that both give to the same concepts, the sum of the smaller "
-    "of the two weights over all concepts: 1 where they are identical, 0 where they share nothing. The last column is "
-    "its mean over all pairs of sides in the graph."
+    "of the two weights over all concepts: 1 where they are identical, 0 where they share nothing. Its median over "
+    "seeds stands first, the extremes in brackets; beside it is its mean over all pairs of sides in the graph, and in "
+    "how many seeds the two sides share more than such a pair. Concepts in common, and the pictures, are of seed 0."
 )
 CAPTION = "what the heads (H) and tails (T) of relations attend to; each row is a side."
 SHORT = {
@@ -57,6 +59,11 @@ class Statement:
     def ends(self) -> tuple[End, End]:
         """Both sides."""
         return self.first, self.second
+
+    def overlap(self, attention: Attention) -> float:
+        """Return how much attention both sides give to the same concepts."""
+        first, second = (read_side(attention, *end) for end in self.ends)
+        return float(np.minimum(first, second).sum())
 
 
 INVERSE = "heads of a relation use what tails of its inverse use"
@@ -85,24 +92,30 @@ def render(results: Results, scope: Scope) -> Section:
     found = {dataset: find_attention(results, scope, dataset) for dataset in DATASETS}
     parts: list[str | Table | Picture] = []
     for dataset, attention in found.items():
-        if attention is not None:
-            parts.append(picture_attention(attention, "attention", CAPTION, scope, dataset))
+        if attention:
+            parts.append(picture_attention(attention[0], "attention", CAPTION, scope, dataset))
     if not scope.quick:
         rows = [write_statement(statement, found[statement.dataset], scope) for statement in STATEMENTS]
         parts += [METHOD, make_table(COLUMNS, rows, names=3)]
     return Section("Attention (Figure 3)", tuple(parts) or (MISSING,))
 
 
-def find_attention(results: Results, scope: Scope, dataset: str) -> Attention | None:
-    """Return the attention of ITransF on a graph, if it is stored."""
-    return read_stored(results.find_seeds(make_row(scope, dataset, "itransf")))
+def find_attention(results: Results, scope: Scope, dataset: str) -> list[Attention]:
+    """Return the attention of ITransF on a graph, of each seed that is stored."""
+    return read_all(results.find_seeds(make_row(scope, dataset, "itransf")))
 
 
 def read_stored(records: Sequence[Record]) -> Attention | None:
-    """Return the attention of the first result that has one, relations called as the paper calls them."""
-    packed = next((record["attention"] for record in records if record["attention"]), None)
-    if packed is None:
-        return None
+    """Return the attention of the first result that has one."""
+    return next(iter(read_all(records)), None)
+
+
+def read_all(records: Sequence[Record]) -> list[Attention]:
+    """Return the attention of each result that has one, relations called as the paper calls them."""
+    return [_unpack(record["attention"]) for record in records if record["attention"]]
+
+
+def _unpack(packed: dict[str, Any]) -> Attention:
     attention = unpack_attention(packed)
     names = attention.relations.names
     labels = {name: SHORT.get(name, name.strip("_")) for name in names}
@@ -131,17 +144,24 @@ def choose_shown(attention: Attention, most: int) -> list[str]:
     return [*named, *(name for name in frequent if name not in named)][:most]
 
 
-def write_statement(statement: Statement, attention: Attention | None, scope: Scope) -> tuple[str, ...]:
+def write_statement(statement: Statement, seeds: Sequence[Attention], scope: Scope) -> tuple[str, ...]:
     """Return the row of a statement."""
     names = " and ".join(f"{name.strip('_')} ({side[0].upper()})" for name, side in statement.ends)
     told = (scope.title(statement.dataset), statement.text, names)
-    if attention is None:
-        return (*told, MISSING, "–", "–")
-    first, second = (read_side(attention, *end) for end in statement.ends)
+    if not seeds:
+        return (*told, MISSING, "–", "–", "–")
+    overlaps, others = ([find(attention) for attention in seeds] for find in (statement.overlap, average_overlap))
+    more = sum(ours > usual for ours, usual in zip(overlaps, others, strict=True))
+    first, second = (read_side(seeds[0], *end) for end in statement.ends)
     common = int(((first != 0) & (second != 0)).sum())
     most = max(int((weights != 0).sum()) for weights in (first, second))
-    overlap = float(np.minimum(first, second).sum())
-    return (*told, f"{overlap:.2f}", f"{common} of {most}", f"{average_overlap(attention):.2f}")
+    shown = (write_spread(overlaps), f"{median(others):.2f}", f"{more} of {len(seeds)}", f"{common} of {most}")
+    return (*told, *shown)
+
+
+def write_spread(values: Sequence[float]) -> str:
+    """Return the median, and the extremes where there are several values."""
+    return f"{median(values):.2f}" + (f" ({min(values):.2f}–{max(values):.2f})" if len(values) > 1 else "")
 
 
 def read_side(attention: Attention, name: str, side: Side) -> npt.NDArray[np.float32]:

@@ -54,7 +54,7 @@ def render(results: Results, scope: Scope) -> Section:
         rows = tabulate(points, baselines, scope, dataset)
         parts.append(make_table(COLUMNS, rows, title=scope.title(dataset)))
         if points:
-            caption = f"{scope.title(dataset)}: ITransF against the number of its matrices, which is not to scale."
+            caption = f"{scope.title(dataset)}: ITransF against the number of its matrices (not to scale), with 95 %."
             drawing = partial(draw_curve, make_curve(points, baselines))
             parts.append(Picture(f"compression-{scope.data(dataset)}", caption, drawing))
     return Section("Fewer matrices (Figure 5)", tuple(parts))

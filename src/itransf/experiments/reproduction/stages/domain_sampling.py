@@ -32,6 +32,20 @@ def make_training(scope: Scope, dataset: str, value: float) -> Job:
     return next((row for row in rows if row.resolve() == changed.resolve()), changed)
 
 
+def write_epochs(job: Job) -> str:
+    """Return in which epochs of a training replacements come from domains."""
+    config = job.resolve()
+    epochs = config.training.epochs
+    stop = round(config.negatives.domain_stop * epochs)
+    return f"{epochs} epochs" if stop == epochs else f"the first {stop} of {epochs} epochs"
+
+
+def note_end(scope: Scope, dataset: str) -> list[str]:
+    """Say so where domain sampling ends before training does."""
+    told = write_epochs(make_row(scope, dataset, "itransf-domain"))
+    return [f"Entities come from domains in {told} only, in the paper in all."] if " of " in told else []
+
+
 def list_jobs(scope: Scope) -> list[Job]:
     """Return what the table needs."""
     return [make_training(scope, dataset, value) for value in LAMBDAS for dataset in DATASETS]
@@ -46,7 +60,7 @@ def render(results: Results, scope: Scope) -> Section:
         for value, summary in found.items():
             published = None if scope.quick else paper.DOMAIN_SAMPLING.get(value, {}).get(dataset)
             rows.append((f"{value:g}", *comparing.compare_with_paper(summary, published)))
-        parts.append(make_table(COLUMNS, rows, title=scope.title(dataset)))
+        parts += [make_table(COLUMNS, rows, title=scope.title(dataset)), *note_end(scope, dataset)]
         curve = Curve({f"{value:g}": summary for value, summary in found.items() if summary is not None}, "λ")
         if curve.points:
             caption = (
