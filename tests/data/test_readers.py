@@ -72,6 +72,40 @@ def test_header_says_the_order_of_the_columns() -> None:
     assert table.notes == ("f.csv: the columns stand in the order head, tail, relation, as the header says.",)
 
 
+RING = "".join(f"e{number}\tknows\te{number + 1}\n" for number in range(12))
+
+
+@pytest.mark.parametrize(
+    ("first", "facts", "told"),
+    [
+        ("start\tedge\tend", RING, True),
+        ("start\tknows\tend", RING, False),  # a relation that occurs again
+        ("e0\tedge\tend", RING, False),
+        ("start\tedge\tstart", RING, False),
+        ("start\tedge\tend", "a\tknows\tb\n", False),  # too few facts to tell
+        ("head\trelation\ttail", RING, False),  # a header, and skipped
+    ],
+)
+def test_a_first_line_that_may_be_a_header_is_told(first: str, facts: str, told: bool) -> None:
+    table = read_table(f"{first}\n{facts}".encode(), "facts.tsv", "facts.tsv")
+    words = "facts.tsv: the first line (start, edge, end) was read as a fact; if it names the columns, give --header."
+    assert table.notes == ((words,) if told else ())
+    for header in (True, False):
+        assert read_table(f"{first}\n{facts}".encode(), "facts.tsv", "facts.tsv", header=header).notes == ()
+
+
+@pytest.mark.parametrize("name", ["facts.tsv", "facts.csv"])
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_lines_of_blanks_alone_are_as_good_as_empty(name: str, end: str) -> None:
+    mark = "," if name.endswith("csv") else "\t"
+    lines = [mark.join("abc"), "   ", mark.join("bcd"), "", mark.join("cde"), "  "]
+    table = read_table(end.join(lines).encode(), name, name)
+    assert table.facts.column("head").to_pylist() == ["a", "b", "c"]
+    assert table.locate(2) == f"{name}, line 5"
+    with pytest.raises(DataError, match=r"line 4: 2 columns instead of 3"):
+        read_table(end.join([*lines[:3], mark.join("ab")]).encode(), name, name)
+
+
 def test_header_given_by_the_user() -> None:
     assert rows_of(read("who\thow\twhom\na\tr\tb\n", header=True)) == FACTS[:1]
     assert rows_of(read("who\thow\twhom\n")) == [("who", "how", "whom")]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
@@ -15,6 +17,8 @@ from itransf.errors import DataError
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _POSITIONS = ("0", "1", "2")
+_BLANK_LINES = re.compile(rb"^ +(?=\r?$)", re.MULTILINE)
+_FEW_FACTS = 10  # a file with fewer says little about what is usual in it
 
 
 def read_table(
@@ -38,13 +42,16 @@ def read_table(
         return make_table((), where)
     try:
         columns = _parse(content, layout)
-    except pa.ArrowInvalid as error:
-        columns = _explain(error, content, layout, where)
+    except pa.ArrowInvalid:
+        content = _BLANK_LINES.sub(b"", content)  # as good as empty, and the others keep their numbers
+        columns = _parse_or_explain(content, layout, where)
     if any(_is_faulty(column, layout) for column in columns):
         fault = find_fault(content, layout, where)
         raise fault or DataError(f"{where} has an empty field; fill it in or remove the line")
-    notes = _note_order(layout.order, where)
     table = pa.table([columns[place] for place in layout.order], names=list(COLUMNS))
+    notes = _note_order(layout.order, where)
+    if header is None and not layout.skip:
+        notes += _note_first_line(table, where)
     return FactTable(table, where, lambda row: f"{where}, line {find_line(content, layout, row)}", notes)
 
 
@@ -75,12 +82,15 @@ def _is_faulty(column: pa.ChunkedArray, layout: Layout) -> bool:
     return bool(pc.any(faulty).as_py())
 
 
-def _explain(error: pa.ArrowInvalid, content: bytes, layout: Layout, where: str) -> list[pa.ChunkedArray]:
+def _parse_or_explain(content: bytes, layout: Layout, where: str) -> list[pa.ChunkedArray]:
     """Raise what is wrong with an unparsable file; return empty columns if it merely has no facts."""
-    fault = find_fault(content, layout, where)
-    if fault is None and next(iterate_records(content, layout), None) is None:
-        return [pa.chunked_array([], pa.string())] * len(COLUMNS)
-    raise fault or DataError(f"{where} cannot be read: {error}; check that it is a text file") from None
+    try:
+        return _parse(content, layout)
+    except pa.ArrowInvalid as error:
+        fault = find_fault(content, layout, where)
+        if fault is None and next(iterate_records(content, layout), None) is None:
+            return [pa.chunked_array([], pa.string())] * len(COLUMNS)
+        raise fault or DataError(f"{where} cannot be read: {error}; check that it is a text file") from None
 
 
 def _read_parquet(content: bytes, where: str) -> FactTable:
@@ -111,6 +121,22 @@ def _to_text(column: pa.ChunkedArray, name: str, where: str) -> pa.ChunkedArray:
         row = pc.index(empty, True).as_py() + 1
         raise DataError(f"{where}, row {row}: {name!r} is empty; fill it in or remove the row")
     return text
+
+
+def _note_first_line(table: pa.Table, where: str) -> tuple[str, ...]:
+    """Say so where the first line was read as a fact and may be a header: none of its names occurs again."""
+    if table.num_rows < _FEW_FACTS:
+        return ()
+    words = [table.column(name)[0].as_py() for name in COLUMNS]
+    ends = (table.column("head"), table.column("tail"))
+    counts = [
+        sum(pc.sum(pc.equal(column, word)).as_py() for column in columns)
+        for word, columns in zip(words, (ends, (table.column("relation"),), ends), strict=True)
+    ]
+    if counts != [1, 1, 1]:
+        return ()
+    told = ", ".join(words)
+    return (f"{where}: the first line ({told}) was read as a fact; if it names the columns, give --header.",)
 
 
 def _note_order(order: tuple[int, int, int], where: str) -> tuple[str, ...]:
