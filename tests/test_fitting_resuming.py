@@ -1,17 +1,20 @@
 from __future__ import annotations
 
+import signal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 import torch
 
+from itransf import fitting
 from itransf.config import Config
 from itransf.data.graph import Graph
 from itransf.errors import CheckpointError
-from itransf.fitting import CHECKPOINT, Fit
+from itransf.fitting import CHECKPOINT, Fit, describe_epoch
 from itransf.models import Model
 from itransf.storage import RunFolder
+from itransf.training import EpochReport
 from itransf.training.trainer import weights
 from training.interruption import FragileFolder, InterruptionError
 
@@ -121,3 +124,24 @@ def test_a_damaged_checkpoint_is_named(configure: Configure, graph: Graph, tmp_p
     (tmp_path / CHECKPOINT).write_bytes(b"nonsense")
     with pytest.raises(CheckpointError, match=r"checkpoint\.safetensors: cannot be read"):
         start(graph, config, RunFolder(tmp_path)).run(resume=True)
+
+
+def test_an_interrupt_after_the_last_batch_of_a_warm_start_is_heard(
+    configure: Configure, graph: Graph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = configure("itransf", "warm_start.epochs=2", "training.epochs=2")
+    folder = RunFolder(tmp_path / "run")
+
+    def describe(report: EpochReport, phase: str) -> dict[str, Any]:
+        if report.epoch == 2:
+            signal.raise_signal(signal.SIGINT)
+        return describe_epoch(report, phase)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(fitting, "describe_epoch", describe)
+        with pytest.raises(KeyboardInterrupt):
+            start(graph, config, folder).run()
+    facts = folder.read_tensors(CHECKPOINT)[1]
+    assert (facts["phase"], facts["progress"]["finished"]) == ("warm start", True)
+    resumed = start(graph, config, folder).run(resume=True)
+    assert same_bits(resumed, start(graph, config).run())

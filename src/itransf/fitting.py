@@ -112,6 +112,8 @@ class Fit:
                     tracker.advance(1, self._note(trainer, report))
                     self._save_if_due(trainer, phase, report.epoch)
         self._save(trainer, phase)
+        if interrupt.is_set() and phase == "warm start":  # after its last batch; a training that is over stays so
+            raise KeyboardInterrupt
 
     def _take_up(self, trainer: Trainer, tensors: dict[str, Tensor], facts: dict[str, Any]) -> None:
         """Go on from a checkpoint; only once it is known to fit does the folder learn of settings that changed."""
