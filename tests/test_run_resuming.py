@@ -13,7 +13,7 @@ from itransf.data.vocabulary import Vocabulary
 from itransf.errors import CheckpointError, RunError
 from itransf.fitting import CHECKPOINT
 from itransf.run import MODEL_CONFIGS, Run, open_run
-from itransf.run.resuming import check_same, flatten
+from itransf.run.resuming import check_same, flatten, list_moved
 from itransf.storage import RunFolder
 from itransf.training.trainer import weights
 from training.interruption import FragileFolder, InterruptionError
@@ -195,6 +195,25 @@ class TestSameness:
     def test_another_model_is_named(self, folder: RunFolder, graph: Graph, configure: Configure) -> None:
         with pytest.raises(CheckpointError, match=r"model\.name: 'itransf' then, 'transe' now"):
             check_same(folder, graph, configure("transe"), folder.read_config(MODEL_CONFIGS))
+
+    @pytest.mark.parametrize(
+        ("settings", "moved"),
+        [
+            (("itransf", "training.decay=linear", "assignment.every=2"), "(training.decay, assignment.stop)"),
+            (("itransf", "assignment.every=0", "training.average=0.5"), "(training.average)"),
+            (("transe", "negatives.domain=0.1", "negatives.domain_stop=0.5"), "(negatives.domain_stop)"),
+            (("itransf", "model.attention=dense"), None),
+            (("stranse", "negatives.domain_stop=0.5"), None),
+        ],
+    )
+    def test_what_other_epochs_move_is_told(
+        self, configure: Configure, settings: tuple[str, ...], moved: str | None
+    ) -> None:
+        before, now = (configure(*settings, f"training.epochs={epochs}") for epochs in (10, 20))
+        assert list_moved(before, before) == []
+        found = list_moved(before, now)
+        assert len(found) == (moved is not None)
+        assert all(f"begun for 10 epochs; what depends on their number {moved} has 20 now" in note for note in found)
 
     def test_how_long_and_how_safely_may_change(self, folder: RunFolder, graph: Graph, configure: Configure) -> None:
         longer = configure(

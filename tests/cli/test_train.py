@@ -75,6 +75,9 @@ def test_an_occupied_folder_is_refused_replaced_or_continued(data: Path, tmp_pat
     longer = call(*arguments, "--set", "training.epochs=3", "--resume")
     assert longer.code == 0, longer.err
     assert json.loads(longer.out)["epochs"] == 3
+    told = "Note: the run was begun for 2 epochs; what depends on their number (training.decay) has 3 now\n"
+    assert longer.err == told
+    assert call(*arguments, "--set", "training.epochs=3", "--resume").err == ""
 
 
 def test_other_settings_or_facts_are_misuse_and_damage_is_a_failure(data: Path, tmp_path: Path) -> None:

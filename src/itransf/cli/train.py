@@ -68,8 +68,7 @@ def train_model(
     warn(graph.notes)
     choices: dict[str, Any] = {"preset": preset, "config": config, "settings": settings or []}
     folder = out or choose_folder(graph, **choices)
-    if not resume:
-        warn(find_idle(graph, **choices))
+    warn(find_moved(graph, folder, **choices) if resume else find_idle(graph, **choices))
     if not quiet:
         remark(f"{'Going on with' if resume else 'Training on'} {graph.name}: {count_graph(graph)}")
         remark(f"Run folder: {folder}")
@@ -114,6 +113,15 @@ def find_idle(graph: itransf.Graph, config: Path | None, settings: list[str], **
     """Say which of the settings that were given have no effect."""
     resolved = itransf.run.resolve_config(graph, config=config, settings=settings, **choices)
     return itransf.run.list_idle(resolved, itransf.run.read_given(config, settings))
+
+
+def find_moved(graph: itransf.Graph, folder: Path, **choices: Any) -> list[str]:
+    """Say what a run that goes on does at another time than it was begun with."""
+    begun = itransf.storage.RunFolder(folder)
+    if not begun.has_checkpoint:
+        return []
+    stored = begun.read_config(itransf.run.MODEL_CONFIGS)
+    return itransf.run.list_moved(stored, itransf.run.resolve_config(graph, **choices, stored=stored))
 
 
 def count_graph(graph: itransf.Graph) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from itransf.run.idle import list_idle
 from itransf.run.opening import open_run
+from itransf.run.resuming import list_moved
 from itransf.run.run import Run
 from itransf.run.settings import MODEL_CONFIGS, choose_device, read_given, resolve_config
 from itransf.run.training import train
@@ -13,6 +14,7 @@ __all__ = [
     "Run",
     "choose_device",
     "list_idle",
+    "list_moved",
     "open_run",
     "read_given",
     "resolve_config",

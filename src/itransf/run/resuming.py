@@ -35,6 +35,23 @@ def check_same(folder: RunFolder, graph: Graph, config: Config, stored: Config) 
         raise RunError(f"{folder.path}: was trained on other facts than these. Use those, or another --out")
 
 
+def list_moved(stored: Config, config: Config) -> list[str]:
+    """Say what comes at another time than it would have, now that a run has other epochs than it was begun with."""
+    before, now = stored.training.epochs, config.training.epochs
+    shares = {
+        "training.decay": config.training.decay == "linear",
+        "training.average": config.training.average > 0,
+        "assignment.stop": bool(config.assignment.every) and getattr(config.model, "attention", "") == "sparse",
+        "negatives.domain_stop": bool(config.negatives.domain) and config.negatives.domain_stop < 1,
+    }
+    moved = [key for key, matters in shares.items() if matters]
+    if before == now or not moved:
+        return []
+    return [
+        f"the run was begun for {before:,} epochs; what depends on their number ({', '.join(moved)}) has {now:,} now"
+    ]
+
+
 def flatten(content: Mapping[str, Any], at: str = "") -> dict[str, Any]:
     """Return nested settings with dotted keys."""
     flat: dict[str, Any] = {}
