@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -22,8 +23,15 @@ NEGLIGIBLE = 0.05
 """A concept is left out when all weights on it, as shares of the largest, stay below this."""
 
 
-WORDS = ("Attention", "concept")
-"""What weights and a column are called, if nothing else is said."""
+class Words(NamedTuple):
+    """What the weights are called in a title, what a column is, and what the colours stand for."""
+
+    weights: str = "Attention"
+    column: str = "concept"
+    colours: str = "weight"
+
+
+USUAL = Words()
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,7 +46,7 @@ class Arrangement:
         signed: Whether weights below zero may occur.
         sides: The relation's number and the side of each row.
         names: What people call the concepts that have a name.
-        column: What a column is.
+        words: What all this is called.
     """
 
     labels: tuple[str, ...]
@@ -48,7 +56,7 @@ class Arrangement:
     signed: bool
     sides: tuple[tuple[int, Side], ...]
     names: Mapping[int, str]
-    column: str = "concept"
+    words: Words = USUAL
 
     @property
     def limit(self) -> float:
@@ -63,7 +71,7 @@ def arrange(
     most_relations: int = MOST_RELATIONS,
     most_concepts: int = MOST_CONCEPTS,
     names: Mapping[int, str] | None = None,
-    words: tuple[str, str] = WORDS,
+    words: Words = USUAL,
 ) -> Arrangement:
     """Choose and order rows and columns so that sides which share concepts stand together.
 
@@ -72,7 +80,7 @@ def arrange(
         most_relations: Beyond so many only the most frequent are shown.
         most_concepts: Beyond so many only those with most weight are shown.
         names: What people call some of the concepts.
-        words: What the weights are called, and a column.
+        words: What all this is called.
     """
     shown = attention.find()[:most_relations]
     values = attention.weights[:, shown].astype(np.float64)  # (2, n, m)
@@ -93,14 +101,14 @@ def arrange(
         attention.kind == "l1",
         tuple(sides[row] for row in rows),
         {concept: name for concept, name in (names or {}).items() if concept in kept},
-        words[1],
+        words,
     )
 
 
-def _write_title(attention: Attention, shown: int, used: int, kept: int, words: tuple[str, str]) -> str:
+def _write_title(attention: Attention, shown: int, used: int, kept: int, words: Words) -> str:
     """Say what is shown and what is left out."""
     relations, columns = len(attention.relations), attention.weights.shape[2]
-    weights, concepts = words[0], f"{words[1]}s"
+    weights, concepts = words.weights, f"{words.column}s"
     rows = f"{shown} relation{'s' * (shown != 1)}"
     if shown < relations:
         rows = f"the {shown} most frequent of {relations:,} relations"

@@ -19,7 +19,7 @@ from itransf.experiments.reproduction.sections import MISSING, Picture, Section,
 from itransf.experiments.reproduction.stage import Stage
 from itransf.experiments.reproduction.stages.main import DATASETS, make_row
 from itransf.interpret import Attention
-from itransf.interpret.arranging import WORDS, arrange
+from itransf.interpret.arranging import USUAL, Words, arrange
 from itransf.interpret.heatmap import draw
 from itransf.models import SIDES, Side
 
@@ -123,7 +123,7 @@ def _unpack(packed: dict[str, Any]) -> Attention:
 
 
 def picture_attention(
-    attention: Attention, name: str, caption: str, scope: Scope, dataset: str, words: tuple[str, str] = WORDS
+    attention: Attention, name: str, caption: str, scope: Scope, dataset: str, words: Words = USUAL
 ) -> Picture:
     """Return the heat map of a graph: of the relations the paper names, then of the most frequent."""
     left_out = len(attention.relations) - SHOWN[dataset]
@@ -132,7 +132,7 @@ def picture_attention(
     return Picture(f"{name}-{scope.data(dataset)}", told, partial(draw_attention, attention, SHOWN[dataset], words))
 
 
-def draw_attention(attention: Attention, most: int, words: tuple[str, str] = WORDS) -> Figure:
+def draw_attention(attention: Attention, most: int, words: Words = USUAL) -> Figure:
     """Return the heat map of so many relations."""
     return draw(arrange(attention.choose(choose_shown(attention, most)), words=words))
 

@@ -14,8 +14,10 @@ from itransf.experiments.reproduction.stages.attention import picture_attention,
 from itransf.experiments.reproduction.stages.main import DATASETS, make_row
 from itransf.experiments.reproduction.stages.sparseness import scale_rows
 from itransf.experiments.reproduction.summaries import summarise
+from itransf.interpret.arranging import Words
 
 COLUMNS = ("Method", "Matrices", *comparing.COMPARED)
+SHARES = Words("Codes", "atom", "share")
 CODED = "STransE, the one that is coded"
 DETAILS = ("Graph", "Atoms", "Penalty", "Codes per matrix", "kept", "Error, %", "Library")
 METHOD = (
@@ -54,7 +56,9 @@ def render(results: Results, scope: Scope) -> Section:
         attention = read_stored(records)
         if attention is not None:
             pictures.append(
-                picture_attention(scale_rows(attention), "codes", CAPTION, scope, dataset, ("Codes", "atom"))
+                picture_attention(
+                    scale_rows(attention), "codes", CAPTION, scope, dataset, Words("Codes", "atom", "share")
+                )
             )
     parts += [CODES, make_table(DETAILS, details), *pictures]
     return Section("Sparse coding of trained matrices (Table 4)", tuple(parts))

@@ -16,6 +16,7 @@ from itransf.experiments.reproduction.stages.attention import picture_attention,
 from itransf.experiments.reproduction.summaries import summarise
 from itransf.experiments.reproduction.timing import EpochTimes
 from itransf.interpret import Attention
+from itransf.interpret.arranging import Words
 
 MATRICES = {"wn18": 22, "fb15k": 15}
 """How many concepts the paper takes here, so that dense attention can be trained at all."""
@@ -24,6 +25,7 @@ KINDS = {"dense": "Dense", "l1": "Dense + l1", "sparse": "Sparse"}
 FLOORS = (0.01, 0.1)
 """Shares of a side's largest weight from which a weight is counted."""
 CAPTION = "l1-regularised attention; each row is a side, as shares of its largest weight."
+SHARES = Words(colours="share")
 COLUMNS = ("Attention", *comparing.COMPARED, "Epoch, paper", "Epoch", "Steps")
 WEIGHTS = ("Graph", "Attention", "Weights of a side", *(f"≥ {floor:g}" for floor in FLOORS), "In the five largest, %")
 METHOD = (
@@ -67,7 +69,7 @@ def render(results: Results, scope: Scope) -> Section:
             attention = find_shares(results, scope, dataset, kind)
             weights.append((scope.title(dataset), name, *count_weights(attention)))
             if kind == "l1" and attention is not None:
-                pictures.append(picture_attention(attention, "attention-l1", CAPTION, scope, dataset))
+                pictures.append(picture_attention(attention, "attention-l1", CAPTION, scope, dataset, SHARES))
     parts += [WEIGHING, make_table(WEIGHTS, weights, names=2), *pictures]
     return Section("Sparse and dense attention (Table 3, Figure 4)", tuple(parts))
 
