@@ -61,6 +61,8 @@ def test_training_that_goes_on_keeps_names(random_graph: Callable, short: Callab
 def test_what_cannot_be_named_is_refused_and_nothing_is_written(saved: Path, tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="there is no concept 5"):
         reopen(saved).name_concepts({1: "city", 5: "x"}, saved)
+    with pytest.raises(ConfigError, match="concept 1 cannot be called '17'"):
+        reopen(saved).name_concepts({1: " 17 "}, saved)
     assert not (saved / "concepts.json").exists()
     with pytest.raises(CheckpointError, match="there is no such run"):
         reopen(saved).name_concepts({1: "city"}, tmp_path / "nowhere")

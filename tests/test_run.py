@@ -58,7 +58,7 @@ class TestUse:
         assert info["facts"] == {"train": 30, "valid": 8, "test": 8}
         assert info["parameters"] == (12 + 3) * 4
         assert info["epochs"] == 4
-        assert set(info["best"]) == {"epoch", "mrr"}
+        assert set(info["best"]) == {"phase", "epoch", "mrr"}
         assert info["config"]["model"]["name"] == "transe"
 
     def test_info_counts_the_warm_start_apart_and_knows_no_best_without_looks(self, short: Any, graph: Graph) -> None:

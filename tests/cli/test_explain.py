@@ -29,7 +29,8 @@ def test_what_people_see_without_concepts_and_rivals() -> None:
 def test_short_forms_stand_beside_the_answers() -> None:
     console, paper = make_paper(120)
     found = [make_explanation(), make_loser()]
-    show_short_forms([{"rank": rank, "explanation": line.to_dict()} for rank, line in enumerate(found, 9)], console)
+    lines = [{"rank": rank, "explanation": line.to_dict()} for rank, line in enumerate(found, 9)]
+    show_short_forms(lines, console, "tail")
     check_golden("short_forms.txt", paper.getvalue())
 
 

@@ -24,7 +24,8 @@ def test_a_run_described() -> None:
         "parameters": 109542,
         "epochs": 60,
         "seconds": 41.7,
-        "best": {"epoch": 55, "mrr": 0.65432},
+        "refit_epochs": 0,
+        "best": {"phase": "training", "epoch": 55, "mrr": 0.65432},
         "unfinished": None,
         "config": {"seed": 0, "model": {"name": "itransf", "dim": 64}, "training": {"decay": "none"}},
     }
@@ -34,7 +35,9 @@ def test_a_run_described() -> None:
 def test_a_run_without_validation_says_so() -> None:
     from itransf.cli.info import describe_best
 
-    assert describe_best(None) == "the last epoch (nothing was validated)"
+    assert describe_best(None) == "the last weights (these were not validated)"
+    refitted = {"phase": "re-fit", "epoch": 2, "mrr": 0.5}
+    assert describe_best(refitted) == "re-fit, epoch 2, validation mrr 0.5"
 
 
 def test_info_of_a_run(run: Path, opened: Any) -> None:

@@ -30,13 +30,13 @@ def test_predictions_with_the_concepts_behind_them() -> None:
     console, paper = make_paper()
     behind = concepts_behind(make_attention(), "capital_of")
     reasons = {side: [shared.to_dict() for shared in found] for side, found in behind.items()}
-    show_predictions(make_predictions(), reasons, known=True, console=console)
+    show_predictions(make_predictions(), reasons, known=True, console=console, asked="head")
     check_golden("predictions.txt", paper.getvalue())
 
 
 def test_no_answer_is_said() -> None:
     console, paper = make_paper()
-    show_predictions([], None, known=False, console=console)
+    show_predictions([], None, known=False, console=console, asked="tail")
     assert "There is no answer" in paper.getvalue()
 
 
@@ -145,3 +145,24 @@ def test_mistakes_are_misuse(arguments: tuple[str, ...], message: str, run: Path
     assert done.code == 2
     assert message in done.err
     assert done.out == ""
+
+
+def test_relations_that_answer_are_explained_by_their_names(run: Path) -> None:
+    asked = ("predict", run, "--head", "Paris", "--tail", "Lyon", "--top", 2, "--known")
+    done = call(*asked, "--explain")
+    assert done.code == 0, done.err
+    told = done.out.partition("What speaks for each, against the closest other tail\n")[2].splitlines()[:2]
+    answers = [found["relation_label"] for found in json.loads(call(*asked, "--json").out)["predictions"]]
+    assert [line.split(":")[0].split(maxsplit=1)[1] for line in told] == answers
+
+
+def test_questions_without_an_answer_say_so(run: Path, opened: Any, tmp_path: Path) -> None:
+    graph = opened.graph
+    head, relation, tail = graph.train[0].tolist()
+    asked, known = tmp_path / "asked.csv", tmp_path / "known.txt"
+    asked.write_text(f"head,relation,tail\n{graph.entities.name(head)},{graph.relations.name(relation)},?\n")
+    known.write_text(f"{graph.entities.name(tail)}\n")
+    done = call("predict", run, "--queries", asked, "--candidates", known)
+    assert done.code == 0, done.err
+    assert done.out.startswith("There is no answer: every candidate is a known fact (--known shows them)")
+    assert "Score" in call("predict", run, "--queries", asked, "--candidates", known, "--known").out

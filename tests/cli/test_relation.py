@@ -43,6 +43,7 @@ def test_a_model_without_concepts_shows_none(transe_run: Path) -> None:
     done = call("relation", transe_run, "near")
     assert done.code == 0, done.err
     assert "Head concepts" not in done.out
+    assert "attention" not in done.out.lower()
 
 
 @pytest.mark.parametrize(

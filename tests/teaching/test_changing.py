@@ -5,6 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 
@@ -93,6 +94,9 @@ class TestEdit:
             ({"merge": [(1, 9)]}, "there is no concept 9"),
             ({"merge": [(1, 2), (1, 2)]}, "cannot be merged with itself"),
             ({"prune": 5}, "5 concepts cannot be pruned to 5; give a number from 1 to 4"),
+            ({"pin": [("r0", "head")]}, r"\('r0', 'head'\) is no place; give \(relation, side, concept\)"),
+            ({"pin": ["r0.head=1"]}, "'r0.head=1' is no place"),
+            ({"pin": [("r0", "head", 1.5)]}, "1.5 is no concept; give its number or its name"),
         ],
     )
     def test_mistakes_are_told(self, run: Run, asked: dict[str, Any], message: str) -> None:
@@ -105,8 +109,22 @@ class TestEdit:
 
     def test_a_name_that_several_have_is_told(self, run: Run) -> None:
         run.name_concepts({1: "city"})
-        with pytest.raises(ConfigError, match="'city' is the name of concepts 0, 1"):
+        with pytest.raises(ConfigError, match=r"'city' is the name of concepts 0, 1; give the number of one of them$"):
             run.edit(pin=[("r0", "head", "city")])
+
+    def test_numbers_of_numpy_are_numbers(self, run: Run) -> None:
+        used = supports(run, 1, "head")[0]
+        edited = run.edit(forbid=[("near", "head", np.int64(used))])  # type: ignore[list-item]
+        assert used not in supports(edited, 1, "head")
+
+    def test_what_was_validated_before_is_not_told_of_the_edited_run(self, run: Run) -> None:
+        assert run.info()["best"]["phase"] == "training"
+        edited = run.edit(prune=4)
+        info = edited.info()
+        assert (info["best"], info["epochs"], info["refit_epochs"]) == (None, run.info()["epochs"], 0)
+        refitted = edited.refit(2).info()
+        assert (refitted["best"]["phase"], refitted["refit_epochs"]) == ("re-fit", 2)
+        assert run.info()["best"] is not None  # the old run knows its own
 
     def test_a_model_without_concepts_has_none_to_edit(self, short: Callable[..., Run], run: Run) -> None:
         with pytest.raises(ConfigError, match="a transe model has no concepts"):

@@ -70,7 +70,8 @@ def evaluate_run(
     size = parse_memory(memory)
     opened = open_run(run, device)
     if len(opened.graph.split(split.value)) == 0:
-        raise DataError(f"{run}: its graph has no {split.value} facts to rank; choose another --split")
+        others = " or ".join(other.value for other in Split if len(opened.graph.split(other.value)))
+        raise DataError(f"{run}: its graph has no {split.value} facts to rank; choose another --split ({others})")
     evaluation = opened.evaluate(
         split.value,
         ties=ties.value,

@@ -173,12 +173,16 @@ def describe_removal(removal: Mapping[str, Any], found: Mapping[str, Any]) -> st
     return f"  without {called} on the {removal['side']} side, {answer} {moved} ({scores})"
 
 
-def show_short_forms(predictions: Sequence[Mapping[str, Any]], console: Console) -> None:
-    """Print one line per prediction: what speaks for it, and the training facts behind it."""
+def show_short_forms(predictions: Sequence[Mapping[str, Any]], console: Console, asked: str) -> None:
+    """Print one line per prediction: what speaks for it, and the training facts behind it.
+
+    Rivals are entities: where a relation was `asked` for, they are other tails.
+    """
+    rival = "its closest rival" if asked != "relation" else "the closest other tail"
     console.print()
-    console.print(Text("What speaks for each, against its closest rival", "bold"))
+    console.print(Text(f"What speaks for each, against {rival}", "bold"))
     width = max(len(str(found["rank"])) for found in predictions)
     for found in predictions:
         explanation = found["explanation"]
-        answer = explanation[f"{explanation['side']}_label"]
+        answer = explanation[f"{asked if asked == 'relation' else explanation['side']}_label"]
         console.print(Text(f"  {found['rank']:>{width}}  {answer}: {explanation['short']}"), soft_wrap=True)

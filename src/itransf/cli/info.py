@@ -36,11 +36,12 @@ def show_info(
 def describe_run(info: Mapping[str, Any]) -> str:
     """Return a run's facts as lines, then its settings as TOML."""
     facts = ", ".join(f"{count:,} {split}" for split, count in info["facts"].items())
+    refitted = f" and {info['refit_epochs']:,} of a re-fit" if info["refit_epochs"] else ""
     lines = {
         "Model": f"{info['model']}, {info['parameters']:,} parameters",
         "Graph": f"{info['graph']}: {info['entities']:,} entities, {info['relations']:,} relations",
         "Facts": facts,
-        "Trained": f"{count(info['epochs'], 'epoch')} in {info['seconds']:,.0f} s",
+        "Trained": f"{count(info['epochs'], 'epoch')}{refitted} in {info['seconds']:,.0f} s",
         "Best": describe_best(info["best"]),
     }
     if info["unfinished"] is not None:
@@ -52,6 +53,7 @@ def describe_run(info: Mapping[str, Any]) -> str:
 def describe_best(best: Mapping[str, Any] | None) -> str:
     """Say which epoch's weights are kept."""
     if best is None:
-        return "the last epoch (nothing was validated)"
-    (metric, value), *_ = ((key, value) for key, value in best.items() if key != "epoch")
-    return f"epoch {best['epoch']:,}, validation {metric} {value:.4g}"
+        return "the last weights (these were not validated)"
+    (metric, value), *_ = ((key, value) for key, value in best.items() if key not in ("phase", "epoch"))
+    refit = "re-fit, " if best["phase"] != "training" else ""
+    return f"{refit}epoch {best['epoch']:,}, validation {metric} {value:.4g}"

@@ -22,7 +22,9 @@ Tail = Annotated[str | None, typer.Option("--tail", metavar="T", help="The tail:
 Top = Annotated[int, typer.Option("--top", metavar="N", min=1, help="How many answers.")]
 Candidates = Annotated[
     Path | None,
-    typer.Option("--candidates", metavar="FILE", help="The only answers that count, one name per line."),
+    typer.Option(
+        "--candidates", metavar="FILE", help="The only answers that count, one name per line; with --queries, entities."
+    ),
 ]
 InDomain = Annotated[
     bool | None,
@@ -36,12 +38,17 @@ Known = Annotated[bool, typer.Option("--known", help="Also show facts that are i
 Explain = Annotated[bool, typer.Option("--explain", help="Say in a line what speaks for each answer.")]
 Queries = Annotated[
     Path | None,
-    typer.Option("--queries", metavar="FILE", help="Many questions: head, relation, tail; one of them is ?."),
+    typer.Option("--queries", metavar="FILE", help="Many questions: columns head, relation, tail; one is ?."),
 ]
 OutFile = Annotated[
     Path | None,
     typer.Option("--out", metavar="FILE", help="For the answers to --queries: .csv, .tsv, .parquet."),
 ]
+
+NO_ANSWER = (
+    "There is no answer: every candidate is a known fact (--known shows them) or left out, by --candidates or as "
+    "outside the domain (--anywhere looks further)."
+)
 
 
 def predict_facts(
@@ -83,11 +90,12 @@ def predict_facts(
     found = [prediction.to_dict() for prediction in opened.predict(**asked, **choices)]
     reasons = find_reasons(opened, relation)
     if explain:
-        add_explanations(opened, found, "tail" if tail is None else "head")
+        add_explanations(opened, found, "head" if head is None and tail is not None else "tail")
     if as_json:
         print_json({"query": asked, "predictions": found, "concepts": reasons})
     else:
-        show_predictions(found, reasons, known, make_console())
+        asked_part = next(part for part in ("tail", "head", "relation") if asked[part] is None)
+        show_predictions(found, reasons, known, make_console(), asked_part)
 
 
 def check_options(asked: Mapping[str, str | None], queries: Path | None, out: Path | None, explain: bool) -> None:
@@ -113,6 +121,8 @@ def answer_file(run: itransf.Run, queries: Path, out: Path | None, choices: Mapp
             print_json({"queries": len(asked), "answers": table.num_rows, "out": str(out)})
     elif as_json:
         print_json({"queries": len(asked), "predictions": table.to_pylist()})
+    elif not table.num_rows:
+        make_console().print(NO_ANSWER)
     else:
         columns = ("Query", "Head", "Relation", "Tail", "Score")
         rows = (
@@ -138,9 +148,13 @@ def find_reasons(run: itransf.Run, relation: str | None) -> dict[str, list[dict[
 
 
 def show_predictions(
-    predictions: Sequence[Mapping[str, Any]], reasons: Mapping[str, Any] | None, known: bool, console: Console
+    predictions: Sequence[Mapping[str, Any]],
+    reasons: Mapping[str, Any] | None,
+    known: bool,
+    console: Console,
+    asked: str,
 ) -> None:
-    """Print predictions as a table, and what they rest on."""
+    """Print predictions as a table, and what they rest on; `asked` is the part of a fact that they answer."""
     rows = [
         (
             str(found["rank"]),
@@ -151,11 +165,11 @@ def show_predictions(
         for found in predictions
     ]
     if not rows:
-        console.print("There is no answer: every candidate is a known fact (--known shows them) or left out.")
+        console.print(NO_ANSWER)
         return
     columns = ("", "Head", "Relation", "Tail", "Score", *(["Known"] if known else []))
     console.print(fill(make_table(*columns, names=4), rows))
     if "explanation" in predictions[0]:
-        show_short_forms(predictions, console)
+        show_short_forms(predictions, console, asked)
     if reasons is not None:
         console.print(describe_reasons(reasons), soft_wrap=True)

@@ -20,6 +20,7 @@ ROLES = {
     "broader": "sub-relation of",
     "narrower": "contains",
 }
+KINDS = ("score", "matrices", "translation", "attention")  # of figures; the last where there are concepts
 
 
 def show_relation(
@@ -50,23 +51,21 @@ def show_profile(profile: Mapping[str, Any], console: Console) -> None:
     console.print(Text(f"Symmetric      {format_number(profile['symmetric'], 3)}"))
     console.print()
     console.print(tabulate_roles(profile))
-    console.print(
-        "Scores are at most 1 and come from matrices and translations alone; the attention is shown for comparison."
-    )
+    compared = "; the attention is shown for comparison" if profile["head"] else ""
+    console.print(f"Scores are at most 1 and come from matrices and translations alone{compared}.")
 
 
 def tabulate_roles(profile: Mapping[str, Any]) -> Table:
     """Return a table of candidates for each role, best first."""
-    columns = ("May be", "Relation", "Score", "Matrices", "Translation", "Attention")
-    table = make_table(*columns, names=2)
+    kinds = KINDS if profile["head"] else KINDS[:-1]
+    table = make_table("May be", "Relation", *(kind.capitalize() for kind in kinds), names=2)
     for key, role in ROLES.items():
-        fill(table, list_candidates(role, profile[key]))
+        fill(table, list_candidates(role, profile[key], kinds))
     return table
 
 
-def list_candidates(role: str, candidates: Sequence[Mapping[str, Any]]) -> list[tuple[str, ...]]:
+def list_candidates(role: str, candidates: Sequence[Mapping[str, Any]], kinds: Sequence[str]) -> list[tuple[str, ...]]:
     """Return a table's rows for one role, which is named once."""
-    kinds = ("score", "matrices", "translation", "attention")
     return [
         (
             role if place == 0 else "",

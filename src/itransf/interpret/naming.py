@@ -29,13 +29,17 @@ def check_name(concept: int, name: str, concepts: int) -> str:
     """Return a name for a concept without surplus spaces; an empty one takes the name back.
 
     Raises:
-        ConfigError: There is no such concept, or the name is too long.
+        ConfigError: There is no such concept, or the name is too long or a number.
     """
     if not 0 <= concept < concepts:
         raise ConfigError(f"there is no concept {concept}; they are numbered 0 to {concepts - 1}")
     tidy = " ".join(name.split())
     if len(tidy) > LONGEST or not tidy.isprintable():
         raise ConfigError(f"the name of concept {concept} must be printable and of at most {LONGEST} letters")
+    if tidy.isdecimal():
+        raise ConfigError(
+            f"concept {concept} cannot be called {tidy!r}: a number is what concepts are known by already"
+        )
     return tidy
 
 

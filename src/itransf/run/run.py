@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -30,6 +31,7 @@ from itransf.models import ITransF, Model
 from itransf.prediction import Prediction, ScoredFact, complete, score_facts
 from itransf.storage import WEIGHTS, RunFolder
 from itransf.teaching import REFIT_EPOCHS, Place, change_run, learn_entity, learn_relation, refit
+from itransf.teaching.refitting import PHASE as REFIT
 from itransf.training.trainer import weights
 from itransf.version import VERSION
 
@@ -171,7 +173,10 @@ class Run:
         asked: dict[str, Any] = {"forbid": forbid, "pin": pin, "merge": merge, "prune": prune}
         changed = change_run(self.model, self.graph, self.config, self.concept_names, **asked)
         config = replace(self.config, model=changed.model.config)
-        return self._follow(changed.model, graph=changed.graph, config=config, concept_names=changed.names)
+        # What was validated is no longer there: no epoch is the best one of what is.
+        history = [{key: value for key, value in line.items() if key != "best"} for line in self.history]
+        names = changed.names
+        return self._follow(changed.model, graph=changed.graph, config=config, concept_names=names, history=history)
 
     def refit(self, epochs: int = REFIT_EPOCHS, progress: bool = False) -> Run:
         """Return a run trained for some more epochs from its weights; pinned stays pinned, forbidden forbidden."""
@@ -191,6 +196,7 @@ class Run:
     def info(self) -> dict[str, Any]:
         """Return what the run is, ready for JSON."""
         looks = [line for line in self.history if line.get("best")]
+        phases = Counter(line["phase"] for line in self.history)
         return {
             "model": self.config.name,
             "graph": self.graph.name,
@@ -198,12 +204,11 @@ class Run:
             "relations": len(self.graph.relations),
             "facts": {split: len(self.graph.split(split)) for split in ("train", "valid", "test")},
             "parameters": sum(parameter.numel() for parameter in self.model.parameters()),
-            "epochs": len([line for line in self.history if line["phase"] == "training"]),
+            "epochs": phases["training"],
+            "refit_epochs": phases[REFIT],
             "seconds": sum(line["seconds"] for line in self.history),
             "unfinished": self.unfinished,
-            "best": {"epoch": looks[-1]["epoch"], self.config.validation.metric: looks[-1]["metric"]}
-            if looks
-            else None,
+            "best": describe_look(looks[-1], self.config.validation.metric) if looks else None,
             "config": self.config.to_dict(),
             "notes": list(self.graph.notes),
         }
@@ -214,6 +219,11 @@ class Run:
         with folder.held(), folder.making_way(overwrite):
             folder.create(self.graph, self.config, VERSION)
             write_result(self, folder)
+
+
+def describe_look(line: Mapping[str, Any], metric: str) -> dict[str, Any]:
+    """Return which epoch was the best on validation, and how good it was."""
+    return {"phase": line["phase"], "epoch": line["epoch"], metric: line["metric"]}
 
 
 def write_result(run: Run, folder: RunFolder) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from numbers import Integral
 
 from itransf.config import Config
 from itransf.data.graph import Graph
@@ -74,6 +75,8 @@ def change_run(
 
 def find_place(graph: Graph, names: Mapping[int, str], place: Place) -> NumberedPlace:
     """Turn relation, side and concept into numbers."""
+    if isinstance(place, str) or len(place) != 3:
+        raise ConfigError(f"{place!r} is no place; give (relation, side, concept), such as ('borders', 'head', 3)")
     relation, side, concept = place
     for known in SIDES:
         if side == known:
@@ -83,15 +86,19 @@ def find_place(graph: Graph, names: Mapping[int, str], place: Place) -> Numbered
 
 def find_concept(names: Mapping[int, str], concept: int | str) -> int:
     """Return a concept's number, told as it is or by the name a person gave."""
-    if isinstance(concept, int):
-        return concept
+    if isinstance(concept, Integral) and not isinstance(concept, bool):
+        return int(concept)
+    if not isinstance(concept, str):
+        raise ConfigError(f"{concept!r} is no concept; give its number or its name")
     if concept.strip().isdecimal():
         return int(concept)
     found = [number for number, name in names.items() if name == concept.strip()]
     if len(found) == 1:
         return found[0]
-    what = "is no concept's name" if not found else f"is the name of concepts {', '.join(map(str, found))}"
-    raise ConfigError(f"{concept!r} {what}; give its number.{did_you_mean(concept, names.values())}")
+    if found:
+        listed = ", ".join(map(str, found))
+        raise ConfigError(f"{concept!r} is the name of concepts {listed}; give the number of one of them")
+    raise ConfigError(f"{concept!r} is no concept's name; give its number.{did_you_mean(concept, names.values())}")
 
 
 def describe_changes(changes: Changes, graph: Graph, names: Mapping[int, str]) -> list[str]:

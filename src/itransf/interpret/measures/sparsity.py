@@ -19,7 +19,7 @@ def measure_sparsity(readings: Sequence[Reading], most: int, draws: int = DRAWS)
     share = |{(s, r): |{i: a[s, r, i] != 0}| <= k, a >= 0, |sum_i a[s, r, i] - 1| <= 1e-4}| / 2 |R|.
     The interval is over relation sides and runs; there is no null: it is a property, not a discovery.
     """
-    statistic = f"at most {most} weights, sum 1"
+    statistic = f"at most {most} weight{'s' * (most != 1)}, sum 1"
     if any(reading.weights is None for reading in readings):
         return find_nothing(MEASURE, statistic, "there are no concepts")
     kept = np.stack([find_sparse(reading, most) for reading in readings])  # (runs, sides)
