@@ -17,6 +17,7 @@ from itransf.interrupting import stopping_all_trainings
 
 Result = TypeVar("Result")
 Streams = SimpleQueue[torch.cuda.Stream]
+MOST_STREAMS = 32  # that torch has; whoever asks for more is given one that is in use
 
 
 def run_side_by_side(
@@ -29,17 +30,18 @@ def run_side_by_side(
 
     Args:
         tasks: What to run; each keeps to `device`.
-        jobs: How many run at once; on a CPU one does.
+        jobs: How many run at once, at most 32; on a CPU one does.
         device: Where they train.
     """
     if jobs <= 1 or device.type != "cuda":
         for place, task in enumerate(tasks):
             yield place, task()
         return
+    at_once = min(jobs, MOST_STREAMS)
     streams: Streams = SimpleQueue()
-    for _ in range(jobs):  # no more than run at once: torch has 32, and gives one that is in use to the 33rd who asks
+    for _ in range(at_once):
         streams.put(torch.cuda.Stream(device))  # type: ignore[no-untyped-call]
-    with ThreadPoolExecutor(jobs) as pool:
+    with ThreadPoolExecutor(at_once) as pool:
         futures = {pool.submit(_run_on_stream, task, streams): place for place, task in enumerate(tasks)}
         try:
             for future in as_completed(futures):
