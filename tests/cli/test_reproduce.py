@@ -50,7 +50,7 @@ def test_what_is_stored_is_not_trained_again(done: tuple[Path, Outcome], monkeyp
     def refuse(*_: object, **__: object) -> None:
         raise AssertionError("everything is stored")
 
-    monkeypatch.setattr("itransf.experiments.reproduction.methods.train", refuse)
+    monkeypatch.setattr("itransf.experiments.reproduction.workshop.train", refuse)
     again = reproduce(folder, "main", "--seeds", "0", *TINY)
     assert (again.out, again.err) == (outcome.out, "")
     shown = json.loads(reproduce(folder, "main", "--render-only", "--json", *TINY).out)

@@ -10,9 +10,9 @@ import pytest
 from itransf.experiments.reproduction import timing
 from itransf.experiments.reproduction.jobs import Scope
 from itransf.experiments.reproduction.measuring import unpack_attention
-from itransf.experiments.reproduction.methods import Workshop
 from itransf.experiments.reproduction.results import Results
 from itransf.experiments.reproduction.running import run_jobs
+from itransf.experiments.reproduction.workshop import Workshop
 from itransf.interpret import sparse_coding
 
 SMALL = Scope(

@@ -9,9 +9,10 @@ from itransf.errors import ConfigError
 from itransf.evaluation import rank_facts
 from itransf.experiments.reproduction import jobs
 from itransf.experiments.reproduction.jobs import Job, Scope
-from itransf.experiments.reproduction.methods import METHODS, Method, Workshop
+from itransf.experiments.reproduction.methods import METHODS, Method
 from itransf.experiments.reproduction.results import Results
 from itransf.experiments.reproduction.running import do_job, run_jobs, sort_into_waves
+from itransf.experiments.reproduction.workshop import Workshop
 from itransf.fitting import CHECKPOINT
 from itransf.storage import RunFolder
 

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from itransf.evaluation import rank_facts
 from itransf.experiments.reproduction.jobs import Job
 from itransf.experiments.reproduction.measuring import count_matrices, measure_ranks, pack_attention, round_off
+from itransf.experiments.reproduction.workshop import Workshop
 from itransf.interpret import read_attention
 from itransf.interpret.sparse_coding import encode_matrices
 from itransf.models import STransE
-
-if TYPE_CHECKING:
-    from itransf.experiments.reproduction.methods import Workshop
 
 
 def code_and_rank(job: Job, shop: Workshop) -> dict[str, Any]:

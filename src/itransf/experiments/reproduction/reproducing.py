@@ -7,12 +7,12 @@ from pathlib import Path
 
 from itransf.errors import ConfigError, did_you_mean
 from itransf.experiments.reproduction.jobs import Job, Scope
-from itransf.experiments.reproduction.methods import Workshop
 from itransf.experiments.reproduction.results import Results
 from itransf.experiments.reproduction.running import Tell, run_jobs
 from itransf.experiments.reproduction.sections import Section
 from itransf.experiments.reproduction.stage import Stage
 from itransf.experiments.reproduction.stages import STAGES
+from itransf.experiments.reproduction.workshop import Workshop
 
 ALL = "all"
 

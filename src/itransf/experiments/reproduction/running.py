@@ -10,9 +10,10 @@ import torch
 
 from itransf.experiments.bench.records import start_record
 from itransf.experiments.reproduction.jobs import Job
-from itransf.experiments.reproduction.methods import METHODS, Workshop
+from itransf.experiments.reproduction.methods import METHODS
 from itransf.experiments.reproduction.results import Record, Results
 from itransf.experiments.reproduction.summaries import format_metric
+from itransf.experiments.reproduction.workshop import Workshop
 from itransf.experiments.side_by_side import run_side_by_side
 from itransf.run import choose_device
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from threading import Lock
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -14,13 +14,11 @@ from itransf.experiments.bench.clock import time_call
 from itransf.experiments.reproduction.jobs import Job
 from itransf.experiments.reproduction.measuring import round_off
 from itransf.experiments.reproduction.summaries import Floats
+from itransf.experiments.reproduction.workshop import Workshop
 from itransf.fitting import build_model
 from itransf.run import choose_device
 from itransf.training import Trainer
 from itransf.training.assignment import is_due
-
-if TYPE_CHECKING:
-    from itransf.experiments.reproduction.methods import Workshop
 
 WARM_UP, TIMED = 2, 10
 """Epochs that do not count, and the fewest that do."""
