@@ -89,12 +89,12 @@ def predict_facts(
         return
     found = [prediction.to_dict() for prediction in opened.predict(**asked, **choices)]
     reasons = find_reasons(opened, relation)
+    asked_part = next(part for part in ("tail", "head", "relation") if asked[part] is None)
     if explain:
-        add_explanations(opened, found, "head" if head is None and tail is not None else "tail")
+        add_explanations(opened, found, "head" if asked_part == "head" else "tail")
     if as_json:
         print_json({"query": asked, "predictions": found, "concepts": reasons})
     else:
-        asked_part = next(part for part in ("tail", "head", "relation") if asked[part] is None)
         show_predictions(found, reasons, known, make_console(), asked_part)
 
 

@@ -55,26 +55,27 @@ def render(results: Results, scope: Scope) -> Section:
         details.append((scope.title(dataset), *describe_coding(records)))
         attention = read_stored(records)
         if attention is not None:
-            pictures.append(
-                picture_attention(
-                    scale_rows(attention), "codes", CAPTION, scope, dataset, Words("Codes", "atom", "share")
-                )
-            )
+            pictures.append(picture_attention(scale_rows(attention), "codes", CAPTION, scope, dataset, SHARES))
     parts += [CODES, make_table(DETAILS, details), *pictures]
     return Section("Sparse coding of trained matrices (Table 4)", tuple(parts))
 
 
 def tabulate(results: Results, scope: Scope, dataset: str) -> list[tuple[str, ...]]:
     """Return rows for STransE as trained, that one of them that is coded, what coding makes of it, and ITransF."""
-    rows: tuple[tuple[str, Job, Mapping[str, Published]], ...] = (
-        ("STransE", make_row(scope, dataset, "stranse"), paper.MAIN["stranse"]),
-        (CODED, make_row(scope, dataset, "stranse"), {}),
-        ("STransE, sparse coding", make_coding(scope, dataset), paper.SPARSE_ENCODING["sparse-encoding"]),
-        ("ITransF", make_row(scope, dataset, "itransf"), paper.SPARSE_ENCODING["itransf"]),
+    coding = make_coding(scope, dataset)
+    stranse, coded, itransf = (
+        results.find_seeds(job)
+        for job in (make_row(scope, dataset, "stranse"), coding, make_row(scope, dataset, "itransf"))
+    )
+    parent = [record for record in stranse if record["seed"] == coding.seed]
+    rows: tuple[tuple[str, list[Record], Mapping[str, Published]], ...] = (
+        ("STransE", stranse, paper.MAIN["stranse"]),
+        (CODED, parent, {}),
+        ("STransE, sparse coding", coded, paper.SPARSE_ENCODING["sparse-encoding"]),
+        ("ITransF", itransf, paper.SPARSE_ENCODING["itransf"]),
     )
     found = []
-    for title, job, published in rows:
-        records = [record] if title == CODED and (record := results.find(job)) else results.find_seeds(job)
+    for title, records, published in rows:
         summary = summarise(records)
         matrices = f"{summary.records[0]['matrices']:,}" if summary else "–"
         printed = None if scope.quick else published.get(dataset)
