@@ -18,6 +18,7 @@ from itransf.experiments.reproduction.measuring import (
     pack_attention,
     round_off,
     unpack_attention,
+    weigh_heaviest,
 )
 from itransf.models import SIDES
 from itransf.run import Run
@@ -46,6 +47,14 @@ def test_figures_are_those_of_an_evaluation(run: Run, measured: dict[str, Any]) 
         assert value == pytest.approx(evaluation[metric], rel=1e-5)
     assert measured["queries"] == evaluation["queries"]
     assert json.loads(json.dumps(measured)) == measured
+
+
+@pytest.mark.parametrize(
+    ("ranks", "share"),
+    [([[1.0, 1.0], [1.0, 1.0]], 0.25), ([[1.0, 97.0], [1.0, 1.0]], 0.97), ([[1.0] * 150, [3.0] * 150], 9.0 / 600.0)],
+)
+def test_few_questions_may_be_most_of_mean_rank(ranks: list[list[float]], share: float) -> None:
+    assert weigh_heaviest(np.array(ranks)) == pytest.approx(share)
 
 
 def test_buckets_average_their_relations(run: Run, graph: Graph, measured: dict[str, Any]) -> None:

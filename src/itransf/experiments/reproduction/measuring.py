@@ -19,6 +19,7 @@ KEPT = ("mr", "mrr", "hits@1", "hits@3", "hits@10")
 DIGITS = 6  # significant ones of a figure
 ATTENTION_DECIMALS = 4
 BUCKETS = 3
+HEAVIEST = 0.01  # share of the questions, those with the worst ranks
 
 
 def measure_ranks(graph: Graph, ranks: Ranks) -> dict[str, Any]:
@@ -27,6 +28,7 @@ def measure_ranks(graph: Graph, ranks: Ranks) -> dict[str, Any]:
     return {
         "metrics": measure_figures(ranks),
         "queries": by_fact.size,
+        "heaviest": round_off(weigh_heaviest(by_fact)),
         "relations": list_relations(graph, ranks.triples[:, 1], by_fact),
         "bootstrap": {name: [round_off(value, 5) for value in found] for name, found in resample_facts(ranks).items()},
     }
@@ -41,6 +43,12 @@ def measure_figures(ranks: Ranks) -> dict[str, float]:
 def stack_ranks(ranks: Ranks) -> Any:
     """Return the ranks of each fact's head and tail, (n, 2)."""
     return np.stack([ranks.ranks(side) for side in SIDES], axis=1)
+
+
+def weigh_heaviest(ranks: Any) -> float:
+    """Return the share of mean rank that the questions with the worst ranks make up."""
+    falling = np.sort(ranks, axis=None)[::-1]
+    return float(falling[: max(1, round(HEAVIEST * falling.size))].sum() / falling.sum())
 
 
 def list_relations(graph: Graph, relations: Any, by_fact: Any) -> list[dict[str, Any]]:
