@@ -89,6 +89,11 @@ class TestWarmStart:
         assert warm.loss == config.loss
         assert warm_config(configure("itransf", "warm_start.epochs=7")).training.learning_rate == 0.1
 
+    @pytest.mark.parametrize(("given", "size"), [(0, 30), (10, 10)])
+    def test_it_may_have_batches_of_its_own(self, given: int, size: int, configure: Configure) -> None:
+        config = configure("itransf", "warm_start.epochs=7", "training.batch_size=30", f"warm_start.batch_size={given}")
+        assert warm_config(config).training.batch_size == size
+
     def test_it_may_corrupt_facts_otherwise_than_the_training(self, configure: Configure) -> None:
         settings = ("negatives.corrupt=uniform", "negatives.domain=0.5", "negatives.per_fact=3")
         same, other = (

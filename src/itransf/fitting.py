@@ -212,6 +212,7 @@ def warm_config(config: Config) -> Config:
             config.training,
             epochs=config.warm_start.epochs,
             learning_rate=config.warm_start.learning_rate or config.training.learning_rate,
+            batch_size=config.warm_start.batch_size or config.training.batch_size,
             average=0.0,
         ),
     )

@@ -100,6 +100,7 @@ class WarmStartConfig:
         model: Which: `transe` (as in the paper), or `stranse`, from whose matrices ITransF with sparse attention also
             takes concepts and supports: as few concepts as the matrices are mixtures of, at most `model.concepts`.
         learning_rate: Of those epochs; zero takes the training's own.
+        batch_size: Facts per update in those epochs; zero takes the training's own.
         negatives: How facts are corrupted in those epochs: the `same` as in training, or `bernoulli`, from all
             entities.
         run: A finished run whose vectors are taken instead.
@@ -108,6 +109,7 @@ class WarmStartConfig:
     epochs: int = 0
     model: Literal["transe", "stranse"] = "transe"
     learning_rate: float = 0.0
+    batch_size: int = 0
     negatives: Literal["same", "bernoulli"] = "same"
     run: str = ""
 

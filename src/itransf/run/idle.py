@@ -34,7 +34,7 @@ RULES = (
     Rule("model.attention", ("dense", "l1"), ("model.support_size", "assignment.")),
     Rule("model.attention", ("dense", "sparse"), ("model.l1_weight",)),
     Rule("model.attention", ("l1",), ("model.temperature",)),
-    Rule("warm_start.epochs", (0,), ("warm_start.learning_rate", "warm_start.negatives")),
+    Rule("warm_start.epochs", (0,), ("warm_start.learning_rate", "warm_start.batch_size", "warm_start.negatives")),
 )
 
 
