@@ -10,6 +10,7 @@ from itransf.experiments.reproduction.measuring import pack_attention
 from itransf.experiments.reproduction.results import Results
 from itransf.experiments.reproduction.stages.compression import make_point
 from itransf.experiments.reproduction.stages.domain_sampling import make_training as make_domain_training
+from itransf.experiments.reproduction.stages.families import FB15K, WN18
 from itransf.experiments.reproduction.stages.main import make_row
 from itransf.experiments.reproduction.stages.sparse_encoding import make_coding
 from itransf.experiments.reproduction.stages.sparseness import make_training
@@ -70,7 +71,7 @@ def test_l1_leaves_weights_or_not(results: Results, store: Store, floor: float, 
 
 
 def test_few_matrices_may_be_enough(results: Results, store: Store) -> None:
-    store(make_point(WHOLE, "wn18", 18), mr=150.0, hits=0.95)
+    store(make_point(WHOLE, WN18, 18), mr=150.0, hits=0.95)
     store(make_row(WHOLE, "wn18", "stranse"), mr=206.0, hits=0.93)
     for metric in ("MR", "Hits@10"):
         assert judge(results, "With few matrices", f"WN18, m = 18, {metric}").word == "holds"
@@ -79,13 +80,13 @@ def test_few_matrices_may_be_enough(results: Results, store: Store) -> None:
 
 @pytest.mark.parametrize(("few", "word"), [(0.80, "does not hold"), (0.81, "holds"), (0.8091, "within noise")])
 def test_hits_may_fall_by_as_much_as_the_paper_says(results: Results, store: Store, few: float, word: str) -> None:
-    store(make_point(WHOLE, "fb15k", 2200), hits=0.81)
+    store(make_point(WHOLE, FB15K, 2200), hits=0.81)
     assert judge(results, "From 2200 matrices to 30", "FB15k").word == "not measured yet"
     steady = (0.81 + 0.02 * np.random.default_rng(0).normal(size=1000)).tolist()
     replicates = {"mr": [1.0] * 1000, "hits@10": steady}
-    store(make_point(WHOLE, "fb15k", 2200), hits=0.81, bootstrap=replicates)
+    store(make_point(WHOLE, FB15K, 2200), hits=0.81, bootstrap=replicates)
     moved = [value + few - 0.81 + 0.0002 * (-1) ** place for place, value in enumerate(steady)]
-    store(make_point(WHOLE, "fb15k", 30), hits=few, bootstrap={**replicates, "hits@10": moved})
+    store(make_point(WHOLE, FB15K, 30), hits=few, bootstrap={**replicates, "hits@10": moved})
     verdict = judge(results, "From 2200 matrices to 30", "FB15k")
     assert verdict.word == word
     assert verdict.detail.startswith(f"{100 * few:.1f} against 81.0: ")

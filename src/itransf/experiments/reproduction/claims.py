@@ -9,7 +9,7 @@ from itransf.experiments.reproduction.jobs import Scope
 from itransf.experiments.reproduction.rarity import FREQUENT, RAREST, MacroHits
 from itransf.experiments.reproduction.results import Results
 from itransf.experiments.reproduction.sections import Section, make_table
-from itransf.experiments.reproduction.stages.main import DATASETS, make_row
+from itransf.experiments.reproduction.stages.families import Family, list_families
 from itransf.experiments.reproduction.stages.rare import find_pair
 from itransf.experiments.reproduction.study_claims import (
     list_coding_claims,
@@ -39,28 +39,28 @@ METHOD = (
 
 def list_main_claims() -> Iterator[Claim]:
     """Yield what the main table is said to show."""
-    for dataset in DATASETS:
-        rows = {row: make_row(WHOLE, dataset, row) for row in ("stranse", "itransf")}
+    for family in list_families(WHOLE):
+        rows = {row: family.make_row(WHOLE, row) for row in ("stranse", "itransf")}
         for metric, name in NAMES.items():
             judge = partial(judge_better, ahead=rows["itransf"], behind=rows["stranse"], metric=metric)
-            yield Claim("ITransF is ahead of STransE", f"{WHOLE.title(dataset)}, {name}", judge)
+            yield Claim("ITransF is ahead of STransE", f"{family.title(WHOLE)}, {name}", judge)
 
 
 def list_rare_claims() -> Iterator[Claim]:
     """Yield what the figure on rare relations is said to show."""
-    for dataset in DATASETS:
-        title = f"{WHOLE.title(dataset)}, rarest third, Hits@10"
-        gap = f"{WHOLE.title(dataset)}, Hits@10 of the rarest third less that of the most frequent"
-        yield Claim("ITransF is ahead on rare relations", title, partial(judge_rarest, dataset=dataset))
-        if dataset == "wn18":
-            judge = partial(judge_rarest, dataset=dataset, whole=False)
+    for family in list_families(WHOLE):
+        title = f"{family.title(WHOLE)}, rarest third, Hits@10"
+        gap = f"{family.title(WHOLE)}, Hits@10 of the rarest third less that of the most frequent"
+        yield Claim("ITransF is ahead on rare relations", title, partial(judge_rarest, family=family))
+        if family.dataset == "wn18":
+            judge = partial(judge_rarest, family=family, whole=False)
             yield Claim("The same without the relation of the fewest test facts", title, judge)
-        yield Claim("Rare relations gain most", gap, partial(judge_gain, dataset=dataset))
+        yield Claim("Rare relations gain most", gap, partial(judge_gain, family=family))
 
 
-def judge_rarest(results: Results, dataset: str, whole: bool = True) -> Verdict:
+def judge_rarest(results: Results, family: Family, whole: bool = True) -> Verdict:
     """Judge that ITransF is ahead of STransE on the rarest third, or on what is left of it without one relation."""
-    pair = find_pair(results, WHOLE, dataset)
+    pair = find_pair(results, WHOLE, family)
     if pair is None:
         return NOT_MEASURED
     chosen = pair[0].choose_bucket(RAREST) if whole else pair[0].choose_without_smallest(RAREST)
@@ -68,9 +68,9 @@ def judge_rarest(results: Results, dataset: str, whole: bool = True) -> Verdict:
     return judge_hits(with_sharing, without)
 
 
-def judge_gain(results: Results, dataset: str) -> Verdict:
+def judge_gain(results: Results, family: Family) -> Verdict:
     """Judge that the rarest third gains more from ITransF than the most frequent third does."""
-    pair = find_pair(results, WHOLE, dataset)
+    pair = find_pair(results, WHOLE, family)
     if pair is None:
         return NOT_MEASURED
     rarest, frequent = (pair[0].choose_bucket(bucket) for bucket in (RAREST, FREQUENT))

@@ -14,6 +14,7 @@ from itransf.experiments.reproduction.results import Results
 from itransf.experiments.reproduction.stages.compression import make_point
 from itransf.experiments.reproduction.stages.domain_sampling import make_training as make_domain_training
 from itransf.experiments.reproduction.stages.domain_sampling import write_epochs
+from itransf.experiments.reproduction.stages.families import FB15K, LARGER, WN18
 from itransf.experiments.reproduction.stages.main import DATASETS, make_row
 from itransf.experiments.reproduction.stages.sparse_encoding import make_coding
 from itransf.experiments.reproduction.stages.sparseness import FLOORS, MATRICES, find_shares, list_sizes, make_training
@@ -32,7 +33,7 @@ from itransf.experiments.reproduction.verdicts import (
 )
 
 WHOLE = Scope()
-STILL_AHEAD = {"wn18": 18, "fb15k": 30}
+STILL_AHEAD = {WN18: 18, LARGER: 18, FB15K: 30}
 """How few concepts the paper finds enough."""
 MANY, FEW = 2200, 30
 LOW, HIGH = min(paper.DOMAIN_SAMPLING), max(paper.DOMAIN_SAMPLING)
@@ -56,11 +57,11 @@ def list_sparseness_claims() -> Iterator[Claim]:
 
 def list_compression_claims() -> Iterator[Claim]:
     """Yield what the figure on compression is said to show."""
-    for dataset, matrices in STILL_AHEAD.items():
-        few, baseline = make_point(WHOLE, dataset, matrices), make_row(WHOLE, dataset, "stranse")
+    for family, matrices in STILL_AHEAD.items():
+        few, baseline = make_point(WHOLE, family, matrices), family.make_row(WHOLE, "stranse")
         for metric, name in NAMES.items():
             judge = partial(judge_better, ahead=few, behind=baseline, metric=metric)
-            where = f"{WHOLE.title(dataset)}, m = {matrices}, {name}"
+            where = f"{family.title(WHOLE)}, m = {matrices}, {name}"
             yield Claim("With few matrices ITransF is still ahead of STransE", where, judge)
     text = f"From {MANY} matrices to {FEW}, Hits@10 falls by no more than {paper.COMPRESSION_LOSS} points"
     yield Claim(text, WHOLE.title("fb15k"), judge_fall)
@@ -89,7 +90,7 @@ def list_domain_claims() -> Iterator[Claim]:
 
 def judge_fall(results: Results) -> Verdict:
     """Judge that Hits@10 on FB15k loses no more than the paper says, from many matrices to few."""
-    rows = [summarise(results.find_seeds(make_point(WHOLE, "fb15k", matrices))) for matrices in (FEW, MANY)]
+    rows = [summarise(results.find_seeds(make_point(WHOLE, FB15K, matrices))) for matrices in (FEW, MANY)]
     if rows[0] is None or rows[1] is None:
         return NOT_MEASURED
     found = rows[0].compare(rows[1], "hits@10")

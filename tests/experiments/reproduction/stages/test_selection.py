@@ -17,6 +17,7 @@ from itransf.experiments.reproduction.stages.selection import (
     find_free_rank,
     find_high_mrr,
     find_low_rank,
+    find_lowest,
     list_choices,
 )
 
@@ -41,6 +42,10 @@ def test_the_lowest_mean_rank_wins_where_hits_lack_little(others: dict[str, Figu
     assert find_low_rank({"best": figures(65.0, 0.8), **others}) == chosen
 
 
+def test_the_lowest_mean_rank_wins_whatever_the_rest() -> None:
+    assert find_lowest({"a": figures(10.0, 0.9), "b": figures(9.0, 0.1), "c": figures(11.0, 1.0)}) == "b"
+
+
 def test_the_lowest_mean_rank_wins_where_it_costs_no_hits() -> None:
     found = {"half": figures(200.0, 0.9499), "most": figures(210.0, 0.95), TO_THE_END: figures(220.0, 0.95)}
     assert find_free_rank(found) == "most"
@@ -60,15 +65,16 @@ class TestChoices:
         assert {job.method for job in jobs.values()} == {"validate"}
         assert len({str(job.resolve()) for job in jobs.values()}) == len(choice.candidates)
 
-    def test_the_preset_is_one_of_them(self, choice: Choice) -> None:
-        preset = WHOLE.make_job(choice.preset).resolve()
-        assert [job.resolve() for job in choice.list_jobs(WHOLE).values()].count(preset) == 1
+    def test_presets_are_among_them(self, choice: Choice) -> None:
+        candidates = [job.resolve() for job in choice.list_jobs(WHOLE).values()]
+        for preset in choice.rules:
+            assert candidates.count(WHOLE.make_job(preset).resolve()) == 1
 
-    def test_the_preset_is_what_the_stored_trainings_choose(self, choice: Choice) -> None:
+    def test_presets_are_what_the_stored_trainings_choose(self, choice: Choice) -> None:
         found = choice.measure(Results(RESULTS / "reproduction"), WHOLE)
         assert [each.seeds for each in found.values()] == [3] * len(choice.candidates)
-        chosen = choice.list_jobs(WHOLE)[choice.rule(found)]
-        assert chosen.resolve() == WHOLE.make_job(choice.preset).resolve()
+        for preset, words in choice.choose(found).items():
+            assert choice.list_jobs(WHOLE)[words].resolve() == WHOLE.make_job(preset).resolve()
 
 
 def test_the_chosen_one_is_marked_once_all_are_measured(results: Results, store: Store) -> None:
@@ -84,3 +90,14 @@ def test_the_chosen_one_is_marked_once_all_are_measured(results: Results, store:
     table = STAGES["selection"].render(results, WHOLE).tables[1]
     assert table.rows[1] == (second, "63.0", "0.4050", "81.00", "3", "chosen")
     assert [row[-1] for row in table.rows] == ["", "chosen", ""]
+
+
+def test_where_a_table_has_two_presets_each_choice_names_its_own(results: Results, store: Store) -> None:
+    choice = list_choices()[2]
+    for job, mr in zip(choice.list_jobs(WHOLE).values(), (200.0, 210.0, 220.0, 230.0, 240.0), strict=True):
+        store(job, mr=mr, hits=0.9 if mr == 200.0 else 0.95)
+    marks = [row[-1] for row in STAGES["selection"].render(results, WHOLE).tables[2].rows]
+    assert marks == ["chosen: wn18/stranse", "chosen: wn18/stranse-rare", "", "", ""]
+    store(replace(job, seed=1), mr=0.0, hits=0.96)
+    marks = [row[-1] for row in STAGES["selection"].render(results, WHOLE).tables[2].rows]
+    assert marks == ["", "", "", "", "chosen: wn18/stranse, wn18/stranse-rare"]

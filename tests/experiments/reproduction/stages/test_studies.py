@@ -24,6 +24,7 @@ from itransf.experiments.reproduction.stages import (
     sparse_encoding,
     sparseness,
 )
+from itransf.experiments.reproduction.stages.families import WN18
 from itransf.experiments.reproduction.timing import WARM_UP, shorten
 from itransf.interpret import Attention
 
@@ -202,7 +203,7 @@ def test_fewer_matrices_stand_beside_the_baselines(results: Results, store: Stor
 
 
 def test_a_curve_is_drawn_from_what_there_is(results: Results, store: Store) -> None:
-    store(compression.make_point(WHOLE, "wn18", 18), mr=210.0)
+    store(compression.make_point(WHOLE, WN18, 18), mr=210.0)
     section = render(results, "compression")
     assert [picture.name for picture in section.pictures] == ["compression-wn18"]
     pytest.importorskip("matplotlib")
