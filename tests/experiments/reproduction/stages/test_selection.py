@@ -14,6 +14,7 @@ from itransf.experiments.reproduction.stages.selection import (
     TO_THE_END,
     Choice,
     Figures,
+    average,
     find_free_rank,
     find_high_mrr,
     find_low_rank,
@@ -88,7 +89,7 @@ def test_the_chosen_one_is_marked_once_all_are_measured(results: Results, store:
     assert table.rows[2][1] == MISSING
     store(jobs[third], mr=50.0, hits=0.7)
     table = STAGES["selection"].render(results, WHOLE).tables[1]
-    assert table.rows[1] == (second, "63.0", "0.4050", "81.00", "3", "chosen")
+    assert table.rows[1] == (second, "63.0", "0.4050", "81.00", "81.0", "3", "chosen")
     assert [row[-1] for row in table.rows] == ["", "chosen", ""]
 
 
@@ -101,3 +102,10 @@ def test_where_a_table_has_two_presets_each_choice_names_its_own(results: Result
     store(replace(job, seed=1), mr=0.0, hits=0.96)
     marks = [row[-1] for row in STAGES["selection"].render(results, WHOLE).tables[2].rows]
     assert marks == ["", "", "", "", "chosen: wn18/stranse, wn18/stranse-rare"]
+
+
+def test_what_was_not_stored_of_rare_relations_is_left_out() -> None:
+    valid = {"mr": 5.0, "mrr": 0.5, "hits@10": 0.8}
+    found = average([{"valid": valid, "valid_buckets": [0.1, 0.2, rarest]} for rarest in (0.3, 0.5)])
+    assert found == Figures(5.0, 0.5, 0.8, 2, 0.4)
+    assert average([{"valid": valid}]).rarest is None

@@ -171,8 +171,8 @@ def tell_heaviest(summary: Summary) -> str:
     if len(shares) < len(summary.records):
         return ""
     return (
-        f" {100.0 * median(shares):.0f} % of it (median over seeds) come from the {100.0 * HEAVIEST:g} % of questions "
-        "with the worst ranks."
+        f" Of the sum of its ranks, {100.0 * median(shares):.0f} % (median over seeds) come from the "
+        f"{100.0 * HEAVIEST:g} % of questions with the worst."
     )
 
 

@@ -164,9 +164,9 @@ def note_price(results: Results, scope: Scope) -> list[str]:
         )
         told.append(f"{title} has {figures}")
     return [
-        "These are the presets `wn18/stranse-rare` and `wn18/itransf-rare`, of which another rule on validation was "
-        f"asked (see above). Their price is mean rank: over all facts, MR / Hits@10, {', '.join(told)} in the main "
-        "table. No setting was found that has what the paper has in both."
+        "These are the presets `wn18/stranse-rare` and `wn18/itransf-rare`, chosen by another rule than the main "
+        f"table's (see above). Over all facts, MR / Hits@10, {', '.join(told)} in the main table: what is found of "
+        "rare relations is paid for with mean rank. No setting was found that reaches the paper in both."
     ]
 
 
