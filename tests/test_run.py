@@ -1,7 +1,9 @@
 from __future__ import annotations
 
+import inspect
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,8 +13,12 @@ import torch
 import itransf
 from itransf.data.graph import Graph
 from itransf.errors import CheckpointError, ConfigError, DataError
+from itransf.evaluation import evaluate
+from itransf.interpret import explain, make_cards, write_report
 from itransf.models import MODELS
+from itransf.prediction import complete, score_facts
 from itransf.run import Run, choose_device, open_run, resolve_config, train
+from itransf.teaching import learn_entity, learn_relation
 from itransf.training.trainer import weights
 
 if TYPE_CHECKING:
@@ -28,7 +34,30 @@ def same_weights(left: Run, right: Run) -> bool:
     return all(torch.equal(tensor, weights(right.model)[name]) for name, tensor in weights(left.model).items())
 
 
+OFFERED: dict[str, Callable[..., Any]] = {
+    "evaluate": evaluate,
+    "predict": complete,
+    "score": score_facts,
+    "explain": explain,
+    "cards": make_cards,
+    "learn_relation": learn_relation,
+    "learn_entity": learn_entity,
+    "report": write_report,
+}
+KNOWN_TO_A_RUN = {"model", "graph", "config", "attention", "names", "info", "history"}
+
+
 class TestUse:
+    @pytest.mark.parametrize("method", OFFERED)
+    def test_methods_name_all_that_can_be_asked_for(self, method: str) -> None:
+        wanted = inspect.signature(OFFERED[method]).parameters
+        offered = dict(inspect.signature(getattr(Run, method)).parameters)
+        del offered["self"]
+        assert [name for name in wanted if name not in KNOWN_TO_A_RUN] == list(offered)
+        for name, parameter in offered.items():
+            if name != "path":  # a report has a usual place
+                assert parameter.default == wanted[name].default
+
     def test_a_run_can_be_asked(self, short: Any, graph: Graph) -> None:
         run = short(graph)
         assert repr(run) == "Run(itransf on numbers: 3 epochs)"

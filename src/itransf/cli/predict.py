@@ -87,7 +87,7 @@ def predict_facts(
     if queries is not None:
         answer_file(opened, queries, out, {**choices, "in_domain": bool(in_domain)}, as_json)
         return
-    found = [prediction.to_dict() for prediction in opened.predict(**asked, **choices)]
+    found = [prediction.to_dict() for prediction in opened.predict(head, relation, tail, **choices)]
     reasons = find_reasons(opened, relation)
     asked_part = next(part for part in ("tail", "head", "relation") if asked[part] is None)
     if explain:

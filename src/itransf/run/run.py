@@ -3,40 +3,26 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from itransf.config import Config
 from itransf.data.graph import Graph
-from itransf.errors import ConfigError
-from itransf.evaluation import Evaluation, evaluate
-from itransf.interpret import (
-    RARE,
-    Attention,
-    ConceptCard,
-    Explanation,
-    RelationProfile,
-    SharingGraph,
-    build_sharing_graph,
-    check_name,
-    explain,
-    make_cards,
-    profile_relation,
-    read_attention,
-    write_report,
-)
+from itransf.interpret import check_name, write_report
 from itransf.models import ITransF, Model
-from itransf.prediction import Prediction, ScoredFact, complete, score_facts
+from itransf.run.answering import Answering
 from itransf.storage import WEIGHTS, RunFolder
-from itransf.teaching import REFIT_EPOCHS, Place, change_run, learn_entity, learn_relation, refit
+from itransf.teaching import REFIT_EPOCHS, Effort, Place, change_run, learn_entity, learn_relation, refit
+from itransf.teaching.entities import ENTITY_EFFORT
 from itransf.teaching.refitting import PHASE as REFIT
+from itransf.teaching.relations import RELATION_EFFORT
 from itransf.training.trainer import weights
 from itransf.version import VERSION
 
 
-class Run:
+class Run(Answering):
     """A trained model with the graph it knows and the settings it had.
 
     Attributes:
@@ -61,44 +47,6 @@ class Run:
     def __repr__(self) -> str:
         state = "" if self.unfinished is None else ", unfinished"
         return f"Run({self.config.name} on {self.graph.name}: {len(self.history)} epochs{state})"
-
-    def evaluate(self, split: str = "test", **options: Any) -> Evaluation:
-        """Rank a split's facts; the options are those of `itransf.evaluation.evaluate`."""
-        return evaluate(self.model, self.graph, split, **options)
-
-    def predict(
-        self, head: str | None = None, relation: str | None = None, tail: str | None = None, **options: Any
-    ) -> list[Prediction]:
-        """Return the most plausible facts that complete what is given; see `itransf.prediction.complete`."""
-        return complete(self.model, self.graph, head=head, relation=relation, tail=tail, **options)
-
-    def score(self, facts: Iterable[tuple[str, str, str]], **options: Any) -> list[ScoredFact]:
-        """Return score, filtered rank and percentile of given facts."""
-        return score_facts(self.model, self.graph, list(facts), **options)
-
-    def concepts(self) -> Attention:
-        """Return which concepts each side of each relation uses, and how strongly."""
-        if not isinstance(self.model, ITransF):
-            raise ConfigError(f'a {self.config.name} model has no concepts; train one with model.name = "itransf"')
-        return read_attention(self.model, self.graph)
-
-    def explain(self, head: str, relation: str, tail: str, **options: Any) -> Explanation:
-        """Explain the score of a fact, known or not; the options are those of `itransf.interpret.explain`."""
-        return explain(self.model, self.graph, head, relation, tail, names=self.concept_names, **options)
-
-    def relation(self, name: str, top: int = 3) -> RelationProfile:
-        """Return what a relation is made of, and its inverse, equivalent and sub-relation candidates."""
-        return profile_relation(self.model, self.graph, name, top)
-
-    def cards(self, concepts: Sequence[int] | None = None, **options: Any) -> list[ConceptCard]:
-        """Return what these concepts, or all, do and what is lost without them; see `itransf.interpret.make_cards`."""
-        attention = self.concepts()
-        assert isinstance(self.model, ITransF), "only such a model has concepts"
-        return make_cards(self.model, self.graph, attention, concepts, self.concept_names, **options)
-
-    def sharing(self) -> SharingGraph:
-        """Return which relations share concepts, and who lends strength to the rare ones."""
-        return build_sharing_graph(self.concepts(), self.graph.statistics.frequency_buckets() == RARE)
 
     def name_concepts(self, names: Mapping[int, str], path: str | Path | None = None) -> None:
         """Give concepts names that people read; an empty name takes one back.
@@ -135,20 +83,47 @@ class Run:
             folder.read_summary()
             folder.write_names(self.graph)
 
-    def learn_relation(self, name: str, facts: Iterable[Sequence[str]], **options: Any) -> Run:
-        """Return a run that knows one more relation, learned from a handful of (head, tail) facts.
+    def learn_relation(
+        self,
+        name: str,
+        facts: Iterable[Sequence[str]],
+        locate: Callable[[int], str] | None = None,
+        effort: Effort = RELATION_EFFORT,
+    ) -> Run:
+        """Return a run that knows one more relation, learned from a handful of facts; all else keeps its bits.
 
-        Everything else keeps its bits; the options are those of `itransf.teaching.learn_relation`.
+        Args:
+            name: What to call the relation.
+            facts: (head, tail) or (head, relation, tail), names or labels.
+            locate: Names the place of a fact (numbered from 0) in messages.
+            effort: How long to fit.
+
+        Raises:
+            ConfigError: A relation of this model has matrices of its own.
+            DataError: The name is taken, or a fact names an unknown entity.
         """
-        model, graph = learn_relation(self.model, self.graph, self.config, name, facts, **options)
+        model, graph = learn_relation(self.model, self.graph, self.config, name, facts, locate, effort)
         return self._follow(model, graph=graph)
 
-    def learn_entity(self, name: str, facts: Iterable[tuple[str, str, str]], **options: Any) -> Run:
-        """Return a run that knows one more entity, learned from facts that mention it.
+    def learn_entity(
+        self,
+        name: str,
+        facts: Iterable[tuple[str, str, str]],
+        locate: Callable[[int], str] | None = None,
+        effort: Effort = ENTITY_EFFORT,
+    ) -> Run:
+        """Return a run that knows one more entity, learned from facts that mention it; all else keeps its bits.
 
-        Everything else keeps its bits; the options are those of `itransf.teaching.learn_entity`.
+        Args:
+            name: What to call the entity.
+            facts: (head, relation, tail), names or labels; each mentions the entity.
+            locate: Names the place of a fact (numbered from 0) in messages.
+            effort: How long to fit.
+
+        Raises:
+            DataError: The name is taken, a fact does not mention the entity, or names something unknown.
         """
-        model, graph = learn_entity(self.model, self.graph, self.config, name, list(facts), **options)
+        model, graph = learn_entity(self.model, self.graph, self.config, name, list(facts), locate, effort)
         return self._follow(model, graph=graph)
 
     def edit(
@@ -188,10 +163,38 @@ class Run:
         kept = {"graph": self.graph, "config": self.config, "history": list(self.history)}
         return Run(model=model, **{**kept, "concept_names": self.concept_names, **changes})
 
-    def report(self, path: str | Path = "report.html", split: str | None = None, **options: Any) -> Path:
-        """Write everything worth seeing as one HTML page; the options are those of `itransf.interpret.write_report`."""
-        found = {"names": self.concept_names, "split": split, **options}
-        return write_report(path, self.model, self.graph, self.info(), self.history, **found)
+    def report(
+        self,
+        path: str | Path = "report.html",
+        split: str | None = None,
+        *,
+        most_facts: int = 1000,
+        progress: bool = False,
+    ) -> Path:
+        """Write everything worth seeing as one HTML page that needs nothing else, and return where it lies.
+
+        Args:
+            path: Ends in .html.
+            split: The facts that are ranked; test, or valid where there are no test facts, if not given.
+            most_facts: The most validation facts ranked again for one concept card; zero takes all.
+            progress: Whether to show it.
+
+        Raises:
+            ConfigError: The path does not end in .html.
+            DataError: The split has no facts.
+            WriteError: The path cannot be written.
+        """
+        return write_report(
+            path,
+            self.model,
+            self.graph,
+            self.info(),
+            self.history,
+            names=self.concept_names,
+            split=split,
+            most_facts=most_facts,
+            progress=progress,
+        )
 
     def info(self) -> dict[str, Any]:
         """Return what the run is, ready for JSON."""
