@@ -81,9 +81,9 @@ def test_figures_are_drawn_or_the_extra_is_named(tmp_path: Path, monkeypatch: py
     assert (outcome.code, "pip install 'itransf[plots]'" in outcome.out) == (0, True)
 
 
-def test_the_page_is_written(tmp_path: Path) -> None:
+def test_the_page_is_written(done: tuple[Path, Outcome], tmp_path: Path) -> None:
     page = tmp_path / "docs" / "page.md"
-    outcome = call("reproduce", "render", "--results", tmp_path / "results", "--out", page)
+    outcome = call("reproduce", "render", "--results", done[0] / "results", "--out", page)
     assert (outcome.code, outcome.err) == (0, f"wrote {page}\n")
     assert page.read_text(encoding="utf-8").startswith("# Reproduction")
 

@@ -197,6 +197,11 @@ class Config:
                 "leave one of them out"
             )
 
+    @property
+    def has_supports(self) -> bool:
+        """Whether relations use a few of the concepts, which they choose."""
+        return getattr(self.model, "attention", "") == "sparse"
+
     def to_dict(self) -> dict[str, Any]:
         """Return plain nested dictionaries, as a TOML or JSON file would hold them."""
         content = asdict(self)

@@ -41,7 +41,7 @@ def list_moved(stored: Config, config: Config) -> list[str]:
     shares = {
         "training.decay": config.training.decay == "linear",
         "training.average": config.training.average > 0,
-        "assignment.stop": bool(config.assignment.every) and getattr(config.model, "attention", "") == "sparse",
+        "assignment.stop": bool(config.assignment.every) and config.has_supports,
         "negatives.domain_stop": bool(config.negatives.domain) and config.negatives.domain_stop < 1,
     }
     moved = [key for key, matters in shares.items() if matters]

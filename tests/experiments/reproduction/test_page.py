@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from experiments.reproduction.conftest import Store, make_record
-from itransf.errors import ConfigError, MissingExtraError
+from itransf.errors import ConfigError, DataError, MissingExtraError
 from itransf.experiments.reproduction import list_stages, write_page
 from itransf.experiments.reproduction import page as page_module
 from itransf.experiments.reproduction.jobs import Scope
@@ -20,7 +20,13 @@ def read_page(results: Results, folder: Path) -> str:
     return write_page(folder / "docs" / "reproduction.md", results.folder).read_text(encoding="utf-8")
 
 
-def test_the_page_has_a_section_for_every_stage_even_without_results(results: Results, tmp_path: Path) -> None:
+def test_the_page_has_a_section_for_every_stage_even_where_nothing_is_measured(
+    results: Results, store: Store, tmp_path: Path
+) -> None:
+    with pytest.raises(DataError, match="there is no result in it"):
+        read_page(results, tmp_path)
+    assert not (tmp_path / "docs").exists()
+    store(Scope(quick=True).make_job("wn18/itransf"))
     page = read_page(results, tmp_path)
     assert page.startswith("# Reproduction\n")
     titles = [line for line in page.splitlines() if line.startswith("## ")]

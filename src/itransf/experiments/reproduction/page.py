@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+from itransf.errors import DataError
 from itransf.experiments.reproduction.claims import judge_claims
 from itransf.experiments.reproduction.drawing import write_picture
 from itransf.experiments.reproduction.jobs import Scope
@@ -30,9 +31,14 @@ def write_page(path: Path, results: Path) -> Path:
     """Write the page and, in a folder beside it that has its name, the figures; return where it lies.
 
     Raises:
+        DataError: There are no results.
         MissingExtraError: matplotlib is not installed.
     """
     stored = Results(results)
+    if not stored.records:
+        raise DataError(
+            f"{results}: there is no result in it; name a folder that has some, or train: itransf reproduce main"
+        )
     sections = [introduce(stage, stage.render(stored, Scope())) for stage in STAGES.values()]
     figures = path.with_suffix("")
     for section in sections:

@@ -79,8 +79,7 @@ class EpochTimes:
 def list_choices(config: Config) -> list[bool]:
     """Return, for each epoch of a training, whether concepts are chosen after it."""
     epochs = config.training.epochs
-    has_supports = getattr(config.model, "attention", "") == "sparse"
-    return [has_supports and is_due(config.assignment, epoch, epochs) for epoch in range(1, epochs + 1)]
+    return [config.has_supports and is_due(config.assignment, epoch, epochs) for epoch in range(1, epochs + 1)]
 
 
 def shorten(config: Config) -> Config:
