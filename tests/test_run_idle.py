@@ -40,6 +40,10 @@ def note(*settings: str) -> list[str]:
             ("warm_start.learning_rate=0.1", "warm_start.epochs=0"),
             "warm_start.learning_rate has no effect where warm_start.epochs is 0",
         ),
+        (
+            ("warm_start.batch_size=10", "warm_start.epochs=0"),
+            "warm_start.batch_size has no effect where warm_start.epochs is 0",
+        ),
     ],
 )
 def test_what_is_idle_is_told(settings: tuple[str, ...], told: str) -> None:

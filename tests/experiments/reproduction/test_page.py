@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -80,3 +81,11 @@ def test_stages_are_asked_for_by_name() -> None:
     assert [stage.name for stage in list_stages("all")] == list(STAGES)
     with pytest.raises(ConfigError, match=r"no table or figure 'rear' here\. Did you mean 'rare'"):
         list_stages("rear")
+
+
+def test_what_is_noted_of_results_is_told_once_for_all_seeds(results: Results, store: Store, tmp_path: Path) -> None:
+    store(ROW)
+    assert "What is noted" not in read_page(results, tmp_path)
+    for seed in (1, 2):
+        store(replace(ROW, seed=seed), note="made elsewhere")
+    assert "(all seeds of a row):\n\n- made elsewhere: `wn18-itransf`\n" in read_page(results, tmp_path)

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -64,10 +66,15 @@ def test_l1_leaves_weights_or_not(results: Results, store: Store, floor: float, 
     weights[:, :, :2] = -1.0
     names = Vocabulary([f"r{number}" for number in range(6)], kind="relation")
     found = Attention(weights, names, np.zeros((2, 6, 2), dtype=np.int64), np.ones(6, dtype=np.int64), "l1")
-    store(make_training(WHOLE, "wn18", "l1"), attention=pack_attention(found))
+    job = make_training(WHOLE, "wn18", "l1")
+    store(job, attention=pack_attention(found))
     verdict = judge(results, "l1 does not make attention sparse", "WN18, m = 22, 300 epochs")
-    assert verdict.word == word
-    assert verdict.detail.endswith("sides: 12")
+    assert (verdict.word, verdict.one_seed) == (word, True)
+    assert verdict.detail.endswith("sides: 12; seeds: 1")
+    store(replace(job, seed=1), attention=pack_attention(found))
+    verdict = judge(results, "l1 does not make attention sparse", "WN18, m = 22, 300 epochs")
+    assert (verdict.word, verdict.one_seed) == (word, False)
+    assert verdict.detail.endswith("sides: 24; seeds: 2")
 
 
 def test_few_matrices_may_be_enough(results: Results, store: Store) -> None:

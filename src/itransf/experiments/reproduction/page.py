@@ -23,7 +23,8 @@ page. Each table and figure of the paper (Xie, Ma, Dai, Hovy: *An Interpretable 
 Base Completion*, ACL 2017) stands beside what the presets of this package give; what the paper leaves open, and what
 was chosen, is in [models.md](models.md). The command under a heading trains what is missing and shows the same;
 `--quick` makes it a matter of minutes on small bundled graphs, `--jobs 4` trains four at once on a GPU. Where a row has
-five seeds, `--seeds 0,1,2,3,4` trains them all. The verdicts on the paper's claims are at the end.
+more seeds than its command trains, `--seeds 0,1,2` trains three, and so on. The verdicts on the paper's claims are at
+the end.
 """
 
 
@@ -67,7 +68,18 @@ def list_records(results: Results) -> Section:
         "Every result is a file in `results/reproduction/` that holds all settings, versions and replicates; a star "
         "marks a commit with changes on top. " + describe_rebuilding(results)
     )
-    return Section("Results and the commands that gave them", (opening, table, *([told] if outdated else [])))
+    notes = [*([told] if outdated else []), *list_notes(results)]
+    return Section("Results and the commands that gave them", (opening, table, *notes))
+
+
+def list_notes(results: Results) -> list[str]:
+    """Return what is noted of results, each note with all rows it is about."""
+    rows: dict[str, list[str]] = {}
+    for record in results.records.values():
+        if "note" in record:
+            rows.setdefault(record["note"], []).append(f"`{record['row_key']}`")
+    lines = [f"- {note}: {', '.join(dict.fromkeys(keys))}" for note, keys in rows.items()]
+    return ["What is noted of some of them (all seeds of a row):\n\n" + "\n".join(lines)] if lines else []
 
 
 def describe_rebuilding(results: Results) -> str:

@@ -116,15 +116,15 @@ def judge_speed(results: Results, dataset: str) -> Verdict:
 
 def judge_l1(results: Results, dataset: str) -> Verdict:
     """Judge that a side has more weights of some size under l1 than sparse attention allows; sides are drawn anew."""
-    attention = find_shares(results, WHOLE, dataset, "l1")
-    if attention is None:
+    found = find_shares(results, WHOLE, dataset, "l1")
+    if not found:
         return NOT_MEASURED
-    counts = (list_sizes(attention) >= FLOORS[-1]).sum(axis=1).astype(np.float64)
+    counts = (list_sizes(found) >= FLOORS[-1]).sum(axis=1).astype(np.float64)
     allowed = make_training(WHOLE, dataset, "sparse").resolve().model.support_size
     difference = Difference(float(counts.mean() - allowed), find_interval(resample(counts, 0) - allowed))
     figures = f"{counts.mean():.1f} weights of a side are ≥ {FLOORS[-1]:g} of its largest, against {allowed}"
-    detail = f"{figures}: {write_plain(difference)}; sides: {len(counts):,}"
-    return Verdict(judge_sign(difference, 1), detail, one_seed=True)  # attention is that of the first
+    detail = f"{figures}: {write_plain(difference)}; sides: {len(counts):,}; seeds: {len(found)}"
+    return Verdict(judge_sign(difference, 1), detail, one_seed=len(found) == 1)
 
 
 def resample(values: Floats, salt: int) -> Floats:

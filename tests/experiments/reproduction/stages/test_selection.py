@@ -15,11 +15,11 @@ from itransf.experiments.reproduction.stages.selection import (
     Choice,
     Figures,
     average,
-    find_free_rank,
-    find_high_mrr,
-    find_low_rank,
-    find_lowest,
     list_choices,
+    take_highest_mrr,
+    take_lowest_rank,
+    take_lowest_rank_at_no_cost,
+    take_lowest_rank_near_best_hits,
 )
 
 WHOLE = Scope()
@@ -40,26 +40,27 @@ def figures(mr: float, hits: float, mrr: float = 0.5) -> Figures:
     ],
 )
 def test_the_lowest_mean_rank_wins_where_hits_lack_little(others: dict[str, Figures], chosen: str) -> None:
-    assert find_low_rank({"best": figures(65.0, 0.8), **others}) == chosen
+    assert take_lowest_rank_near_best_hits({"best": figures(65.0, 0.8), **others}) == chosen
 
 
 def test_the_lowest_mean_rank_wins_whatever_the_rest() -> None:
-    assert find_lowest({"a": figures(10.0, 0.9), "b": figures(9.0, 0.1), "c": figures(11.0, 1.0)}) == "b"
+    assert take_lowest_rank({"a": figures(10.0, 0.9), "b": figures(9.0, 0.1), "c": figures(11.0, 1.0)}) == "b"
 
 
 def test_the_lowest_mean_rank_wins_where_it_costs_no_hits() -> None:
     found = {"half": figures(200.0, 0.9499), "most": figures(210.0, 0.95), TO_THE_END: figures(220.0, 0.95)}
-    assert find_free_rank(found) == "most"
-    assert find_free_rank({**found, "most": figures(230.0, 0.96)}) == TO_THE_END
+    assert take_lowest_rank_at_no_cost(found) == "most"
+    assert take_lowest_rank_at_no_cost({**found, "most": figures(230.0, 0.96)}) == TO_THE_END
 
 
 def test_the_highest_mrr_wins_whatever_the_rest() -> None:
     assert (
-        find_high_mrr({"a": figures(10.0, 0.9, 0.3), "b": figures(90.0, 0.1, 0.31), "c": figures(5.0, 1, 0.2)}) == "b"
+        take_highest_mrr({"a": figures(10.0, 0.9, 0.3), "b": figures(90.0, 0.1, 0.31), "c": figures(5.0, 1, 0.2)})
+        == "b"
     )
 
 
-@pytest.mark.parametrize("choice", list_choices(), ids=lambda choice: choice.preset)
+@pytest.mark.parametrize("choice", list_choices(), ids=lambda choice: choice.base)
 class TestChoices:
     def test_candidates_are_validated_only_and_all_different(self, choice: Choice) -> None:
         jobs = choice.list_jobs(WHOLE)
@@ -85,23 +86,23 @@ def test_the_chosen_one_is_marked_once_all_are_measured(results: Results, store:
         for seed in range(3):
             store(replace(jobs[words], seed=seed), mr=mr + seed, hits=0.81)
     table = STAGES["selection"].render(results, WHOLE).tables[1]
-    assert [row[-1] for row in table.rows] == ["", "", ""]
-    assert table.rows[2][1] == MISSING
+    assert [row[1] for row in table.rows] == ["", "", ""]
+    assert table.rows[2][2] == MISSING
     store(jobs[third], mr=50.0, hits=0.7)
     table = STAGES["selection"].render(results, WHOLE).tables[1]
-    assert table.rows[1] == (second, "63.0", "0.4050", "81.00", "81.0", "3", "chosen")
-    assert [row[-1] for row in table.rows] == ["", "chosen", ""]
+    assert table.rows[1] == (second, "fb15k/itransf", "63.0", "0.4050", "81.00", "81.0", "3")
+    assert [row[1] for row in table.rows] == ["", "fb15k/itransf", ""]
 
 
-def test_where_a_table_has_two_presets_each_choice_names_its_own(results: Results, store: Store) -> None:
+def test_each_preset_of_a_table_has_a_choice_of_its_own(results: Results, store: Store) -> None:
     choice = list_choices()[2]
     for job, mr in zip(choice.list_jobs(WHOLE).values(), (200.0, 210.0, 220.0, 230.0, 240.0), strict=True):
         store(job, mr=mr, hits=0.9 if mr == 200.0 else 0.95)
-    marks = [row[-1] for row in STAGES["selection"].render(results, WHOLE).tables[2].rows]
-    assert marks == ["chosen: wn18/stranse", "chosen: wn18/stranse-rare", "", "", ""]
+    marks = [row[1] for row in STAGES["selection"].render(results, WHOLE).tables[2].rows]
+    assert marks == ["wn18/stranse", "wn18/stranse-rare", "", "", ""]
     store(replace(job, seed=1), mr=0.0, hits=0.96)
-    marks = [row[-1] for row in STAGES["selection"].render(results, WHOLE).tables[2].rows]
-    assert marks == ["", "", "", "", "chosen: wn18/stranse, wn18/stranse-rare"]
+    marks = [row[1] for row in STAGES["selection"].render(results, WHOLE).tables[2].rows]
+    assert marks == ["", "", "", "", "wn18/stranse, wn18/stranse-rare"]
 
 
 def test_what_was_not_stored_of_rare_relations_is_left_out() -> None:

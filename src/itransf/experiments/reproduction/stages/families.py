@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from itransf.experiments.reproduction.jobs import Job, Scope
 from itransf.experiments.reproduction.stages.main import make_row
+from itransf.presets import list_presets
 
 
 @dataclass(frozen=True)
@@ -24,7 +25,13 @@ class Family:
 
     def make_row(self, scope: Scope, row: str) -> Job:
         """Return the training of a row."""
-        return make_row(scope, self.dataset, f"{row}{self.suffix}")
+        return (
+            scope.make_job(f"{self.dataset}/{row}{self.suffix}") if self.suffix else make_row(scope, self.dataset, row)
+        )
+
+    def has(self, row: str) -> bool:
+        """Return whether there is such a row."""
+        return not self.suffix or f"{self.dataset}/{row}{self.suffix}" in list_presets()
 
     def title(self, scope: Scope) -> str:
         """Return what these rows are called."""
@@ -36,5 +43,5 @@ LARGER = Family("wn18", "-rare", ", larger batches")
 
 
 def list_families(scope: Scope) -> list[Family]:
-    """Return all, less what is no matter of minutes."""
+    """Return all; cut down to minutes, batches are no larger in one than in another."""
     return [WN18, FB15K] if scope.quick else [WN18, LARGER, FB15K]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -12,7 +13,7 @@ from itransf.experiments.reproduction.jobs import Job, Scope
 from itransf.experiments.reproduction.results import Record, Results
 from itransf.experiments.reproduction.sections import MISSING, Picture, Section, Table, make_table
 from itransf.experiments.reproduction.stage import Stage
-from itransf.experiments.reproduction.stages.attention import picture_attention, read_stored
+from itransf.experiments.reproduction.stages.attention import picture_attention, read_all
 from itransf.experiments.reproduction.summaries import summarise
 from itransf.experiments.reproduction.timing import EpochTimes
 from itransf.interpret import Attention
@@ -35,9 +36,10 @@ METHOD = (
     "the two kinds do not compare. The l1 penalty is a mean over facts, as the loss is."
 )
 WEIGHING = (
-    "How many weights of a relation side are at least so large a share of its largest one, on average: l1-regularised "
-    "weights are free to be large or small as a whole, as projected vectors are brought to unit length anyway. Weights "
-    "are stored with four decimals, so smaller shares than these are not counted."
+    "How many weights of a relation side are at least so large a share of its largest one, on average over sides and "
+    "seeds (the pictures are of seed 0): l1-regularised weights are free to be large or small as a whole, as projected "
+    "vectors are brought to unit length anyway. Weights are stored with four decimals, so smaller shares than these "
+    "are not counted."
 )
 
 
@@ -66,10 +68,10 @@ def render(results: Results, scope: Scope) -> Section:
         title = f"{scope.title(dataset)}, {QUICK_MATRICES if scope.quick else matrices} concepts"
         parts.append(make_table(COLUMNS, rows, title=title))
         for kind, name in KINDS.items():
-            attention = find_shares(results, scope, dataset, kind)
-            weights.append((scope.title(dataset), name, *count_weights(attention)))
-            if kind == "l1" and attention is not None:
-                pictures.append(picture_attention(attention, "attention-l1", CAPTION, scope, dataset, SHARES))
+            found = find_shares(results, scope, dataset, kind)
+            weights.append((scope.title(dataset), name, *count_weights(found)))
+            if kind == "l1" and found:
+                pictures.append(picture_attention(found[0], "attention-l1", CAPTION, scope, dataset, SHARES))
     parts += [WEIGHING, make_table(WEIGHTS, weights, names=2), *pictures]
     return Section("Sparse and dense attention (Table 3, Figure 4)", tuple(parts))
 
@@ -108,22 +110,22 @@ def scale_rows(attention: Attention) -> Attention:
     return replace(attention, weights=weights, kind="l1" if (weights < 0).any() else "sparse")
 
 
-def find_shares(results: Results, scope: Scope, dataset: str, kind: str) -> Attention | None:
-    """Return the stored attention of a kind, as shares of each side's largest weight."""
-    attention = read_stored(results.find_seeds(make_training(scope, dataset, kind)))
-    return None if attention is None else scale_rows(attention)
+def find_shares(results: Results, scope: Scope, dataset: str, kind: str) -> list[Attention]:
+    """Return the stored attention of each seed of a kind, as shares of each side's largest weight."""
+    return [scale_rows(attention) for attention in read_all(results.find_seeds(make_training(scope, dataset, kind)))]
 
 
-def list_sizes(attention: Attention) -> npt.NDArray[np.float64]:
-    """Return the sizes of all weights, a row for each side of each relation."""
-    return np.abs(attention.weights.reshape(-1, attention.weights.shape[2])).astype(np.float64)
+def list_sizes(found: Sequence[Attention]) -> npt.NDArray[np.float64]:
+    """Return the sizes of all weights, a row for each side of each relation in each seed."""
+    weights = [attention.weights.reshape(-1, attention.weights.shape[2]) for attention in found]
+    return np.abs(np.concatenate(weights)).astype(np.float64)
 
 
-def count_weights(attention: Attention | None) -> tuple[str, ...]:
+def count_weights(found: Sequence[Attention]) -> tuple[str, ...]:
     """Return how many weights a side has, how many of them are of some size, and what the largest five make up."""
-    if attention is None:
+    if not found:
         return (MISSING, *["–"] * (len(WEIGHTS) - 3))
-    sizes = list_sizes(attention)
+    sizes = list_sizes(found)
     largest = np.sort(sizes, axis=1)[:, -5:].sum(axis=1) / np.maximum(sizes.sum(axis=1), FLOORS[0])
     counts = (f"{(sizes >= floor).sum(axis=1).mean():.1f}" for floor in FLOORS)
     return (str(sizes.shape[1]), *counts, f"{100 * largest.mean():.0f}")
