@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -73,10 +74,19 @@ class TestRefusals:
         assert "there is no model 3" in refuse({"model": {"name": 3}})
         assert "['transe']" in refuse({"model": {"name": ["transe"]}})
 
+    def test_numpys_numbers_count_as_pythons(self) -> None:
+        config = build(
+            {"training": {"epochs": np.int64(3), "learning_rate": np.float32(0.5), "deterministic": np.True_}}
+        )
+        values = (config.training.epochs, config.training.learning_rate, config.training.deterministic)
+        assert values == (3, 0.5, True)
+        assert [type(value) for value in values] == [int, float, bool]
+
     @pytest.mark.parametrize(
         ("section", "key", "value", "kind"),
         [
             ("training", "epochs", "many", "whole number"),
+            ("training", "epochs", np.float64(2.5), "whole number"),
             ("training", "epochs", 1.5, "whole number"),
             ("training", "epochs", True, "whole number"),
             ("training", "learning_rate", "fast", "number"),
@@ -89,7 +99,7 @@ class TestRefusals:
     def test_a_value_of_the_wrong_kind(self, section: str, key: str, value: Any, kind: str) -> None:
         message = refuse({section: {key: value}})
         assert message.startswith(f"layer 0: {section}.{key} must be ")
-        assert message.endswith(f"{kind}, not {value!r}")
+        assert message.endswith(f"{kind}, not {getattr(value, 'item', lambda: value)()!r}")
 
     @pytest.mark.parametrize(
         ("section", "key", "value"),

@@ -56,7 +56,7 @@ def test_an_unknown_preset_is_answered_with_those_there_are() -> None:
 
 
 def test_public_names_can_be_listed_and_others_are_refused() -> None:
-    assert {"load", "train", "open", "Graph", "MODELS", "ITransFError"} <= set(dir(itransf))
+    assert {"load", "train", "open", "Graph", "MODELS", "ITransFError", "errors", "interpret"} <= set(dir(itransf))
     assert itransf.MODELS is MODELS
     with pytest.raises(AttributeError, match="has no attribute 'nonsense'"):
         itransf.nonsense  # noqa: B018

@@ -12,9 +12,9 @@ import torch
 
 import itransf
 from itransf.data.graph import Graph
-from itransf.errors import CheckpointError, ConfigError, DataError
+from itransf.errors import CheckpointError, ConfigError, DataError, RunError
 from itransf.evaluation import evaluate
-from itransf.interpret import explain, make_cards, write_report
+from itransf.interpret import explain, export, make_cards, write_report
 from itransf.models import MODELS
 from itransf.prediction import complete, score_facts
 from itransf.run import Run, choose_device, open_run, resolve_config, train
@@ -43,6 +43,7 @@ OFFERED: dict[str, Callable[..., Any]] = {
     "learn_relation": learn_relation,
     "learn_entity": learn_entity,
     "report": write_report,
+    "export": export,
 }
 KNOWN_TO_A_RUN = {"model", "graph", "config", "attention", "names", "info", "history"}
 
@@ -104,6 +105,44 @@ class TestUse:
     def test_a_path_that_is_not_there_is_said(self, tmp_path: Path) -> None:
         with pytest.raises(DataError, match="none"):
             train(tmp_path / "none", progress=False)
+
+
+@pytest.mark.parametrize("mode", [torch.no_grad, torch.inference_mode])
+def test_training_does_not_mind_what_gradients_are_elsewhere(mode: Any, configure: Configure, graph: Graph) -> None:
+    config = configure("itransf", "training.epochs=2", "warm_start.epochs=1")
+    with mode():
+        inside = train(graph, config=config, device="cpu", progress=False)
+    assert same_weights(inside, train(graph, config=config, device="cpu", progress=False))
+
+
+class TestNaming:
+    """Names and labels are kept in the run's own folder, and in no other."""
+
+    @pytest.fixture
+    def runs(self, short: Any, graph: Graph, random_graph: GraphMaker, tmp_path: Path) -> tuple[Run, Path]:
+        run = short(graph)
+        run.save(tmp_path / "own")
+        short(graph, "itransf", "model.concepts=6").save(tmp_path / "size")
+        short(random_graph(entities=11, relations=3, train=30, valid=8, test=8)).save(tmp_path / "graph")
+        return run, tmp_path
+
+    def test_its_own_folder(self, runs: tuple[Run, Path]) -> None:
+        run, folder = runs
+        run.name_concepts({1: "first"}, folder / "own")
+        run.label({"e1": "One"}, folder / "own")
+        opened = open_run(folder / "own", device="cpu")
+        assert (opened.concept_names, opened.graph.entities.label(1)) == ({1: "first"}, "One")
+
+    @pytest.mark.parametrize("other", ["size", "graph"])
+    def test_another_runs_folder(self, runs: tuple[Run, Path], other: str) -> None:
+        run, folder = runs
+        before = {path.name: path.read_bytes() for path in (folder / other).iterdir()}
+        with pytest.raises(RunError, match=f"{other}: holds another run than this"):
+            run.name_concepts({1: "first"}, folder / other)
+        with pytest.raises(RunError, match=f"{other}: holds another run than this"):
+            run.label({"e1": "One"}, folder / other)
+        assert (run.concept_names, run.graph.entities.label(1)) == ({}, "e1")
+        assert {path.name: path.read_bytes() for path in (folder / other).iterdir()} == before
 
 
 class TestSaving:
@@ -192,7 +231,16 @@ class TestResolving:
         with pytest.raises(ConfigError, match="model"):
             resolve_config(graph, settings=settings)
 
-    @pytest.mark.parametrize("settings", ["training.epochs=3", {"training.epochs": 3}, [3]])
+    def test_another_runs_settings(self, graph: Graph, configure: Configure) -> None:
+        config = configure("transe", "training.epochs=7")
+        assert resolve_config(graph, config=config) == config
+
+    @pytest.mark.parametrize("config", [["a"], 3])
+    def test_what_no_settings_can_be_read_from(self, graph: Graph, config: Any) -> None:
+        with pytest.raises(ConfigError, match="config is a TOML file, a nested mapping or a run's config, not"):
+            resolve_config(graph, config=config)
+
+    @pytest.mark.parametrize("settings", ["training.epochs=3", {"training.epochs": 3}, [3], None])
     def test_settings_are_a_list_of_strings(self, graph: Graph, settings: Any) -> None:
         with pytest.raises(ConfigError, match="settings are a list of strings"):
             train(graph, settings=settings)
@@ -210,10 +258,27 @@ class TestDevices:
         assert choose_device("cpu").type == "cpu"
         monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
         assert choose_device("auto").type == "cpu"
-        with pytest.raises(ConfigError, match="torch sees no GPU here; use --device cpu"):
+        with pytest.raises(ConfigError, match="torch sees no GPU here; use cpu"):
             choose_device("cuda")
         with pytest.raises(ConfigError, match="there is no device 'tpu'; use auto, cpu or cuda"):
             choose_device("tpu")
+
+    @pytest.mark.parametrize("wanted", ["cpu", torch.device("cpu"), "auto", None])
+    def test_torchs_own_and_none(self, wanted: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+        assert choose_device(wanted) == torch.device("cpu")
+
+    @pytest.mark.parametrize("wanted", [3.5, ["cpu"], "meta", torch.device("meta")])
+    def test_what_is_no_device_for_training(self, wanted: Any) -> None:
+        with pytest.raises(ConfigError, match=r"device .*; use auto, cpu or cuda"):
+            choose_device(wanted)
+
+    def test_one_of_several(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+        monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
+        assert choose_device("cuda:1") == torch.device("cuda", 1)
+        with pytest.raises(ConfigError, match="there is no cuda:2: torch sees 2 GPUs, numbered from 0"):
+            choose_device("cuda:2")
 
 
 def test_importing_the_package_loads_nothing_heavy() -> None:

@@ -49,13 +49,16 @@ _HOMES = {
 
 _PARTS = {
     "cli",
+    "config",
     "data",
+    "errors",
     "evaluation",
     "experiments",
     "interpret",
     "models",
     "ops",
     "prediction",
+    "presets",
     "run",
     "storage",
     "teaching",
@@ -94,5 +97,5 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    """List the public names."""
-    return sorted(__all__)
+    """List the public names, and the parts of the package."""
+    return sorted([*__all__, *_PARTS])

@@ -71,7 +71,8 @@ class Fit:
         phase = facts.get("phase", "warm start" if warm_start.epochs and not warm_start.run else "training")
         start = self._read_vectors() if warm_start.run and tensors is None else None
         first: Model | None = None
-        with deterministic(self.config.training.deterministic and self.device.type == "cuda"):
+        repeats = self.config.training.deterministic and self.device.type == "cuda"
+        with torch.inference_mode(False), torch.enable_grad(), deterministic(repeats):
             if phase == "warm start":
                 warm = self._make_trainer(warm_config(self.config), None)
                 self._run_phase(warm, phase, tensors, facts)

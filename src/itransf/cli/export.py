@@ -8,7 +8,6 @@ from typing import Annotated
 
 import typer
 
-import itransf
 from itransf.cli.options import AsJson, Device, DeviceName, RunFolder, open_run
 from itransf.cli.output import make_console, print_json
 
@@ -29,7 +28,7 @@ def export_run(
 ) -> None:
     """Write vectors, concepts and attention as Parquet or CSV."""
     opened = open_run(run, device)
-    files = itransf.interpret.export(opened.model, opened.graph, out, table_format.value)
+    files = opened.export(out, table_format.value)
     if as_json:
         print_json({"files": [str(file) for file in files]})
         return

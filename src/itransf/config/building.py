@@ -76,7 +76,9 @@ def _fill_values(
 
 
 def _check(value: Any, hint: Any, key: str, sources: Mapping[str, str]) -> Any:
-    """Return the value as the type asks for it, or say why not."""
+    """Return the value as the type asks for it, or say why not; numpy's numbers count as Python's."""
+    if type(value).__module__ == "numpy" and getattr(value, "ndim", None) == 0:  # without loading it for that
+        value = value.item()
     if isinstance(hint, type) and hasattr(hint, "__dataclass_fields__"):
         return _fill(hint, value, f"{key}.", sources)
     origin = get_origin(hint)

@@ -10,12 +10,12 @@ from itransf.errors import CheckpointError, RunError
 from itransf.fitting import build_model
 from itransf.models.base import SIDES, Model
 from itransf.run.run import Run
-from itransf.run.settings import MODEL_CONFIGS, choose_device
+from itransf.run.settings import MODEL_CONFIGS, Device, choose_device
 from itransf.storage import CHECKPOINT, WEIGHTS, RunFolder
 from itransf.training.trainer import load_weights, weights
 
 
-def open_run(path: str | Path, device: str = "auto") -> Run:
+def open_run(path: str | Path, device: Device = "auto") -> Run:
     """Open a saved run; one whose training was cut short has its best weights so far, and `unfinished` says so."""
     folder = RunFolder(Path(path))
     folder.read_summary()

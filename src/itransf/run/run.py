@@ -10,9 +10,12 @@ from typing import Any
 
 from itransf.config import Config
 from itransf.data.graph import Graph
-from itransf.interpret import check_name, write_report
+from itransf.errors import RunError
+from itransf.interpret import check_name, export, write_report
+from itransf.interpret.tables import Format
 from itransf.models import ITransF, Model
 from itransf.run.answering import Answering
+from itransf.run.settings import MODEL_CONFIGS
 from itransf.storage import WEIGHTS, RunFolder
 from itransf.teaching import REFIT_EPOCHS, Effort, Place, change_run, learn_entity, learn_relation, refit
 from itransf.teaching.entities import ENTITY_EFFORT
@@ -57,14 +60,14 @@ class Run(Answering):
 
         Raises:
             ConfigError: There is no such concept, or a name is too long.
+            RunError: The folder holds another run.
         """
         count = self.concepts().weights.shape[2]
         checked = {concept: check_name(concept, name, count) for concept, name in names.items()}
+        folder = None if path is None else self._find_folder(path)
         kept = {**self.concept_names, **checked}
-        self.concept_names = {concept: name for concept, name in kept.items() if name}
-        if path is not None:
-            folder = RunFolder(Path(path))
-            folder.read_summary()
+        self.concept_names = {int(concept): name for concept, name in kept.items() if name}
+        if folder is not None:
             folder.write_concept_names(self.concept_names)
 
     def label(self, labels: str | Path | Mapping[str, str], path: str | Path | None = None) -> None:
@@ -76,12 +79,26 @@ class Run(Answering):
 
         Raises:
             DataError: The file cannot be read, or none of its names is in the graph.
+            RunError: The folder holds another run.
         """
-        self.graph = self.graph.labelled(labels)
-        if path is not None:
-            folder = RunFolder(Path(path))
-            folder.read_summary()
+        labelled = self.graph.labelled(labels)
+        folder = None if path is None else self._find_folder(path)
+        self.graph = labelled
+        if folder is not None:
             folder.write_names(self.graph)
+
+    def _find_folder(self, path: str | Path) -> RunFolder:
+        """Return the folder this run lies in, if it does: of another, names would say what is not so."""
+        folder = RunFolder(Path(path))
+        folder.read_summary()
+        kept, config = folder.read_graph(), folder.read_config(MODEL_CONFIGS)
+        of_run, of_folder = (
+            (graph.entities.names, graph.relations.names, settings.name, settings.model)
+            for graph, settings in ((self.graph, self.config), (kept, config))
+        )
+        if of_run != of_folder:
+            raise RunError(f"{folder.path}: holds another run than this; give this one's folder, or save it first")
+        return folder
 
     def learn_relation(
         self,
@@ -195,6 +212,15 @@ class Run(Answering):
             most_facts=most_facts,
             progress=progress,
         )
+
+    def export(self, folder: str | Path, format: Format = "parquet") -> list[Path]:
+        """Write vectors, concepts and attention as tables, and return where they lie.
+
+        Args:
+            folder: Where the tables go.
+            format: "parquet" or "csv".
+        """
+        return export(self.model, self.graph, folder, format)
 
     def info(self) -> dict[str, Any]:
         """Return what the run is, ready for JSON."""

@@ -15,15 +15,19 @@ from itransf.errors import ConfigError
 from itransf.models import MODELS
 from itransf.presets import read_preset
 
+Device = str | torch.device | None
+"""A device by name or as torch has it; None chooses as "auto" does."""
+Given = str | Path | Mapping[str, Any] | Config | None
+"""Settings from a TOML file, a nested mapping, or another run."""
 MODEL_CONFIGS = {name: model.Config for name, model in MODELS.items()}
 
 
 def resolve_config(
     graph: Graph,
     preset: str | None = None,
-    config: str | Path | Mapping[str, Any] | None = None,
+    config: Given = None,
     settings: Sequence[str] = (),
-    device: str = "auto",
+    device: Device = "auto",
     stored: Config | None = None,
 ) -> Config:
     """Merge defaults for this graph and device, or a preset, or a stored run's settings, with what overrides them."""
@@ -36,12 +40,27 @@ def resolve_config(
     return build_config(layers, MODEL_CONFIGS)
 
 
-def read_given(config: str | Path | Mapping[str, Any] | None, settings: Sequence[str]) -> list[Layer]:
+def read_given(config: Given, settings: Sequence[str]) -> list[Layer]:
     """Return what a person asks for: a TOML file (or nested mapping), then strings such as "training.epochs=50"."""
     layers = [assignments_layer(list_settings(settings))]
     if config is not None:
-        layers.insert(0, Layer("config", config) if isinstance(config, Mapping) else read_layer(Path(config)))
+        layers.insert(0, read_config(config))
     return layers
+
+
+def read_config(config: str | Path | Mapping[str, Any] | Config) -> Layer:
+    """Return the settings of a TOML file, of a nested mapping or of another run.
+
+    Raises:
+        ConfigError: It is none of these, or cannot be read.
+    """
+    if isinstance(config, Config):
+        config = config.to_dict()
+    if isinstance(config, Mapping):
+        return Layer("config", config)
+    if not isinstance(config, str | Path):
+        raise ConfigError(f"config is a TOML file, a nested mapping or a run's config, not {config!r}")
+    return read_layer(Path(config))
 
 
 def list_settings(settings: Sequence[str]) -> list[str]:
@@ -50,7 +69,8 @@ def list_settings(settings: Sequence[str]) -> list[str]:
     Raises:
         ConfigError: They are no sequence of strings.
     """
-    if isinstance(settings, str | Mapping) or not all(isinstance(setting, str) for setting in settings):
+    is_list = isinstance(settings, Iterable) and not isinstance(settings, str | Mapping)
+    if not is_list or not all(isinstance(setting, str) for setting in settings):
         raise ConfigError('settings are a list of strings, such as ["training.epochs=50"]; a mapping goes into config')
     return list(settings)
 
@@ -65,12 +85,22 @@ def build_model_name(layers: Iterable[Layer]) -> str:
     return name
 
 
-def choose_device(name: str) -> torch.device:
-    """Turn "auto", "cpu" or "cuda" into a device."""
-    if name == "auto":
+def choose_device(wanted: Device = "auto") -> torch.device:
+    """Turn "auto", "cpu", "cuda" or "cuda:1" into a device; torch's own are taken as they are.
+
+    Raises:
+        ConfigError: There is no such device here.
+    """
+    if wanted is None or wanted == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    if name not in ("cpu", "cuda"):
-        raise ConfigError(f"there is no device {name!r}; use auto, cpu or cuda")
-    if name == "cuda" and not torch.cuda.is_available():
-        raise ConfigError("cuda was asked for, but torch sees no GPU here; use --device cpu")
-    return torch.device(name)
+    try:
+        device = torch.device(wanted)
+    except (RuntimeError, TypeError):
+        raise ConfigError(f"there is no device {wanted!r}; use auto, cpu or cuda") from None
+    if device.type not in ("cpu", "cuda"):
+        raise ConfigError(f"there is no training on device {str(device)!r}; use auto, cpu or cuda")
+    if device.type == "cuda" and not torch.cuda.is_available():
+        raise ConfigError("cuda was asked for, but torch sees no GPU here; use cpu")
+    if device.index is not None and device.type == "cuda" and device.index >= torch.cuda.device_count():
+        raise ConfigError(f"there is no {device}: torch sees {torch.cuda.device_count()} GPUs, numbered from 0")
+    return device

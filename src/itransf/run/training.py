@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 from itransf.config import Config
 from itransf.data.graph import Graph
@@ -14,7 +13,7 @@ from itransf.errors import ConfigError
 from itransf.fitting import Fit
 from itransf.run.resuming import check_same
 from itransf.run.run import Run, write_result
-from itransf.run.settings import MODEL_CONFIGS, choose_device, list_settings, resolve_config
+from itransf.run.settings import MODEL_CONFIGS, Device, Given, choose_device, list_settings, resolve_config
 from itransf.storage import RunFolder
 from itransf.version import VERSION
 
@@ -22,14 +21,14 @@ from itransf.version import VERSION
 def train(
     graph: Graph | str | Path,
     preset: str | None = None,
-    config: str | Path | Mapping[str, Any] | None = None,
+    config: Given = None,
     settings: Sequence[str] = (),
     *,
     seed: int | None = None,
     out: str | Path | None = None,
     resume: bool = False,
     overwrite: bool = False,
-    device: str = "auto",
+    device: Device = "auto",
     progress: bool = True,
 ) -> Run:
     """Train a model.
@@ -37,13 +36,13 @@ def train(
     Args:
         graph: A graph, or what `itransf.load` takes.
         preset: A named row of the paper, such as "wn18/itransf"; without it settings fit the graph's size.
-        config: A TOML file (or nested mapping) of settings that override those.
+        config: Settings that override those: a TOML file, a nested mapping, or another run's config.
         settings: Strings such as "training.epochs=50" that override all.
         seed: Overrides the settings' seed.
         out: A folder for checkpoints and the result; without it nothing is written.
         resume: Go on from what lies in `out`, or start if nothing was saved yet.
         overwrite: Replace the run that lies in `out`.
-        device: "auto", "cpu" or "cuda".
+        device: "auto", "cpu", "cuda" or "cuda:1", or a device of torch's.
         progress: Whether to show it.
 
     Raises:
