@@ -107,6 +107,13 @@ class TestUse:
             train(tmp_path / "none", progress=False)
 
 
+def test_facts_in_memory_can_be_trained_on(configure: Configure) -> None:
+    facts = [(f"e{number}", "r", f"e{number + 1}") for number in range(30)]
+    run = train(facts, config=configure("transe", "training.epochs=1"), device="cpu", progress=False)
+    assert len(run.graph.train) + len(run.graph.valid) + len(run.graph.test) == 30
+    assert min(len(run.graph.valid), len(run.graph.test)) > 0
+
+
 @pytest.mark.parametrize("mode", [torch.no_grad, torch.inference_mode])
 def test_training_does_not_mind_what_gradients_are_elsewhere(mode: Any, configure: Configure, graph: Graph) -> None:
     config = configure("itransf", "training.epochs=2", "warm_start.epochs=1")

@@ -5,6 +5,7 @@ import json
 import os
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -187,3 +188,11 @@ def test_json_loses_no_letter_where_the_terminal_lacks_some(monkeypatch: pytest.
     monkeypatch.setattr(sys, "stdout", stream)
     print_json({"tail": "Zürich"})
     assert json.loads(stream.buffer.getvalue()) == {"tail": "Zürich"}  # type: ignore[attr-defined]
+
+
+def test_what_reading_found_is_said_once(tmp_path: Path) -> None:
+    file = tmp_path / "facts.tsv"
+    file.write_text("a\tr\tb\na\tr\tb\nb\tr\tc\n", encoding="utf-8")
+    command = [sys.executable, "-m", "itransf", "data", "info", str(file)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120)
+    assert (done.stdout + done.stderr).count("duplicate row was dropped") == 1

@@ -85,6 +85,7 @@ def test_empty_splits() -> None:
         ({"h": 1, "r": 2, "t": 3}, "train, fact 2: .* is not a fact"),
         (("a", "b", 3), "train, fact 2: the tail 3 is not text"),
         (("a", " ", "c"), "train, fact 2: the relation is empty"),
+        (("a\ud800", "b", "c"), "train, fact 2: the head .* holds half a character"),
     ],
 )
 def test_bad_facts_are_named(fact: object, told: str) -> None:
@@ -102,6 +103,17 @@ def test_a_fact_is_any_row_of_three_names(kind: Callable[[tuple[str, ...]], Any]
 def test_unknown_split() -> None:
     with pytest.raises(DataError, match=r"no split 'tset'.*Did you mean 'test'"):
         Graph.from_names("g", TRAIN).split("tset")
+    with pytest.raises(DataError, match=r"no split None; use 'train'"):
+        Graph.from_names("g", TRAIN).split(None)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("name", [None, 5, [TRAIN[0]], Path("x.csv"), "a\ud800"])
+def test_a_name_that_is_no_text_is_refused(name: Any) -> None:
+    for build in (lambda: Graph.from_names(name, TRAIN), lambda: Graph.from_facts(TRAIN, name)):
+        with pytest.raises(
+            DataError, match=r"a graph's name is text, not .*; write Graph\.from_names\('name', train\)"
+        ):
+            build()
 
 
 def test_known_covers_all_splits_and_statistics_only_train() -> None:
@@ -132,6 +144,18 @@ def test_labels_from_a_mapping_and_a_file(tmp_path: Path) -> None:
 def test_labels_of_another_graph_are_refused(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"none of the 1 labels belongs to a name in 'g'.*such as 'Paris'"):
         Graph.from_names("g", TRAIN).labelled({"Mars": "red"})
+
+
+def test_labels_that_are_missing_or_no_text() -> None:
+    graph = Graph.from_names("g", TRAIN)
+    some = graph.labelled({"Paris": "P", "Spain": float("nan"), "France": None})  # type: ignore[dict-item]
+    assert dict(some.entities.labels) == {"Paris": "P"}
+    with pytest.raises(DataError, match=r"^entity 'Spain': the label 5 is not text; give it as a string$"):
+        graph.labelled({"Spain": 5})  # type: ignore[dict-item]
+    with pytest.raises(DataError, match=r"^relation 'borders': the label .* holds half a character"):
+        graph.labelled({"borders": "a\ud800"})
+    with pytest.raises(DataError, match=r"labels are a file or a mapping from names to labels, not list"):
+        graph.labelled(["Paris"])  # type: ignore[arg-type]
 
 
 def test_keys_tell_facts_apart_when_their_product_would_overflow() -> None:

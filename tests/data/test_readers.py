@@ -72,6 +72,56 @@ def test_header_says_the_order_of_the_columns() -> None:
     assert table.notes == ("f.csv: the columns stand in the order head, tail, relation, as the header says.",)
 
 
+@pytest.mark.parametrize(
+    "header",
+    ["Head Entity,Relation Type,Tail Entity", "head-id, relation-id ,tail-id", '"Subject","Predicate","Object"'],
+)
+@pytest.mark.parametrize("name", ["f.csv", "f.txt"])
+def test_headers_may_have_blanks_hyphens_and_quotes(header: str, name: str) -> None:
+    assert rows_of(read(f"{header}\na,r,b\n", name)) == FACTS[:1]
+
+
+@pytest.mark.parametrize(
+    ("content", "others"),
+    [
+        ("head,relation,tail,weight\na,r,b,1\nc,s,d,\n", "weight"),
+        (",head,relation,tail\n0,a,r,b\n1,c,s,d\n", "one without a name"),
+        ("head,source,relation,tail,h\na,x y z,r,b,u v w\nc,x y z,s,d,u v w\n", "source, h"),
+        ("id,subject,predicate,object,from\n1,a,r,b,x\n2,c,s,d,y\n", "id, from"),
+        ('h,r,t,text\na,r,b,"two\nlines, one name"\nc,s,d,x\n', "text"),
+    ],
+)
+def test_a_header_picks_three_of_many_columns(content: str, others: str) -> None:
+    table = read(content, "f.csv")
+    assert rows_of(table) == FACTS
+    assert table.notes == (f"f.csv: beside head, relation and tail, columns were left out: {others}.",)
+
+
+def test_columns_left_out_are_listed_up_to_a_point_and_order_is_told() -> None:
+    names = ["tail", *(f"x{number}" for number in range(10)), "head", "relation"]
+    table = read("\t".join(names) + "\n" + "\t".join(["b", *"0123456789", "a", "r"]) + "\n")
+    assert rows_of(table) == FACTS[:1]
+    assert table.notes == (
+        "facts.txt: the columns stand in the order tail, head, relation, as the header says.",
+        "facts.txt: beside head, relation and tail, columns were left out: x0, x1, x2, x3, x4, x5, x6, x7, ....",
+    )
+
+
+def test_a_header_tells_the_separator_whatever_stands_in_names() -> None:
+    table = read("head,relation,tail,weight\nNew York City,in,USA,1\nSan Juan Capistrano,in,USA,1\n", "f.csv")
+    assert rows_of(table) == [("New York City", "in", "USA"), ("San Juan Capistrano", "in", "USA")]
+
+
+@pytest.mark.parametrize("header", [None, True, False])
+def test_many_columns_without_a_header_do_not_blame_the_separator(header: bool | None) -> None:
+    with pytest.raises(DataError) as caught:
+        read("one,two,three,four\na,r,b,1\nc,s,d,2\n", "f.csv", header=header)
+    assert str(caught.value) == (
+        "f.csv, line 1: 4 columns instead of 3 (head, relation, tail), and no header that says which; "
+        "name them in the first line (the others are left out), or keep only three"
+    )
+
+
 RING = "".join(f"e{number}\tknows\te{number + 1}\n" for number in range(12))
 
 
@@ -88,7 +138,10 @@ RING = "".join(f"e{number}\tknows\te{number + 1}\n" for number in range(12))
 )
 def test_a_first_line_that_may_be_a_header_is_told(first: str, facts: str, told: bool) -> None:
     table = read_table(f"{first}\n{facts}".encode(), "facts.tsv", "facts.tsv")
-    words = "facts.tsv: the first line (start, edge, end) was read as a fact; if it names the columns, give --header."
+    words = (
+        "facts.tsv: the first line (start, edge, end) was read as a fact; "
+        "if it names the columns, give --header (header=True)."
+    )
     assert table.notes == ((words,) if told else ())
     for header in (True, False):
         assert read_table(f"{first}\n{facts}".encode(), "facts.tsv", "facts.tsv", header=header).notes == ()
@@ -144,6 +197,13 @@ def test_no_facts(content: str) -> None:
         ('a,r,b\nc,"s,d\ne,f,g\n', "f.csv", "f.csv, line 2: a quote opens here and is not closed"),
         ('a,r,"b\nc,s,d\n', "f.csv", "f.csv, line 1: a quote opens here and is not closed on this line"),
         ('a,r,b\n"x\r\ny",r,z\n', "f.csv", "f.csv, line 2: a quote opens here"),
+        (
+            "head,relation,tail,x\na,r,b,1\nc,s,d\n",
+            "f.csv",
+            "f.csv, line 3: 3 columns instead of 4 (head, relation, tail, x; separator: comma)",
+        ),
+        ("x,head,relation,tail\n1,a,r,b\n2,c,,d\n", "f.csv", "f.csv, line 3: the relation is empty"),
+        ('h,r,t,x\na,r,"b,1\nc,s,d,2\n', "f.csv", "f.csv, line 2: a quote opens here"),
         ("nonsense\n", "f.txt", "f.txt, line 1: no separator found in 'nonsense'"),
     ],
 )
@@ -207,6 +267,16 @@ def test_parquet_by_place_by_name_and_from_numbers() -> None:
         ("1", "r", "b"),
         ("2", "r", "c"),
     ]
+
+
+def test_parquet_with_more_columns() -> None:
+    columns = {"tail": ["b", "d"], "weight": [1, 2], "head": ["a", "c"], "relation": ["r", "s"]}
+    table = read(write_parquet(**columns, __index_level_0__=[5, 6]), "f.parquet")
+    assert rows_of(table) == FACTS
+    assert table.notes == (
+        "f.parquet: the columns stand in the order tail, head, relation, as the header says.",
+        "f.parquet: beside head, relation and tail, columns were left out: weight, __index_level_0__.",
+    )
 
 
 @pytest.mark.parametrize(

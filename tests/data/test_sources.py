@@ -5,6 +5,7 @@ import lzma
 import tarfile
 import zipfile
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -169,6 +170,40 @@ def test_unreadable_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
 def test_sources_that_are_not_there(source: str, told: str) -> None:
     with pytest.raises(DataError, match=told):
         load(source)
+
+
+@pytest.mark.parametrize("source", [None, 5, b"wn18", {"a": "b"}])
+def test_what_is_no_source(source: Any) -> None:
+    with pytest.raises(DataError, match=r"is nothing to load; .* as Graph\.from_facts takes them"):
+        load(source)
+
+
+def test_a_dataset_is_named_by_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(DataError, match=r"datasets: .* Give a dataset's name as text: load\('World'\)\.$"):
+        load(Path("World"))
+
+
+@pytest.mark.parametrize(
+    ("option", "told"),
+    [
+        ({"seed": -1}, "the seed is -1; give a whole number from 0 on"),
+        ({"seed": "x"}, "the seed is 'x'; give a whole number"),
+        ({"valid_share": "x"}, "the valid share is 'x'; give a number from 0 to below 1"),
+        ({"test_share": None}, "the test share is None; give a number"),
+        ({"separator": 3}, "the separator 3 is not text; give a character such as ','"),
+        ({"labels": ["a"]}, r"labels are a file or a mapping from names to labels, not list"),
+    ],
+)
+def test_options_that_cannot_be_used(tmp_path: Path, option: dict[str, Any], told: str) -> None:
+    (tmp_path / "facts.tsv").write_text(SPLITS["train"])
+    with pytest.raises(DataError, match=told):
+        load(tmp_path / "facts.tsv", **option)
+
+
+def test_a_seed_that_plants_no_graph() -> None:
+    with pytest.raises(DataError, match="the seed is -1"):
+        load("planted", seed=-1)
 
 
 def test_names_come_before_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,6 +3,7 @@ from __future__ import annotations
 import difflib
 import time
 
+import numpy as np
 import pytest
 
 from itransf.data.nearness import find_near_misses
@@ -84,7 +85,16 @@ def test_contains_and_repr() -> None:
     assert list(vocabulary) == ["a", "b"]
     with pytest.raises(DataError, match=r"^unknown entity 3\. Names are text\.$"):
         vocabulary.index(3)  # type: ignore[arg-type]
+    with pytest.raises(DataError, match=r"^unknown entity \['a'\]\. Names are text\.$"):
+        vocabulary.index(["a"])  # type: ignore[arg-type]
+    assert vocabulary.find(["a"]) is None  # type: ignore[arg-type]
+    assert not vocabulary.has_name(["a"])  # type: ignore[arg-type]
     assert repr(vocabulary) == "Vocabulary(2 names, 1 labels, kind='entity')"
+
+
+@pytest.mark.parametrize("nothing", [None, float("nan"), np.float32("nan"), ""])
+def test_a_missing_label_is_none(nothing: object) -> None:
+    assert dict(Vocabulary(("a", "b"), {"a": nothing, "b": "nan"}).labels) == {"b": "nan"}  # type: ignore[dict-item]
 
 
 def test_labels_cannot_be_changed_from_outside() -> None:

@@ -7,6 +7,7 @@ package through its lazy public names.
 from __future__ import annotations
 
 import io
+import logging
 import sys
 from collections.abc import Sequence
 from typing import Annotated
@@ -38,6 +39,7 @@ from itransf.cli.train import Stopped, train_model
 from itransf.errors import ITransFError, UsageError
 
 FAILURE, MISUSE, INTERRUPTED = 1, 2, 130
+_SILENCE = logging.NullHandler()
 
 # Typer's own complaints about options and arguments: its only public one and what that derives from.
 _USAGE_ERRORS = tuple(
@@ -98,6 +100,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         arguments: What follows `itransf`; the command line's own if not given.
     """
     given = list(sys.argv[1:] if arguments is None else arguments)
+    logging.getLogger("itransf.data").addHandler(_SILENCE)  # commands print what reading found themselves
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # a terminal without some letter shows another, not a crash

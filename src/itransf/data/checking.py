@@ -8,6 +8,7 @@ from itertools import combinations
 import numpy as np
 
 from itransf.data.encoding import Encoded, Triples
+from itransf.data.notes import Remark
 from itransf.data.sorting import Integers, is_among, sort_distinct
 from itransf.data.tables import FactTable
 from itransf.errors import DataError
@@ -36,8 +37,9 @@ def tidy(
     notes += _note_unseen(encoded, tables, strict)
     for name, table in zip(_SPLITS[1:], tables[1:], strict=True):
         if not len(table):
-            told = f"there is no {name} file in {table.source}" if table.absent else f"{table.source} is empty"
-            notes.append(f"There are no {name} facts: {told}.")
+            told = f"There are no {name} facts: "
+            missing = f"{told}there is no {name} file in {table.source}."
+            notes.append(missing if table.absent else Remark(f"{told}{table.source} is empty."))
     return tuple(splits), tuple(notes)
 
 

@@ -58,12 +58,13 @@ def iterate_records(content: bytes, layout: Layout) -> Iterator[tuple[int, int, 
 
 def _judge(fields: list[str], layout: Layout, many_lines: bool) -> str | None:
     """Return what is wrong with one record, if anything."""
-    if many_lines:
+    if many_lines and (len(fields) != layout.width or any("\n" in fields[place] for place in layout.order)):
         return _UNCLOSED
-    if len(fields) != len(COLUMNS):
+    if len(fields) != layout.width:
         mark = SEPARATORS.get(layout.separator, repr(layout.separator))
+        names = ", ".join(layout.names if layout.width > len(COLUMNS) else COLUMNS)
         return (
-            f"{len(fields)} column{'s' * (len(fields) != 1)} instead of 3 (head, relation, tail; separator: "
+            f"{len(fields)} column{'s' * (len(fields) != 1)} instead of {layout.width} ({names}; separator: "
             f"{mark}); mend the line, or give the right separator"
         )
     for column, place in zip(COLUMNS, layout.order, strict=True):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import os
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -10,19 +11,21 @@ from pathlib import Path
 import numpy as np
 
 from itransf.data.checking import tidy
-from itransf.data.encoding import Triples, encode
+from itransf.data.encoding import Encoded, Triples, encode
+from itransf.data.frames import NamedFacts, gather_facts
 from itransf.data.known import KnownIndex
 from itransf.data.labels import read_labels
+from itransf.data.notes import report
+from itransf.data.splitting import TEST_SHARE, VALID_SHARE, split_table
 from itransf.data.statistics import RelationStatistics
-from itransf.data.tables import make_table
+from itransf.data.tables import FactTable
+from itransf.data.texts import is_writable
 from itransf.data.vocabulary import Vocabulary
 from itransf.errors import DataError, did_you_mean
 
 __all__ = ["SPLITS", "Graph", "NamedFacts", "Triples"]
 
 SPLITS = ("train", "valid", "test")
-
-NamedFacts = Iterable[tuple[str, str, str]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,7 +58,9 @@ class Graph:
     def split(self, name: str) -> Triples:
         """Return the facts of "train", "valid" or "test"."""
         if name not in SPLITS:
-            raise DataError(f"there is no split {name!r}; use 'train', 'valid' or 'test'.{did_you_mean(name, SPLITS)}")
+            raise DataError(
+                f"there is no split {name!r}; use 'train', 'valid' or 'test'.{did_you_mean(str(name), SPLITS)}"
+            )
         facts: Triples = getattr(self, name)
         return facts
 
@@ -65,6 +70,11 @@ class Graph:
         Args:
             labels: A two-column file (id, label), or a mapping; entities and relations alike.
         """
+        if not isinstance(labels, Mapping | str | os.PathLike):
+            raise DataError(
+                f"labels are a file or a mapping from names to labels, not {type(labels).__name__}; "
+                "make it one with dict(...)"
+            )
         given = labels if isinstance(labels, Mapping) else read_labels(Path(labels))
         entities, relations = self.entities.with_labels(given), self.relations.with_labels(given)
         strange = [name for name in given if not (entities.has_name(name) or relations.has_name(name))]
@@ -79,6 +89,7 @@ class Graph:
             return replace(self, entities=entities, relations=relations)
         told = f"{len(strange):,} of {len(given):,} labels {'are' if len(strange) > 1 else 'is'} not used"
         note = f"{told}: the graph has no name {strange[0]!r}{' (the first of them)' if len(strange) > 1 else ''}."
+        report([note])
         return replace(self, entities=entities, relations=relations, notes=(*self.notes, note))
 
     @cached_property
@@ -96,24 +107,67 @@ class Graph:
     def from_names(
         cls, name: str, train: NamedFacts, valid: NamedFacts = (), test: NamedFacts = (), strict: bool = False
     ) -> Graph:
-        """Build a graph from triples of names.
+        """Build a graph from facts that are split already.
 
         Args:
             name: What to call the graph.
-            train: (head, relation, tail) names to learn from.
+            train: Facts to learn from: rows of three names (head, relation, tail), or a data frame with three columns
+                or with columns called so.
             valid: Facts to choose settings by.
             test: Facts to measure on.
             strict: Refuse entities and relations that train does not hold.
         """
-        tables = [make_table(facts, split) for split, facts in zip(SPLITS, (train, valid, test), strict=True)]
-        encoded = encode([table.facts for table in tables])
-        (train_facts, valid_facts, test_facts), notes = tidy(encoded, tables, strict)
-        return cls(
-            name,
-            Vocabulary(encoded.entities, kind="entity"),
-            Vocabulary(encoded.relations, kind="relation"),
-            train_facts,
-            valid_facts,
-            test_facts,
-            notes,
+        _check_name(name)
+        tables = [gather_facts(facts, split) for split, facts in zip(SPLITS, (train, valid, test), strict=True)]
+        return build_graph(name, tables, strict)
+
+    @classmethod
+    def from_facts(
+        cls,
+        facts: NamedFacts,
+        name: str = "facts",
+        valid_share: float = VALID_SHARE,
+        test_share: float = TEST_SHARE,
+        seed: int = 0,
+    ) -> Graph:
+        """Build a graph from facts that are not split yet, as `itransf.load` does from one file.
+
+        Args:
+            facts: Rows of three names (head, relation, tail), or a data frame with three columns or with columns
+                called so.
+            name: What to call the graph.
+            valid_share: The share of facts held out for valid.
+            test_share: The share of facts held out for test.
+            seed: Which split.
+        """
+        _check_name(name)
+        return build_split_graph(name, gather_facts(facts, name), valid_share, test_share, seed)
+
+
+def build_graph(name: str, tables: Sequence[FactTable], strict: bool = False) -> Graph:
+    """Build a graph from the tables of train, valid and test, and report what was found."""
+    encoded = encode([table.facts for table in tables])
+    splits, notes = tidy(encoded, tables, strict)
+    return _assemble(name, encoded, splits, tuple(note for table in tables for note in table.notes) + notes)
+
+
+def build_split_graph(name: str, table: FactTable, valid_share: float, test_share: float, seed: int) -> Graph:
+    """Build a graph from one table by splitting it, and report what was found."""
+    return _assemble(name, *split_table(table, valid_share, test_share, seed))
+
+
+def _assemble(name: str, encoded: Encoded, splits: Sequence[Triples], notes: tuple[str, ...]) -> Graph:
+    """Put a graph together from its parts."""
+    report(notes)
+    train, valid, test = splits
+    entities, relations = Vocabulary(encoded.entities), Vocabulary(encoded.relations, kind="relation")
+    return Graph(name, entities, relations, train, valid, test, notes)
+
+
+def _check_name(name: object) -> None:
+    """Refuse a graph's name that is no text."""
+    if not isinstance(name, str) or not is_writable(name):
+        raise DataError(
+            f"a graph's name is text, not {type(name).__name__}; write Graph.from_names('name', train) or "
+            "Graph.from_facts(facts)"
         )

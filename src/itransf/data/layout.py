@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,6 +15,7 @@ from itransf.errors import DataError, did_you_mean
 SEPARATORS = {"\t": "tab", ",": "comma", ";": "semicolon", "|": "pipe", " ": "space"}
 """What may stand between columns, most telling first: a tab is hardly ever part of a name, a space often."""
 
+_PLAIN_HEADERS = (("head", "relation", "tail"), ("subject", "predicate", "object"))
 _HEADER_WORDS = (
     frozenset({"head", "h", "head_id", "head_entity", "subject", "subj", "s", "source", "src", "from", "entity1"}),
     frozenset({"relation", "r", "rel", "relation_id", "relation_type", "predicate", "pred", "p", "property"}),
@@ -33,12 +35,19 @@ class Layout:
         quoted: Whether a field may stand in double quotes.
         skip: Lines before the first fact (a header, and what stands above it).
         order: The places of head, relation and tail among the columns.
+        names: What the header calls the columns, where it names them.
     """
 
     separator: str
     quoted: bool
     skip: int = 0
     order: tuple[int, int, int] = (0, 1, 2)
+    names: tuple[str, ...] = ()
+
+    @property
+    def width(self) -> int:
+        """How many columns there are."""
+        return len(self.names) or len(self.order)
 
 
 def detect_layout(
@@ -56,7 +65,7 @@ def detect_layout(
     quoted = strip_compression(name).lower().endswith(".csv")
     lines = _sample_lines(content)
     mark = (
-        _detect_separator([line for _, line in lines], quoted, where)
+        _detect_separator([line for _, line in lines], quoted, where, header)
         if separator is None
         else parse_separator(separator)
     )
@@ -64,14 +73,22 @@ def detect_layout(
         return Layout(mark, quoted)
     number, first = lines[0]
     words = split_line(first, mark, quoted)
-    order = match_header(words)
-    if header is False or (header is None and order is None):
-        return Layout(mark, quoted)
-    return Layout(mark, quoted, number, order or (0, 1, 2))
+    order = None if header is False else find_columns(words)
+    if order is not None:
+        return Layout(mark, quoted, number, order, tuple(words))
+    widths = {len(split_line(line, mark, quoted)) for _, line in lines}
+    if len(widths) == 1 and len(words) > 3 and mark != " ":  # not a stray separator: there are more columns
+        raise DataError(
+            f"{where}, line {number}: {len(words)} columns instead of 3 (head, relation, tail), and no header that "
+            "says which; name them in the first line (the others are left out), or keep only three"
+        )
+    return Layout(mark, quoted, number) if header else Layout(mark, quoted)
 
 
 def parse_separator(text: str) -> str:
     r"""Return the character a person means by "tab", "\t", "," and the like."""
+    if not isinstance(text, str):
+        raise DataError(f"the separator {text!r} is not text; give a character such as ',' or a word such as 'tab'")
     for mark, word in SEPARATORS.items():
         if text in (mark, word, repr(mark)[1:-1]):
             return mark
@@ -84,12 +101,18 @@ def parse_separator(text: str) -> str:
 
 
 def match_header(words: Sequence[str]) -> tuple[int, int, int] | None:
-    """Return the places of head, relation and tail if the words plainly name the columns, else None."""
-    lowered = [word.strip().lower() for word in words]
-    places = [[place for place, word in enumerate(lowered) if word in meanings] for meanings in _HEADER_WORDS]
-    if len(words) != 3 or any(len(found) != 1 for found in places):
-        return None
-    return places[0][0], places[1][0], places[2][0]
+    """Return the places of head, relation and tail if three words plainly name the columns, else None."""
+    return find_columns(words) if len(words) == 3 else None
+
+
+def find_columns(words: Sequence[str]) -> tuple[int, int, int] | None:
+    """Return the places of head, relation and tail if the words, however many, plainly name them, else None."""
+    plain = [re.sub(r"[\s-]+", "_", word.strip(' "').lower()) for word in words]
+    for meanings in (*([{name} for name in names] for names in _PLAIN_HEADERS), _HEADER_WORDS):
+        places = [[place for place, word in enumerate(plain) if word in known] for known in meanings]
+        if all(len(found) == 1 for found in places):
+            return places[0][0], places[1][0], places[2][0]
+    return None
 
 
 def split_line(line: str, separator: str, quoted: bool) -> list[str]:
@@ -108,10 +131,14 @@ def _sample_lines(content: bytes) -> list[tuple[int, str]]:
     return list(islice(((number, line) for number, line in decoded if line), _SAMPLE_LINES))
 
 
-def _detect_separator(lines: Sequence[str], quoted: bool, where: str) -> str:
-    """Return the separator under which most lines have three columns."""
+def _detect_separator(lines: Sequence[str], quoted: bool, where: str, header: bool | None) -> str:
+    """Return the separator under which the first line names the columns, else most lines have three."""
     if not lines:
         return "\t"
+    if header is not False:
+        for mark in SEPARATORS:
+            if find_columns(split_line(lines[0], mark, quoted)) is not None:
+                return mark
     widths = {mark: Counter(len(split_line(line, mark, quoted)) for line in lines) for mark in SEPARATORS}
     # Of equals the first. A space also parts names: it counts for less than half of any other mark.
     best = max(SEPARATORS, key=lambda mark: widths[mark][3] * (1 if mark == " " else 2))

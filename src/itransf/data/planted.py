@@ -12,7 +12,7 @@ from itransf.data.encoding import Triples
 from itransf.data.graph import Graph
 from itransf.data.planting import RARE, Floats, Kinds
 from itransf.data.sorting import Integers
-from itransf.data.splitting import TEST_SHARE, VALID_SHARE, split_facts
+from itransf.data.splitting import TEST_SHARE, VALID_SHARE, check_seed, split_facts
 from itransf.data.vocabulary import Vocabulary
 from itransf.errors import DataError
 
@@ -129,6 +129,7 @@ def plant(
         valid_share: The share of facts held out for valid.
         test_share: The share of facts held out for test.
     """
+    check_seed(seed)
     _check_sizes(entities, relations, concepts, support_size, dim, density, noise)
     rng = np.random.default_rng(seed)
     kinds = planting.assign_kinds(relations)

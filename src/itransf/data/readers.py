@@ -11,14 +11,15 @@ from pyarrow import csv
 
 from itransf.data.contents import strip_compression
 from itransf.data.faults import find_fault, find_line, iterate_records
-from itransf.data.layout import Layout, detect_layout, match_header
+from itransf.data.formats import refuse_other_formats
+from itransf.data.frames import read_columns
+from itransf.data.layout import Layout, detect_layout
+from itransf.data.notes import note_columns, note_first_line, note_quotes
 from itransf.data.tables import COLUMNS, FactTable, make_table
 from itransf.errors import DataError
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
-_POSITIONS = ("0", "1", "2")
 _BLANK_LINES = re.compile(rb"^ +(?=\r?$)", re.MULTILINE)
-_FEW_FACTS = 10  # a file with fewer says little about what is usual in it
 
 
 def read_table(
@@ -33,6 +34,7 @@ def read_table(
         separator: The character between columns; detected if not given.
         header: Whether the first line names the columns; detected if not given.
     """
+    refuse_other_formats(content, name, where)
     if strip_compression(name).lower().endswith(".parquet"):
         return _read_parquet(content, where)
     if content.startswith(_BYTE_ORDER_MARK):
@@ -48,19 +50,28 @@ def read_table(
     if any(_is_faulty(column, layout) for column in columns):
         fault = find_fault(content, layout, where)
         raise fault or DataError(f"{where} has an empty field; fill it in or remove the line")
-    table = pa.table([columns[place] for place in layout.order], names=list(COLUMNS))
-    notes = _note_order(layout.order, where)
+    table = FactTable(
+        pa.table(columns, names=list(COLUMNS)),
+        where,
+        lambda row: f"{where}, line {find_line(content, layout, row)}",
+        note_columns(layout.names, layout.order, where),
+    )
     if header is None and not layout.skip:
-        notes += _note_first_line(table, where)
-    return FactTable(table, where, lambda row: f"{where}, line {find_line(content, layout, row)}", notes)
+        table = table.add_notes(note_first_line(table.facts, where))
+    if not layout.quoted and b'"' in content:
+        table = table.add_notes(note_quotes(table.facts, table.locate, where))
+    return table
 
 
 def _parse(content: bytes, layout: Layout) -> list[pa.ChunkedArray]:
-    """Return the three columns as they stand in the file, without the blanks around names."""
+    """Return heads, relations and tails without the blanks around names."""
+    wanted = [str(place) for place in layout.order]
     table = csv.read_csv(
         pa.BufferReader(content),
         # A row must fit a block; large blocks also keep the number of chunks low.
-        read_options=csv.ReadOptions(column_names=list(_POSITIONS), skip_rows=layout.skip, block_size=2**23),
+        read_options=csv.ReadOptions(
+            column_names=[str(place) for place in range(layout.width)], skip_rows=layout.skip, block_size=2**23
+        ),
         parse_options=csv.ParseOptions(
             delimiter=layout.separator,
             quote_char='"' if layout.quoted else False,
@@ -68,7 +79,7 @@ def _parse(content: bytes, layout: Layout) -> list[pa.ChunkedArray]:
         ),
         # Without this, ids such as 00260881 would become numbers and NA (Namibia) would go missing.
         convert_options=csv.ConvertOptions(
-            column_types=dict.fromkeys(_POSITIONS, pa.string()), strings_can_be_null=False
+            column_types=dict.fromkeys(wanted, pa.string()), strings_can_be_null=False, include_columns=wanted
         ),
     )
     return [pc.utf8_trim_whitespace(column) for column in table.columns]
@@ -94,54 +105,9 @@ def _parse_or_explain(content: bytes, layout: Layout, where: str) -> list[pa.Chu
 
 
 def _read_parquet(content: bytes, where: str) -> FactTable:
-    """Read a Parquet file of three columns; numbers become their decimal text."""
+    """Read a Parquet file; numbers become their decimal text."""
     try:
         table = pq.read_table(pa.BufferReader(content))
     except (pa.ArrowInvalid, OSError) as error:
         raise DataError(f"{where} is not a readable Parquet file: {error}") from None
-    if table.num_columns != len(COLUMNS):
-        raise DataError(
-            f"{where}: {table.num_columns} columns instead of 3 (head, relation, tail): "
-            f"{', '.join(table.column_names)}; write a file with only these three"
-        )
-    order = match_header(table.column_names) or (0, 1, 2)
-    columns = [_to_text(table.column(place), table.column_names[place], where) for place in order]
-    facts = pa.table(columns, names=list(COLUMNS))
-    return FactTable(facts, where, lambda row: f"{where}, row {row + 1}", _note_order(order, where))
-
-
-def _to_text(column: pa.ChunkedArray, name: str, where: str) -> pa.ChunkedArray:
-    """Return a column as names, refusing what is none."""
-    kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
-    if not (pa.types.is_integer(kind) or pa.types.is_string(kind) or pa.types.is_large_string(kind)):
-        raise DataError(f"{where}: the column {name!r} holds {kind}, not names; convert it to strings")
-    text = pc.utf8_trim_whitespace(column.cast(kind).cast(pa.string()))
-    empty = pc.fill_null(pc.equal(text, ""), True)
-    if pc.any(empty).as_py():
-        row = pc.index(empty, True).as_py() + 1
-        raise DataError(f"{where}, row {row}: {name!r} is empty; fill it in or remove the row")
-    return text
-
-
-def _note_first_line(table: pa.Table, where: str) -> tuple[str, ...]:
-    """Say so where the first line was read as a fact and may be a header: none of its names occurs again."""
-    if table.num_rows < _FEW_FACTS:
-        return ()
-    words = [table.column(name)[0].as_py() for name in COLUMNS]
-    ends = (table.column("head"), table.column("tail"))
-    counts = [
-        sum(pc.sum(pc.equal(column, word)).as_py() for column in columns)
-        for word, columns in zip(words, (ends, (table.column("relation"),), ends), strict=True)
-    ]
-    if counts != [1, 1, 1]:
-        return ()
-    told = ", ".join(words)
-    return (f"{where}: the first line ({told}) was read as a fact; if it names the columns, give --header.",)
-
-
-def _note_order(order: tuple[int, int, int], where: str) -> tuple[str, ...]:
-    """Say that the header named the columns in another order than usual."""
-    if order == (0, 1, 2):
-        return ()
-    names = ", ".join(COLUMNS[order.index(place)] for place in range(3))
-    return (f"{where}: the columns stand in the order {names}, as the header says.",)
+    return read_columns(table, where)

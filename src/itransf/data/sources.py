@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import reprlib
 from collections.abc import Mapping
 from dataclasses import replace
 from importlib import resources
@@ -9,22 +11,20 @@ from pathlib import Path
 
 from itransf.data.archives import is_archive, strip_archive
 from itransf.data.catalog import DATASETS, find_dataset
-from itransf.data.checking import drop_duplicates, key_facts, tidy
 from itransf.data.contents import read_content, strip_compression
-from itransf.data.encoding import encode
 from itransf.data.folders import Entry, find_in_archive, find_in_folder
-from itransf.data.graph import SPLITS, Graph
+from itransf.data.frames import NamedFacts, holds_facts
+from itransf.data.graph import SPLITS, Graph, build_graph, build_split_graph
 from itransf.data.obtaining import obtain
 from itransf.data.planted import plant
 from itransf.data.readers import read_table
-from itransf.data.splitting import TEST_SHARE, VALID_SHARE, split_facts
+from itransf.data.splitting import TEST_SHARE, VALID_SHARE
 from itransf.data.tables import FactTable, make_absent_table
-from itransf.data.vocabulary import Vocabulary
 from itransf.errors import DataError, did_you_mean
 
 
 def load(
-    source: str | Path,
+    source: str | Path | NamedFacts,
     *,
     separator: str | None = None,
     header: bool | None = None,
@@ -39,7 +39,8 @@ def load(
 
     Args:
         source: The name of a dataset ("wn18", in any case; write "./wn18" for a folder called so); a folder
-            with train, valid and test; an archive of one; or one file of facts, which is split.
+            with train, valid and test; an archive of one; or one file of facts, which is split, as are facts in
+            memory (rows of three names, a data frame; see `Graph.from_facts`).
         separator: The character between columns, or its name; detected if not given.
         header: Whether the first line names the columns; detected if not given.
         labels: A two-column file (name, label) or a mapping, for people to read.
@@ -54,17 +55,11 @@ def load(
         FetchError: A named dataset is not on this machine and could not be fetched.
     """
     dataset = find_dataset(source) if isinstance(source, str) else None
-    if not str(source):
-        raise DataError(f"no source given; give a folder, a file or one of: {', '.join(DATASETS)}")
     options = _Options(separator, header, strict)
-    if dataset is None:
-        path = Path(source).expanduser()
-        if not path.exists():
-            raise DataError(
-                f"there is no dataset and no file or folder {str(source)!r}; datasets: {', '.join(DATASETS)}."
-                f"{did_you_mean(str(source).lower(), DATASETS)}"
-            )
-        graph = _load_path(path, options, valid_share, test_share, seed)
+    if not isinstance(source, str | os.PathLike):
+        graph = _load_facts(source, valid_share, test_share, seed)
+    elif dataset is None:
+        graph = _load_path(_find_path(source), options, valid_share, test_share, seed)
     elif dataset.name == "planted":
         graph = plant(seed=seed).graph
     elif dataset.name == "world":
@@ -87,6 +82,31 @@ class _Options:
         return read_table(entry.read(), entry.name, entry.where, self.separator, self.header)
 
 
+def _load_facts(facts: NamedFacts, valid_share: float, test_share: float, seed: int) -> Graph:
+    """Load facts in memory."""
+    if not holds_facts(facts):
+        raise DataError(
+            f"{reprlib.repr(facts)} is nothing to load; give the name of a dataset, a folder, a file, or facts as "
+            "Graph.from_facts takes them"
+        )
+    return Graph.from_facts(facts, valid_share=valid_share, test_share=test_share, seed=seed)
+
+
+def _find_path(source: str | os.PathLike[str]) -> Path:
+    """Return the path of a folder or file, refusing one that is not there."""
+    if not str(source):
+        raise DataError(f"no source given; give a folder, a file or one of: {', '.join(DATASETS)}")
+    path = Path(source).expanduser()
+    if path.exists():
+        return path
+    hint = did_you_mean(str(source).lower(), DATASETS)
+    if find_dataset(str(source)) is not None:
+        hint = f" Give a dataset's name as text: load({str(source)!r})."
+    raise DataError(
+        f"there is no dataset and no file or folder {str(source)!r}; datasets: {', '.join(DATASETS)}.{hint}"
+    )
+
+
 def _load_path(path: Path, options: _Options, valid_share: float, test_share: float, seed: int) -> Graph:
     """Load a folder, an archive or one file."""
     if path.is_dir():
@@ -95,31 +115,10 @@ def _load_path(path: Path, options: _Options, valid_share: float, test_share: fl
         return _load_splits(find_in_archive(path), strip_archive(path.name), str(path), options)
     table = options.read(Entry(path.name, str(path), lambda: read_content(path)))
     name = Path(strip_compression(path.name)).stem
-    return _split_table(table, name, valid_share, test_share, seed)
+    return build_split_graph(name, table, valid_share, test_share, seed)
 
 
 def _load_splits(entries: Mapping[str, Entry], name: str, where: str, options: _Options) -> Graph:
     """Build a graph from the files of its splits."""
     tables = [options.read(entries[split]) if split in entries else make_absent_table(where) for split in SPLITS]
-    encoded = encode([table.facts for table in tables])
-    (train, valid, test), notes = tidy(encoded, tables, options.strict)
-    notes = tuple(note for table in tables for note in table.notes) + notes
-    entities, relations = Vocabulary(encoded.entities), Vocabulary(encoded.relations, kind="relation")
-    return Graph(name, entities, relations, train, valid, test, notes)
-
-
-def _split_table(table: FactTable, name: str, valid_share: float, test_share: float, seed: int) -> Graph:
-    """Build a graph from one file by splitting it."""
-    if not len(table):
-        raise DataError(f"{table.source} holds no facts; give it lines of head, relation, tail")
-    encoded = encode([table.facts])
-    keys = key_facts(encoded.tables, len(encoded.entities), len(encoded.relations))
-    (facts,), notes = drop_duplicates(encoded.tables, keys, [table])
-    splits = split_facts(facts, valid_share, test_share, seed)
-    sizes = [f"{len(split):,} to {split_name}" for split_name, split in zip(SPLITS, splits, strict=True)]
-    told = f"{table.source} was split with seed {seed}: {sizes[0]}, {sizes[1]}, {sizes[2]}."
-    wanted = round(len(facts) * valid_share) + round(len(facts) * test_share)
-    if len(facts) - len(splits[0]) < wanted:
-        told += f" {wanted:,} were to be held out, but every entity and relation stays in train."
-    entities, relations = Vocabulary(encoded.entities), Vocabulary(encoded.relations, kind="relation")
-    return Graph(name, entities, relations, *splits, notes=(*table.notes, *notes, told))
+    return build_graph(name, tables, options.strict)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
+from itransf.data.texts import check_text
 from itransf.errors import DataError
 
 COLUMNS = ("head", "relation", "tail")
@@ -33,6 +34,10 @@ class FactTable:
     def __len__(self) -> int:
         return len(self.facts)
 
+    def add_notes(self, notes: tuple[str, ...]) -> FactTable:
+        """Return the same facts with more notes."""
+        return replace(self, notes=self.notes + notes)
+
 
 def make_table(facts: Iterable[tuple[str, str, str]], source: str) -> FactTable:
     """Build a table from triples of names.
@@ -52,13 +57,11 @@ def make_absent_table(folder: str) -> FactTable:
 
 
 def _read_row(row: object, where: str) -> list[str]:
-    """Return the three names of a row, whatever kind of sequence it is; refuse anything else."""
+    """Return the three names of a row, whatever kind of sequence it is, as a file's would be; refuse anything else."""
     names = list(row) if isinstance(row, Iterable) and not isinstance(row, str | bytes | Set | Mapping) else []
     if len(names) != len(COLUMNS):
         raise DataError(f"{where}: {row!r} is not a fact; give three names: (head, relation, tail)")
     for column, value in zip(COLUMNS, names, strict=True):
-        if not isinstance(value, str):
-            raise DataError(f"{where}: the {column} {value!r} is not text; give names as strings")
-        if not value.strip():
+        if not check_text(value, column, where).strip():
             raise DataError(f"{where}: the {column} is empty; give it a name or leave the fact out")
-    return names
+    return [name.strip() for name in names]

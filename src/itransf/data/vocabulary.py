@@ -7,6 +7,7 @@ from functools import cached_property
 from types import MappingProxyType
 
 from itransf.data.nearness import find_near_misses
+from itransf.data.texts import check_text, is_missing
 from itransf.errors import DataError
 
 _SHOWN = 5  # names listed when a label is ambiguous
@@ -17,7 +18,8 @@ class Vocabulary:
 
     Args:
         names: All names, each once; the position is the number.
-        labels: What a person reads for a name; names that are not in the vocabulary are left out.
+        labels: What a person reads for a name; names that are not in the vocabulary are left out, and so are labels
+            that are empty or missing (None, NaN).
         kind: What the names stand for ("entity", "relation"), used in messages.
     """
 
@@ -28,8 +30,8 @@ class Vocabulary:
         if len(self._numbers) != len(self._names):
             twice = next(name for number, name in enumerate(self._names) if self._numbers[name] != number)
             raise DataError(f"the {kind} {twice!r} is listed more than once; give each name once")
-        given = labels or {}
-        self._labels = {name: label for name, label in given.items() if name in self._numbers and label}
+        own = {name: label for name, label in (labels or {}).items() if name in self._numbers and not is_missing(label)}
+        self._labels = {name: label for name, label in own.items() if check_text(label, "label", f"{kind} {name!r}")}
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -68,7 +70,7 @@ class Vocabulary:
 
     def has_name(self, text: str) -> bool:
         """Return whether this is a name (a label does not count)."""
-        return text in self._numbers
+        return isinstance(text, str) and text in self._numbers
 
     def name(self, index: int) -> str:
         """Return the name with this number."""
@@ -85,6 +87,8 @@ class Vocabulary:
         Raises:
             DataError: Several names share the label.
         """
+        if not isinstance(text, str):
+            return None
         number = self._numbers.get(text)
         if number is not None:
             return number

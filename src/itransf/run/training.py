@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from itransf.config import Config
-from itransf.data.graph import Graph
+from itransf.data.graph import Graph, NamedFacts
 from itransf.data.sources import load
 from itransf.errors import ConfigError
 from itransf.fitting import Fit
@@ -19,7 +19,7 @@ from itransf.version import VERSION
 
 
 def train(
-    graph: Graph | str | Path,
+    graph: Graph | str | Path | NamedFacts,
     preset: str | None = None,
     config: Given = None,
     settings: Sequence[str] = (),

@@ -1,0 +1,122 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from itransf.data import Graph, load
+from itransf.data.frames import gather_facts
+from itransf.errors import DataError
+
+FACTS = [("a", "r", "b"), ("c", "s", "d")]
+MANY = [(f"e{head}", f"r{relation}", f"e{tail}") for head in range(20) for relation in range(2) for tail in range(20)]
+
+
+class Stream:
+    """What pandas and polars hand out: columns as a stream of Arrow, and nothing else."""
+
+    def __init__(self, **columns: Any) -> None:
+        self.table = pa.table(columns)
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        return self.table.__arrow_c_stream__(requested_schema)
+
+
+class OldFrame:
+    """A frame of an older pandas: rows only."""
+
+    def __init__(self, columns: list[Any], rows: list[tuple[Any, ...]]) -> None:
+        self.columns, self.rows = columns, rows
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.columns)
+
+    def itertuples(self, index: bool, name: None) -> Iterator[tuple[Any, ...]]:
+        assert not index
+        return iter(self.rows)
+
+
+def rows_of(facts: Any) -> list[tuple[str, ...]]:
+    return [tuple(row.values()) for row in gather_facts(facts, "f").facts.to_pylist()]
+
+
+@pytest.mark.parametrize(
+    "frame",
+    [
+        pa.table({"head": ["a", "c"], "relation": ["r", "s"], "tail": ["b", "d"]}),
+        Stream(head=["a", "c"], relation=["r", "s"], tail=[" b", "d "]),
+        Stream(x=["a", "c"], y=["r", "s"], z=["b", "d"]),
+        Stream(tail=["b", "d"], weight=[0.5, 1.0], head=["a", "c"], relation=["r", "s"]),
+        Stream(x=["a", "c"], y=["r", "s"], z=["b", "d"], __index_level_0__=[3, 7]),
+        Stream(x=pa.array(["a", "c"], pa.large_string()), y=pa.array(["r", "s"]).dictionary_encode(), z=["b", "d"]),
+        OldFrame(["tail", "head", "relation"], [("b", "a", "r"), ("d", "c", "s")]),
+        OldFrame([0, 1, 2], FACTS),
+    ],
+)
+def test_columns_of_frames_are_facts(frame: Any) -> None:
+    assert rows_of(frame) == FACTS
+    assert Graph.from_names("g", frame).entities.names == ("a", "c", "b", "d")
+
+
+@pytest.mark.skipif(not hasattr(pa, "string_view"), reason="this pyarrow has no views")
+def test_columns_as_polars_hands_them_out() -> None:
+    views = pa.array(["r", "s"], pa.string_view())
+    category = pa.DictionaryArray.from_arrays(pa.array([0, 1], pa.uint32()), views)
+    assert rows_of(Stream(x=pa.array(["a", "c"], pa.string_view()), y=category, z=["b", "d"])) == FACTS
+
+
+@pytest.mark.parametrize(
+    ("frame", "told"),
+    [
+        (Stream(head=["a"], tail=["b"]), r"train: 2 columns instead of 3 \(head, relation, tail\): head, tail; call"),
+        (Stream(a=["a"], b=["b"], c=["c"], d=["d"]), "train: 4 columns instead of 3 .*: a, b, c, d; call three"),
+        (Stream(head=["a", None], relation=["r", "r"], tail=["b", "c"]), "train, row 2: 'head' is empty"),
+        (Stream(head=["a"], relation=[0.5], tail=["b"]), "train: the column 'relation' holds double, not names"),
+        (
+            OldFrame(["h", "r", "t"], [("a", "r", "b"), ("c", "s", 5)]),
+            "train: the data frame cannot be read .* strings",
+        ),
+        (OldFrame(["h", "r", "t"], [("a", "r", float("nan"))]), "train, row 1: 't' is empty"),
+        (pa.chunked_array([["a"]]), "train: the data frame cannot be read"),
+        (pa.table({"head": [], "relation": [], "tail": []}), "train: there are no facts to train on"),
+        ("facts.csv", r"train: 'facts\.csv' holds no facts; give rows .* or a data frame \(itransf\.load reads files"),
+        (Path("facts.csv"), "train: .*holds no facts"),
+        (None, "train: None holds no facts"),
+        ({"a": 1}, "train: {'a': 1} holds no facts"),
+    ],
+)
+def test_what_holds_no_facts_is_refused(frame: Any, told: str) -> None:
+    with pytest.raises(DataError, match=told):
+        Graph.from_names("g", frame)
+
+
+def test_blanks_around_names_in_memory_go_as_those_in_files() -> None:
+    assert Graph.from_names("g", [(" a", "r ", "b\n"), ("a", "r", "a")]).entities.names == ("a", "b")
+
+
+def test_facts_in_memory_are_split_as_a_file_is(tmp_path: Path) -> None:
+    path = tmp_path / "mine.tsv"
+    path.write_text("\n".join("\t".join(fact) for fact in [*MANY, MANY[0]]), encoding="utf-8")
+    file = load(path, seed=3, valid_share=0.2)
+    graph = Graph.from_facts([*MANY, MANY[0]], name="mine", seed=3, valid_share=0.2)
+    assert repr(graph) == repr(file)
+    assert all(np.array_equal(graph.split(split), file.split(split)) for split in ("train", "valid", "test"))
+    assert graph.notes == (
+        "1 duplicate row was dropped from mine (first: mine, fact 801).",
+        "mine was split with seed 3: 560 to train, 160 to valid, 80 to test.",
+    )
+
+
+def test_load_takes_facts_in_memory() -> None:
+    heads, relations, tails = zip(*MANY, strict=True)
+    frame = Stream(head=heads, relation=relations, tail=tails)
+    graph = load(frame, seed=1, test_share=0.25, labels={"e0": "zero"})
+    assert repr(graph) == "Graph('facts': 20 entities, 2 relations, 520 train, 80 valid, 200 test)"
+    assert graph.entities.label(0) == "zero"
+    assert np.array_equal(graph.test, load(iter(MANY), seed=1, test_share=0.25).test)
+    with pytest.raises(DataError, match="facts holds no facts"):
+        load([])
