@@ -1,9 +1,14 @@
 from __future__ import annotations
 
+import pickle
+from typing import Any
+
+import numpy as np
 import pytest
 
 from itransf import errors
-from itransf.errors import ITransFError, MissingExtraError, did_you_mean
+from itransf.checking import check_count
+from itransf.errors import ConfigError, ITransFError, MissingExtraError, did_you_mean
 
 
 @pytest.mark.parametrize(
@@ -23,6 +28,24 @@ def test_misuse_is_told_from_failure() -> None:
 def test_a_missing_extra_names_the_cure() -> None:
     message = str(MissingExtraError("a heat map", "plots"))
     assert message == "a heat map needs an optional dependency: pip install 'itransf[plots]'"
+
+
+@pytest.mark.parametrize("error", [MissingExtraError("a heat map", "plots"), errors.RunError("taken")])
+def test_errors_can_be_sent_from_one_process_to_another(error: ITransFError) -> None:
+    again = pickle.loads(pickle.dumps(error))
+    assert (type(again), str(again)) == (type(error), str(error))
+
+
+@pytest.mark.parametrize("value", [3, np.int64(3), np.uint8(3)])
+def test_a_count_becomes_a_plain_number(value: Any) -> None:
+    assert check_count("top", value, least=1) == 3
+    assert type(check_count("top", value)) is int
+
+
+@pytest.mark.parametrize("value", [2.5, 3.0, True, None, "3", [3], 0, -1, np.float64(2.0), np.True_])
+def test_what_is_no_count_is_refused(value: Any) -> None:
+    with pytest.raises(ConfigError, match=r"^top must be a whole number of at least 1, not "):
+        check_count("top", value, least=1)
 
 
 def test_near_misses_are_suggested_nearest_first() -> None:

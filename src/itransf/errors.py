@@ -46,7 +46,11 @@ class MissingExtraError(ITransFError):
     """An optional dependency that is not installed."""
 
     def __init__(self, purpose: str, extra: str) -> None:
-        super().__init__(f"{purpose} needs an optional dependency: pip install 'itransf[{extra}]'")
+        super().__init__(purpose, extra)  # what it is made of again when it is sent from one process to another
+        self.purpose, self.extra = purpose, extra
+
+    def __str__(self) -> str:
+        return f"{self.purpose} needs an optional dependency: pip install 'itransf[{self.extra}]'"
 
 
 def did_you_mean(word: str, choices: Iterable[str], within: str = "", count: int = 3) -> str:

@@ -136,12 +136,17 @@ def test_buckets_can_be_cut_by_the_logarithm_of_frequency(number_graph: GraphMak
     assert [line["relations"] for line in by_log.buckets] == [3, 1]
 
 
-def test_a_bucket_without_relations_is_said_to_be_empty(number_graph: GraphMaker) -> None:
+def test_a_bucket_without_relations_is_left_out(number_graph: GraphMaker) -> None:
     train = [(0, 0, tail) for tail in range(1, 9)] + [(1, 1, 2)]
     found = evaluate_table(number_graph(train, test=[(1, 1, 3)], entities=9), bucket_edges="log", buckets=3)
-    assert [line["relations"] for line in found.buckets] == [1, 0, 1]
-    assert found.buckets[1]["train_facts"] == [0, 0]
-    assert [line["queries"] for line in found.buckets] == [0, 0, 2]
+    assert [line["bucket"] for line in found.buckets] == [0, 2]
+    assert [line["relations"] for line in found.buckets] == [1, 1]
+    assert [line["queries"] for line in found.buckets] == [0, 2]
+
+
+def test_more_buckets_than_relations_give_one_for_each(graph: Graph) -> None:
+    found = evaluate_table(graph, buckets=1000)
+    assert [line["train_facts"] for line in found.buckets] == [[8, 8], [4, 4], [2, 2], [1, 1]]
 
 
 def test_categories_gather_their_relations(graph: Graph) -> None:
@@ -159,8 +164,22 @@ def test_an_empty_split_and_unknown_ways_and_metrics_are_refused(graph: Graph) -
         evaluate_table(graph, split="valid")
     with pytest.raises(ConfigError, match="ties cannot be 'half'; choose from realistic, "):
         evaluate_table(graph, ties="half")
+    with pytest.raises(ConfigError, match="bucket_weighting cannot be 'foo'; choose from relation, query"):
+        evaluate_table(graph, bucket_weighting="foo")
+    for wrong in ({"memory": -5}, {"buckets": 0}, {"buckets": 2.5}):
+        with pytest.raises(ConfigError, match="must be a whole number of at least 1, not"):
+            evaluate_table(graph, **wrong)
     with pytest.raises(ConfigError, match=r"there is no metric 'MRR'; there are: .*mrr"):
         evaluate_table(graph)["MRR"]
+
+
+def test_it_reads_as_a_mapping_of_its_metrics(graph: Graph) -> None:
+    found = evaluate_table(graph)
+    assert dict(found) == found.overall["filtered"]["both"]
+    assert set(found) == set(found.keys()) == METRICS
+    assert len(found) == len(METRICS)
+    assert "mr" in found
+    assert not any(wrong in found for wrong in ("MRR", 3, ["mr"]))
 
 
 def test_it_shows_itself_in_a_line(graph: Graph) -> None:

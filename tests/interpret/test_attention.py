@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import numpy as np
 import pytest
@@ -8,7 +9,7 @@ import torch
 
 from golden.attentions import make_attention, make_signed_attention
 from itransf.data import Graph
-from itransf.errors import DataError
+from itransf.errors import ConfigError, DataError
 from itransf.interpret import ConceptWeight, read_attention
 from itransf.models import ITransF, Sizes
 from itransf.models.itransf import ITransFConfig
@@ -80,6 +81,30 @@ def test_the_largest_weight_in_size_comes_first_whatever_its_sign() -> None:
     assert [use.concept for use in row.concepts] == [0, 1]
     tail = make_signed_attention().row(0, "tail")
     assert tail.concepts[0] == ConceptWeight(0, -0.5)
+
+
+def test_a_row_is_found_by_number_name_or_label() -> None:
+    model, graph = make_model()
+    attention = read_attention(model, graph.labelled({"knows": "is a friend of"}))
+    number = graph.relations.index("knows")
+    wanted = attention.row(number, "tail")
+    assert wanted.relation == "knows"
+    for relation in ("knows", "is a friend of", np.int64(number)):
+        assert attention.row(relation, "tail") == wanted
+
+
+def test_a_row_that_is_not_there_is_told() -> None:
+    attention = make_attention()
+    with pytest.raises(DataError, match="unknown relation 'nothing'"):
+        attention.row("nothing", "head")
+    with pytest.raises(DataError, match="there is no relation 5; they are numbered 0 to 4"):
+        attention.row(5, "head")
+    for wrong in (-1, 1.5, None):
+        with pytest.raises(ConfigError, match="the number of a relation must be a whole number of at least 0"):
+            attention.row(wrong, "head")
+    for side, hint in (("hed", " Did you mean 'head'?"), (0, "")):
+        with pytest.raises(ConfigError, match=rf"there is no side {side!r}; use 'head' or 'tail'\.{re.escape(hint)}$"):
+            attention.row(0, side)
 
 
 def test_to_dict_holds_only_what_is_not_zero_and_can_be_json() -> None:

@@ -2,6 +2,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -99,8 +102,46 @@ def test_a_card_is_ready_for_json(cards: list[ConceptCard]) -> None:
 
 
 def test_an_unknown_concept_is_refused(run: Run) -> None:
-    with pytest.raises(ConfigError, match="numbered 0 to 5"):
-        make_cards(run.model, run.graph, run.concepts(), [6])
+    for number in (6, -1, "6"):
+        with pytest.raises(ConfigError, match="numbered 0 to 5"):
+            make_cards(run.model, run.graph, run.concepts(), [number])
+
+
+@pytest.mark.parametrize(
+    ("concepts", "told"),
+    [
+        (0, "concepts must be a list of numbers or names, not 0"),
+        ("lies in", "concepts must be a list of numbers or names, not 'lies in'"),
+        ([1.5], "1.5 is no concept; give its number or its name"),
+        ([True], "True is no concept"),
+        (["lies on"], "'lies on' is no concept's name; give its number. Did you mean 'lies in'"),
+    ],
+)
+def test_what_is_no_concept_is_told(run: Run, concepts: Any, told: str) -> None:
+    with pytest.raises(ConfigError, match=told):
+        make_cards(run.model, run.graph, run.concepts(), concepts, {1: "lies in"})
+
+
+def test_concepts_may_be_told_by_name(run: Run) -> None:
+    cards = make_cards(run.model, run.graph, run.concepts(), ["lies in", np.int64(3), "0"], {1: "lies in"}, 1)
+    assert [card.concept for card in cards] == [1, 3, 0]
+
+
+def test_a_number_of_facts_below_zero_is_refused(run: Run, tmp_path: Path) -> None:
+    told = "most_facts must be a whole number of at least 0, not -1"
+    with pytest.raises(ConfigError, match=told):
+        run.cards([0], most_facts=-1)
+    with pytest.raises(ConfigError, match=told):
+        run.report(tmp_path / "report.html", most_facts=-1)
+
+
+def test_a_card_shows_itself_in_a_line(cards: list[ConceptCard]) -> None:
+    card = next(card for card in cards if card.concept == 1)
+    users = len(card.users) + card.lighter_users
+    assert card.loss is not None
+    worth = f"worth {card.loss.lost_overall:.3f} of validation MRR"
+    assert repr(card) == f"ConceptCard(1 'lies in': {users} users, {worth})"
+    assert repr(replace(card, loss=None)) == f"ConceptCard(1 'lies in': {users} users)"
 
 
 def test_a_concept_nobody_uses_strongly_tells_its_strongest_users(random_graph: Callable, short: Callable) -> None:

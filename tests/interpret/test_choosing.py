@@ -5,7 +5,7 @@ import pytest
 
 from golden.attentions import make_attention
 from itransf.data import Vocabulary
-from itransf.errors import DataError
+from itransf.errors import ConfigError, DataError
 from itransf.interpret import Attention, choose_relations
 from itransf.interpret.choosing import is_within
 
@@ -39,6 +39,8 @@ def test_a_domain_ends_where_a_word_does() -> None:
 def test_the_most_frequent_of_those_that_fit_are_kept_in_their_order() -> None:
     assert choose_relations(make_attention(), top=2) == ["near", "city_in"]
     assert choose_relations(make_attention(), ["has_capital", "P37", "near"], top=2) == ["has_capital", "near"]
+    with pytest.raises(ConfigError, match="top must be a whole number of at least 1, not -1"):
+        choose_relations(make_attention(), top=-1)
 
 
 @pytest.mark.parametrize(

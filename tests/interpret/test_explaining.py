@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -8,7 +9,6 @@ import torch
 
 from itransf.errors import ConfigError, DataError
 from itransf.interpret import explain
-from itransf.interpret.explaining import check_side
 from itransf.models import MODELS
 from prediction.conftest import Case, make_case
 
@@ -78,6 +78,14 @@ def test_single_precision_and_names_of_concepts() -> None:
     assert found.concept_names == {0: "zero"}
 
 
+@pytest.mark.parametrize("mode", [torch.no_grad, torch.inference_mode])
+def test_evidence_is_found_where_gradients_are_off(mode: Callable[[], Any]) -> None:
+    case = make_case("itransf")
+    wanted = explain(case.model, case.graph, "e1", "r1", "e8")
+    with mode():
+        assert explain(case.model, case.graph, "e1", "r1", "e8") == wanted
+
+
 def test_mistakes_are_told() -> None:
     case = make_case("itransf")
     with pytest.raises(DataError, match=r"unknown entity 'Entity Onee'\. Did you mean 'Entity One'"):
@@ -85,6 +93,10 @@ def test_mistakes_are_told() -> None:
     with pytest.raises(DataError, match="unknown relation"):
         explain(case.model, case.graph, "e1", "r9", "e8")
     with pytest.raises(ConfigError, match=r"there is no side 'tial'.*Did you mean 'tail'"):
-        check_side("tial")
+        explain(case.model, case.graph, "e1", "r1", "e8", side="tial")
+    with pytest.raises(ConfigError, match="evidence must be a whole number of at least 0, not -1"):
+        explain(case.model, case.graph, "e1", "r1", "e8", evidence=-1)
+    with pytest.raises(ConfigError, match="memory must be a whole number of at least 1, not 0"):
+        explain(case.model, case.graph, "e1", "r1", "e8", memory=0)
     with pytest.raises(ConfigError, match="cannot be split"):
         explain(make_case("table").model, case.graph, "e1", "r1", "e8")

@@ -1,10 +1,11 @@
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from itransf.data import Vocabulary
 from itransf.errors import ConfigError
-from itransf.interpret import Use, call_concept, check_name
+from itransf.interpret import Use, call_concept, check_name, check_names
 from itransf.interpret.naming import LONGEST, name_by_sides, split_words, suggest_names
 from itransf.models import Side
 
@@ -60,6 +61,19 @@ def test_a_name_is_tidied_and_refused_where_it_cannot_be_one() -> None:
     for name in ("x" * (LONGEST + 1), "a\x00b"):
         with pytest.raises(ConfigError, match="printable"):
             check_name(0, name, 2)
+
+
+def test_names_are_kept_under_plain_numbers() -> None:
+    found = check_names({np.int64(1): " lies  in", 0: ""}, 2)
+    assert found == {1: "lies in", 0: ""}
+    assert {type(concept) for concept in found} == {int}
+    for concept in ("1", 1.0, True, None):
+        with pytest.raises(ConfigError, match="is no concept's number; give a whole number"):
+            check_names({concept: "x"}, 2)
+    with pytest.raises(ConfigError, match="the name of concept 1 must be text, not None; an empty one takes it back"):
+        check_names({1: None}, 2)
+    with pytest.raises(ConfigError, match=r"\['x'\] names no concepts; give their numbers with the names"):
+        check_names(["x"], 2)
 
 
 def test_a_concept_is_called_by_its_number_and_its_name() -> None:

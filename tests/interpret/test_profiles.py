@@ -147,11 +147,15 @@ def test_a_relation_alone_has_no_kin() -> None:
     assert profile.inverse == profile.equivalent == profile.broader == profile.narrower == ()
     alone = replace(profile, symmetric=0.0)
     assert alone.sentence.startswith("likes stands by itself")
+    assert repr(alone) == f"RelationProfile({alone.sentence[:-1]})"
 
 
 def test_mistakes_are_told() -> None:
     with pytest.raises(DataError, match=r"unknown relation 'bas'\. Did you mean 'base'"):
         profile_relation(make_stranse(), make_graph(), "bas")
+    for top in (-1, 0, 2.5):
+        with pytest.raises(ConfigError, match="top must be a whole number of at least 1, not"):
+            profile_relation(make_stranse(), make_graph(), "base", top)  # type: ignore[arg-type]
     table = make_case("table")
     with pytest.raises(ConfigError, match="cannot be split"):
         profile_relation(table.model, table.graph, "r1")

@@ -163,13 +163,25 @@ def test_labels_are_accepted_and_given(itransf_case: Any) -> None:
         ({"head": "e0"}, "only a head is given.*give head and relation"),
         ({"tail": "e0"}, "only a tail is given"),
         ({"head": "e0", "relation": "r0", "tail": "e1"}, "leave nothing to predict.*score the fact"),
-        ({"relation": "r0", "top": 0}, "top must be 1 or more, not 0"),
-        ({"relation": "r0", "candidates": "e1"}, "a list of names, not the text 'e1'"),
+        ({"relation": "r0", "top": 0}, "top must be a whole number of at least 1, not 0"),
+        ({"relation": "r0", "top": 2.5}, "top must be a whole number of at least 1, not 2.5"),
+        ({"relation": "r0", "top": True}, "top must be a whole number of at least 1, not True"),
+        ({"relation": "r0", "top": None}, "top must be a whole number of at least 1, not None"),
+        ({"relation": "r0", "top": "3"}, "top must be a whole number of at least 1, not '3'"),
+        ({"relation": "r0", "memory": -1}, "memory must be a whole number of at least 1, not -1"),
+        ({"relation": "r0", "candidates": "e1"}, "a list of names, not 'e1'"),
+        ({"relation": "r0", "candidates": 1}, "a list of names, not 1"),
     ],
 )
 def test_questions_that_cannot_be_answered(table_case: Any, question: dict[str, Any], told: str) -> None:
     with pytest.raises(ConfigError, match=told):
         complete(table_case.model, table_case.graph, **question)
+
+
+def test_numbers_of_numpy_are_numbers(table_case: Any) -> None:
+    asked = {"relation": "r0", "in_domain": False}
+    few = complete(table_case.model, table_case.graph, top=np.uint8(16), memory=np.int64(10**6), **asked)
+    assert few == complete(table_case.model, table_case.graph, top=16, **asked)
 
 
 @pytest.mark.parametrize(

@@ -8,19 +8,21 @@ import pytest
 import torch
 
 from itransf.data import Graph
-from itransf.errors import DataError, ITransFError
+from itransf.errors import ConfigError, DataError, ITransFError
+from itransf.interpret import explain
 from itransf.models import TransE
 from itransf.models.base import Sizes
 from itransf.prediction import complete, score_facts
 from itransf.prediction.searching import BYTES_PER_SCORE
 
 
-def count_naively(case: Any, fact: tuple[int, int, int], place: int) -> tuple[float, int]:
+def count_naively(case: Any, fact: tuple[int, int, int], place: int, looping: int) -> tuple[float, int]:
     """Return the rank of a fact and its number of rivals when the entity at `place` is replaced."""
     rank, rivals = 1.0, 0
     for entity in range(17):
         other = (*fact[:place], entity, *fact[place + 1 :])
-        if entity == fact[place] or other in case.known:
+        loop = other[0] == other[2] and fact[1] != looping
+        if entity == fact[place] or other in case.known or loop:
             continue
         rivals += 1
         rank += (case.scores[other] > case.scores[fact]) + 0.5 * (case.scores[other] == case.scores[fact])
@@ -39,13 +41,13 @@ def name(fact: tuple[int, int, int]) -> tuple[str, str, str]:
 
 
 @pytest.mark.parametrize("memory", [1, 3 * 17 * BYTES_PER_SCORE, 2**20])
-def test_ranks_equal_a_naive_count(case: Any, memory: int) -> None:
-    facts = draw_facts(case.graph)
+def test_ranks_equal_a_naive_count(case: Any, memory: int, looping: int) -> None:
+    facts = [*draw_facts(case.graph), (3, 0, 3), (3, looping, 3)]
     scored = score_facts(case.model, case.graph, [name(fact) for fact in facts], memory)
     assert [(s.head, s.relation, s.tail) for s in scored] == [name(fact) for fact in facts]
     for fact, found in zip(facts, scored, strict=True):
-        tail_rank, tail_rivals = count_naively(case, fact, 2)
-        head_rank, head_rivals = count_naively(case, fact, 0)
+        tail_rank, tail_rivals = count_naively(case, fact, 2, looping)
+        head_rank, head_rivals = count_naively(case, fact, 0, looping)
         assert (found.tail_rank, found.head_rank) == (tail_rank, head_rank)
         lost = tail_rank - 1 + head_rank - 1
         rivals = tail_rivals + head_rivals
@@ -72,13 +74,34 @@ def test_a_fact_in_two_splits_is_told_by_the_first() -> None:
     assert [found.known for found in scored] == ["train", "valid"]
 
 
-def test_the_score_is_the_one_a_prediction_has(itransf_case: Any) -> None:
+@pytest.mark.parametrize("relation", ["r0", "r2"])  # without and with facts of an entity with itself
+def test_predictions_scores_and_explanations_agree(itransf_case: Any, relation: str) -> None:
     model, graph = itransf_case.model, itransf_case.graph
-    for prediction in complete(model, graph, head="e2", relation="r0", top=4):
-        (found,) = score_facts(model, graph, [(prediction.head, prediction.relation, prediction.tail)])
+    predictions = complete(model, graph, head="e2", relation=relation, top=17)
+    scored = score_facts(model, graph, predictions)
+    for prediction, found in zip(predictions, scored, strict=True):
         assert found.score == prediction.score
-        # The ranking protocol counts the head itself as a rival; predictions leave it out.
-        assert found.tail_rank - prediction.rank in (0, 1)
+        assert found.tail_rank == prediction.rank
+        why = explain(model, graph, found.head, found.relation, found.tail, removals=False)
+        assert why.ranks == {"head": found.head_rank, "tail": found.tail_rank}
+
+
+def test_facts_may_be_given_by_name_or_be_predictions(table_case: Any) -> None:
+    model, graph = table_case.model, table_case.graph
+    (prediction,) = complete(model, graph, head="e2", relation="r0", top=1)
+    names = (prediction.head, prediction.relation, prediction.tail)
+    wanted = score_facts(model, graph, [names])
+    columns = {"tail": names[2], "note": "from elsewhere", "head": names[0], "relation": names[1]}
+    for given in (prediction, wanted[0], prediction.to_dict(), columns, list(names), np.array(names)):
+        assert score_facts(model, graph, [given]) == wanted
+    assert score_facts(model, graph, iter([names])) == wanted
+
+
+def test_a_place_is_looked_up_only_for_a_message(table_case: Any) -> None:
+    def locate(row: int) -> str:
+        raise AssertionError(row)
+
+    assert score_facts(table_case.model, table_case.graph, [("e0", "r0", "e1")], locate=locate)
 
 
 def test_a_fact_without_rivals_has_beaten_all_of_them() -> None:
@@ -116,9 +139,14 @@ def test_wrong_facts_are_told_with_their_place(table_case: Any) -> None:
         score_facts(table_case.model, table_case.graph, facts)
     with pytest.raises(DataError, match=r"f.tsv, line 9: unknown entity"):
         score_facts(table_case.model, table_case.graph, facts, locate=lambda row: f"f.tsv, line {row + 8}")
-    for wrong in (("e0", "r0"), "e0 "):
+    for wrong in (("e0", "r0"), "e0 ", "e01", None, 5, {"e0", "r0", "e1"}, {"head": "e0", "tail": "e1"}):
         with pytest.raises(DataError, match=r"fact 1: .* is no fact; give three names"):
             score_facts(table_case.model, table_case.graph, [wrong])  # type: ignore[list-item]
+    for wrong in (None, 5, "e0", {"head": "e0", "relation": "r0", "tail": "e1"}):
+        with pytest.raises(DataError, match=r"is no list of facts; give one, such as"):
+            score_facts(table_case.model, table_case.graph, wrong)  # type: ignore[arg-type]
+    with pytest.raises(ConfigError, match="memory must be a whole number of at least 1, not 0"):
+        score_facts(table_case.model, table_case.graph, facts, memory=0)
 
 
 def test_a_diverged_model_is_refused(table_case: Any) -> None:

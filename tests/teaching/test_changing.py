@@ -97,6 +97,15 @@ class TestEdit:
             ({"pin": [("r0", "head")]}, r"\('r0', 'head'\) is no place; give \(relation, side, concept\)"),
             ({"pin": ["r0.head=1"]}, "'r0.head=1' is no place"),
             ({"pin": [("r0", "head", 1.5)]}, "1.5 is no concept; give its number or its name"),
+            ({"pin": [("r0", 1, 1)]}, "there is no side 1; use 'head' or 'tail'"),
+            ({"forbid": [5]}, "5 is no place; give"),
+            ({"forbid": 5}, "forbid must be a list, not 5"),
+            ({"merge": (1, 2)}, r"1 is no pair of concepts; give a list of \(concept, concept\), such as \[\(4, 9\)\]"),
+            ({"merge": [(1, 2, 3)]}, r"\(1, 2, 3\) is no pair of concepts"),
+            ({"merge": ["12"]}, "'12' is no pair of concepts"),
+            ({"merge": None}, "merge must be a list, not None"),
+            ({"prune": None}, "prune must be a whole number of at least 0, not None"),
+            ({"prune": 2.5}, "prune must be a whole number of at least 0, not 2.5"),
         ],
     )
     def test_mistakes_are_told(self, run: Run, asked: dict[str, Any], message: str) -> None:
@@ -175,6 +184,20 @@ class TestRefit:
         assert config.training.optimizer == run.config.training.optimizer
         assert config.loss == run.config.loss
         assert config.warm_start.epochs == 0
+
+    @pytest.mark.parametrize("epochs", [-1, 1.5, True])
+    def test_only_whole_epochs_are_trained(self, run: Run, epochs: Any) -> None:
+        with pytest.raises(ConfigError, match=f"epochs must be a whole number of at least 0, not {epochs}"):
+            run.refit(epochs)
+
+    @pytest.mark.parametrize("mode", [torch.no_grad, torch.inference_mode])
+    def test_gradients_may_be_off_outside(self, run: Run, mode: Callable[[], Any]) -> None:
+        wanted = run.edit(merge=[(1, 2)]).refit(1)
+        with mode():
+            edited = run.edit(merge=[(1, 2)])
+            refitted = edited.refit(1)
+        assert not any(tensor.is_inference() for changed in (edited, refitted) for tensor in changed.model.parameters())
+        assert all(torch.equal(tensor, weights(wanted.model)[name]) for name, tensor in weights(refitted.model).items())
 
     def test_supports_that_were_never_chosen_stay_where_they_are(self, short: Callable[..., Run], run: Run) -> None:
         fixed = short(run.graph, "itransf")

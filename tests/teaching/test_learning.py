@@ -118,6 +118,11 @@ class TestRelation:
             ("likes", [("e0", "hates", "e1")], "its relation is 'hates', but 'likes' is to be learned"),
             ("likes", ["e0"], "'e0' is no fact; give"),
             ("likes", [("e0",)], "is no fact; give"),
+            ("likes", [None], r"^fact 1: None is no fact; give \(head, tail\) or"),
+            ("likes", None, "None is no list of facts"),
+            (None, PAIRS, "the new relation cannot be called None; names are text"),
+            (5, PAIRS, "the new relation cannot be called 5; names are text"),
+            (" r1 ", PAIRS, "the relation 'r1' is in numbers already"),
         ],
     )
     def test_mistakes_are_told(
@@ -125,6 +130,41 @@ class TestRelation:
     ) -> None:
         with pytest.raises(DataError, match=message):
             short(graph).learn_relation(name, facts, effort=QUICK)
+
+    def test_blanks_around_a_name_are_dropped_and_braces_kept(self, short: Callable[..., Run], graph: Graph) -> None:
+        run = short(graph)
+        learned = run.learn_relation(" likes {count} ", [*PAIRS, ("e6", " likes {count} ", "e7")], effort=QUICK)
+        assert learned.graph.relations.names[-1] == "likes {count}"
+        assert "'likes {count}' was learned from 4 facts" in learned.graph.notes[-1]
+        named = run.learn_entity(" new ", [(" new ", "r0", "e1"), ("new", "r0", "e2")], effort=QUICK)
+        assert named.graph.entities.names[-1] == "new"
+        assert named.graph.train[-2:].tolist() == [[14, 0, 1], [14, 0, 2]]
+
+    def test_facts_may_be_given_by_name_or_be_predictions(self, short: Callable[..., Run], graph: Graph) -> None:
+        run = short(graph)
+        by_name = [{"tail": tail, "head": head} for head, tail in PAIRS]
+        same_but_for(
+            run.learn_relation("likes", PAIRS, effort=QUICK), run.learn_relation("likes", by_name, effort=QUICK), set()
+        )
+        learned = run.learn_relation("likes", PAIRS, effort=QUICK)
+        again = run.learn_relation("likes", learned.predict(head="e0", relation="likes", top=2), effort=QUICK)
+        assert len(again.graph.train) == len(graph.train) + 2
+        mentions = [{"head": "new", "relation": "r0", "tail": "e1"}]
+        assert run.learn_entity("new", mentions, effort=QUICK).graph.train[-1].tolist() == [14, 0, 1]
+
+    @pytest.mark.parametrize("mode", [torch.no_grad, torch.inference_mode])
+    def test_gradients_may_be_off_outside(
+        self, short: Callable[..., Run], graph: Graph, mode: Callable[[], Any]
+    ) -> None:
+        run = short(graph)
+
+        def learn() -> Run:
+            return run.learn_relation("likes", PAIRS, effort=QUICK).learn_entity("new", MENTIONS, effort=QUICK)
+
+        with mode():
+            learned = learn()
+        same_but_for(learn(), learned, set())
+        assert not any(tensor.is_inference() for tensor in learned.model.parameters())
 
     def test_a_label_that_is_taken_is_told_with_its_name(self, short: Callable[..., Run], graph: Graph) -> None:
         run = short(graph.labelled({"r2": "sees"}))
@@ -188,6 +228,9 @@ class TestEntity:
             ("new", [("e0", "r0", "e1")], "fact 1: does not mention 'new'"),
             ("new", [("new", "r0", "e1"), ("new", "r9", "e1")], "fact 2: unknown relation 'r9'"),
             ("new", [("new", "e1")], "give three names"),
+            ("new", [None], "^fact 1: None is no fact; give three names"),
+            ("new", [], "no fact to learn from"),
+            (None, MENTIONS, "the new entity cannot be called None; names are text"),
         ],
     )
     def test_mistakes_are_told(

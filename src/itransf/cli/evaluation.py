@@ -65,8 +65,7 @@ def tabulate_buckets(buckets: Sequence[Mapping[str, Any]]) -> Group:
     rows = []
     for bucket in buckets:
         least, most = bucket["train_facts"]
-        span = f"{least:,} to {most:,}" if bucket["relations"] else "none"
-        rows.append((span, f"{bucket['relations']:,}", *format_metrics(bucket, MAIN)))
+        rows.append((f"{least:,} to {most:,}", f"{bucket['relations']:,}", *format_metrics(bucket, MAIN)))
     return put_title(f"By frequency, filtered ({counted})", fill(table, rows))
 
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator, KeysView
 from dataclasses import dataclass
 from typing import Any, Literal, cast, get_args
 
 import numpy as np
 import numpy.typing as npt
 
+from itransf.checking import check_count
 from itransf.data.graph import Graph
 from itransf.data.statistics import CATEGORIES
 from itransf.errors import ConfigError, DataError
@@ -23,7 +25,10 @@ OTHER_TIES: tuple[Ties, ...] = ("optimistic", "pessimistic")
 
 @dataclass(frozen=True)
 class Evaluation:
-    """What ranking a split gave; `to_dict` is what `--json` prints."""
+    """What ranking a split gave; `to_dict` is what `--json` prints.
+
+    It reads as a mapping of the filtered metrics over both sides: `evaluation["mrr"]`, `dict(evaluation)`.
+    """
 
     split: str
     ties: Ties
@@ -40,10 +45,22 @@ class Evaluation:
         Raises:
             ConfigError: There is no such metric.
         """
-        figures = self.overall["filtered"]["both"]
-        if metric not in figures:
-            raise ConfigError(f"there is no metric {metric!r}; there are: {', '.join(figures)}")
-        return figures[metric]
+        if metric not in self:
+            raise ConfigError(f"there is no metric {metric!r}; there are: {', '.join(self)}")
+        return self.overall["filtered"]["both"][metric]
+
+    def keys(self) -> KeysView[str]:
+        """Return the names of the metrics."""
+        return self.overall["filtered"]["both"].keys()
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.keys())
+
+    def __len__(self) -> int:
+        return len(self.keys())
+
+    def __contains__(self, metric: object) -> bool:
+        return isinstance(metric, str) and metric in self.keys()
 
     def __repr__(self) -> str:
         figures = f"MR {self['mr']:.1f}, MRR {self['mrr']:.3f}, Hits@10 {100 * self['hits@10']:.1f} %"
@@ -82,29 +99,31 @@ def evaluate(
         split: "train", "valid" or "test".
         ties: What a rival with the same score counts: half (`realistic`), nothing, or one.
         memory: Bytes for one chunk of scores.
-        buckets: How many frequency buckets.
+        buckets: How many frequency buckets; those that no relation falls into are left out.
         bucket_edges: `count` (as many relations in each) or `log` (equal width in log frequency).
         bucket_weighting: `relation` (each relation counts the same, as in the paper) or `query`.
         progress: Whether to show it.
 
     Raises:
         DataError: The split has no facts.
-        ConfigError: There is no such way to count ties.
+        ConfigError: There is no such way to count ties or to weigh buckets, or a number is none or too small.
     """
     if not len(graph.split(split)):
         raise DataError(f"the graph has no {split} facts to rank; choose another split")
-    if ties not in get_args(Ties):
-        raise ConfigError(f"ties cannot be {ties!r}; choose from {', '.join(get_args(Ties))}")
+    for name, given, kind in (("ties", ties, Ties), ("bucket_weighting", bucket_weighting, Weighting)):
+        if given not in get_args(kind):
+            raise ConfigError(f"{name} cannot be {given!r}; choose from {', '.join(get_args(kind))}")
+    memory, buckets = check_count("memory", memory, least=1), check_count("buckets", buckets, least=1)
+    numbers = graph.statistics.frequency_buckets(buckets, bucket_edges)
     ranks = rank_facts(model, graph.split(split), graph.known, memory, progress)
     table = _Table(ranks, ties)
-    numbers = graph.statistics.frequency_buckets(buckets, bucket_edges)
     return Evaluation(
         split,
         ties,
         {name: table.both_sides(filtered=name == "filtered") for name in ("filtered", "raw")},
         {name: {"both": _Table(ranks, name).summary(SIDES)} for name in OTHER_TIES},
         _by_relation(table, graph),
-        _by_bucket(table, graph, numbers, buckets, bucket_weighting),
+        _by_bucket(table, graph, numbers, bucket_weighting),
         _by_category(table, graph),
         ranks,
     )
@@ -166,12 +185,12 @@ def _by_relation(table: _Table, graph: Graph) -> list[dict[str, Any]]:
 
 
 def _by_bucket(
-    table: _Table, graph: Graph, numbers: npt.NDArray[np.int64], count: int, weighting: Weighting
+    table: _Table, graph: Graph, numbers: npt.NDArray[np.int64], weighting: Weighting
 ) -> list[dict[str, Any]]:
     facts_per_relation = np.bincount(table.relations, minlength=len(graph.relations))
     weights = 1.0 / np.maximum(facts_per_relation, 1)[table.relations] if weighting == "relation" else None
     found = []
-    for bucket in range(count):
+    for bucket in np.unique(numbers).tolist():
         members = np.flatnonzero(numbers == bucket)
         frequencies = graph.statistics.counts[members]
         found.append(
@@ -179,7 +198,7 @@ def _by_bucket(
                 "bucket": bucket,
                 "relations": len(members),
                 "ranked_relations": int((facts_per_relation[members] > 0).sum()),
-                "train_facts": [int(frequencies.min()), int(frequencies.max())] if len(members) else [0, 0],
+                "train_facts": [int(frequencies.min()), int(frequencies.max())],
                 "weighting": weighting,
                 **table.summary(SIDES, numbers[table.relations] == bucket, weights=weights),
             }

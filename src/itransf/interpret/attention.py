@@ -10,8 +10,10 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
+from itransf.checking import check_count
 from itransf.data.graph import Graph
 from itransf.data.vocabulary import Vocabulary
+from itransf.errors import ConfigError, DataError, did_you_mean
 from itransf.models import SIDES, ITransF, Side
 from itransf.models.projection import AttentionKind
 
@@ -61,11 +63,21 @@ class Attention:
         """Whether any relation uses each concept, (m,)."""
         return np.asarray((self.weights != 0).any(axis=(0, 1)))
 
-    def row(self, relation: int, side: Side) -> AttentionRow:
-        """Return the concepts of one side of the relation with this number."""
-        weights = self.weights[SIDES.index(side), relation]
+    def row(self, relation: int | str, side: str) -> AttentionRow:
+        """Return the concepts of one side of a relation.
+
+        Args:
+            relation: Its number, name or label.
+            side: "head" or "tail".
+
+        Raises:
+            DataError: The relation is not known.
+            ConfigError: There is no such side.
+        """
+        number, asked = self._number(relation), check_side(side)
+        weights = self.weights[SIDES.index(asked), number]
         concepts = tuple(ConceptWeight(i, float(weights[i])) for i in strongest_first(weights))
-        return AttentionRow(self.relations.name(relation), self.relations.label(relation), side, concepts)
+        return AttentionRow(self.relations.name(number), self.relations.label(number), asked, concepts)
 
     def rows(self, relations: Iterable[str] | None = None) -> list[AttentionRow]:
         """Return the head row and the tail row of each relation.
@@ -103,6 +115,14 @@ class Attention:
             "relations": [self._describe(relation) for relation in self.find(relations)],
         }
 
+    def _number(self, relation: int | str) -> int:
+        if isinstance(relation, str):
+            return self.relations.index(relation)
+        number = check_count("the number of a relation", relation)
+        if number >= len(self.relations):
+            raise DataError(f"there is no relation {number}; they are numbered 0 to {len(self.relations) - 1}")
+        return number
+
     def _describe(self, relation: int) -> dict[str, Any]:
         sides: dict[str, Any] = {side: [asdict(use) for use in self.row(relation, side).concepts] for side in SIDES}
         return {
@@ -111,6 +131,14 @@ class Attention:
             "train_facts": int(self.counts[relation]),
             **sides,
         }
+
+
+def check_side(side: str) -> Side:
+    """Return the side of this name."""
+    for known in SIDES:
+        if side == known:
+            return known
+    raise ConfigError(f"there is no side {side!r}; use 'head' or 'tail'.{did_you_mean(str(side), SIDES)}")
 
 
 def strongest_first(weights: npt.NDArray[np.float32]) -> list[int]:

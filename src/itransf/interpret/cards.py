@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import Any
@@ -11,11 +11,12 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
+from itransf.checking import check_count
 from itransf.data.graph import Graph
 from itransf.errors import ConfigError
 from itransf.interpret.ablation import Loss, measure_losses
 from itransf.interpret.attention import Attention, strongest_first
-from itransf.interpret.naming import suggest_names
+from itransf.interpret.naming import check_concept, find_concept, suggest_names
 from itransf.interpret.sharing import WORTH_TELLING, Use
 from itransf.models import SIDES, ITransF, Side
 from itransf.ops.products import multiply_transposed
@@ -76,6 +77,10 @@ class ConceptCard:
     nearest: tuple[NearConcept, ...]
     loss: Loss | None
 
+    def __repr__(self) -> str:
+        worth = "" if self.loss is None else f", worth {self.loss.lost_overall:.3f} of validation MRR"
+        return f"ConceptCard({self.concept} {self.name!r}: {len(self.users) + self.lighter_users} users{worth})"
+
     def to_dict(self) -> dict[str, Any]:
         """Return everything, ready for JSON."""
         return {**asdict(self), "loss": None if self.loss is None else self.loss.to_dict()}
@@ -85,7 +90,7 @@ def make_cards(
     model: ITransF,
     graph: Graph,
     attention: Attention,
-    concepts: Sequence[int] | None = None,
+    concepts: Iterable[int | str] | None = None,
     names: Mapping[int, str] | None = None,
     most_facts: int = MOST_FACTS,
     progress: bool = False,
@@ -96,25 +101,31 @@ def make_cards(
         model: What has learned; it is the same afterwards.
         graph: What it learned from.
         attention: The model's.
-        concepts: Their numbers; the cards come in this order.
+        concepts: Their numbers, or the names they were given; the cards come in this order.
         names: What people call some of them.
         most_facts: The most validation facts ranked again for one card, evenly chosen; zero takes all.
         progress: Whether to show it.
 
     Raises:
-        ConfigError: There is no such concept.
+        ConfigError: There is no such concept, or the number of facts is none.
     """
     reader = _Reader(model, graph, attention, names or {})
-    wanted = np.flatnonzero(attention.used).tolist() if concepts is None else list(concepts)
-    for concept in wanted:
-        if not 0 <= concept < len(model.concepts):
-            raise ConfigError(f"there is no concept {concept}; they are numbered 0 to {len(model.concepts) - 1}")
+    most_facts = check_count("most_facts", most_facts)
+    used = np.flatnonzero(attention.used).tolist()
+    wanted = used if concepts is None else list_concepts(concepts, reader.names, len(model.concepts))
     users = [(concept, reader.find_relations(concept)) for concept in wanted]
     losses = measure_losses(model, graph, users, most_facts, progress)
     cards = [reader.make_card(concept, loss) for concept, loss in zip(wanted, losses, strict=True)]
     if concepts is not None:
         return cards
     return sorted(cards, key=lambda card: (-(card.loss.lost_overall if card.loss else 0.0), -len(card.users)))
+
+
+def list_concepts(concepts: Iterable[int | str], names: Mapping[int, str], count: int) -> list[int]:
+    """Return the numbers of concepts that are told by number or name."""
+    if isinstance(concepts, str) or not isinstance(concepts, Iterable):
+        raise ConfigError(f"concepts must be a list of numbers or names, not {concepts!r}")
+    return [check_concept(find_concept(names, concept), count) for concept in concepts]
 
 
 class _Reader:

@@ -8,6 +8,7 @@ from fnmatch import fnmatchcase
 import numpy as np
 import numpy.typing as npt
 
+from itransf.checking import check_count
 from itransf.data.vocabulary import Vocabulary
 from itransf.errors import DataError
 from itransf.interpret.attention import Attention
@@ -39,7 +40,8 @@ def choose_relations(
                 f"no relation{' asked for' * bool(asked)} lies in the domain {domain!r}; {show_domains(vocabulary)}"
             )
     if top is not None:
-        frequent = set(sorted(numbers, key=lambda number: -attention.counts[number])[:top])
+        most = check_count("top", top, least=1)
+        frequent = set(sorted(numbers, key=lambda number: -attention.counts[number])[:most])
         numbers = [number for number in numbers if number in frequent]
     return [vocabulary.name(number) for number in numbers]
 

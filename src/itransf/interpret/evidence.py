@@ -89,6 +89,8 @@ def find_supporting(
     return describe_evidence(graph, facts[order], pulls[order])
 
 
+@torch.inference_mode(mode=False)
+@torch.enable_grad()
 def pull_ends(model: Translation, facts: Triples) -> tuple[Tensor, Tensor]:
     """Return the gradients of each fact's distance by the vectors of its head and of its tail, both (n, d)."""
     heads, relations, tails = torch.tensor(facts, device=model.entities.device).unbind(1)

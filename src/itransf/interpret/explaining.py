@@ -8,9 +8,9 @@ from dataclasses import replace
 import numpy as np
 import torch
 
+from itransf.checking import check_count
 from itransf.data.graph import Graph
-from itransf.errors import ConfigError, did_you_mean
-from itransf.interpret.attention import read_attention
+from itransf.interpret.attention import check_side, read_attention
 from itransf.interpret.decomposition import Split, split_distances
 from itransf.interpret.evidence import find_nearest, find_supporting
 from itransf.interpret.explanations import Contribution, Explanation, RunnerUp
@@ -21,7 +21,8 @@ from itransf.interpret.sharing import SharedConcept, concepts_behind
 from itransf.interpret.spaces import DEFAULT_MEMORY, open_space
 from itransf.models import SIDES, ITransF, Model, Side
 from itransf.prediction.answers import name_fact
-from itransf.prediction.scoring import find_splits, resolve_facts
+from itransf.prediction.given import resolve_facts
+from itransf.prediction.scoring import find_splits
 
 
 def explain(
@@ -53,9 +54,10 @@ def explain(
 
     Raises:
         DataError: A name is not known.
-        ConfigError: There is no such side, or the model's score cannot be split.
+        ConfigError: There is no such side, a number is none or too small, or the model's score cannot be split.
     """
     asked = check_side(side)
+    evidence, memory = check_count("evidence", evidence), check_count("memory", memory, least=1)
     triple = resolve_facts(graph, [(head, relation, tail)], lambda _: "the fact to explain")
     fact: Fact = (int(triple[0, 0]), int(triple[0, 1]), int(triple[0, 2]))
     space = open_space(model, fact[1])
@@ -78,14 +80,6 @@ def explain(
         dict(names or {}),
     )
     return replace(found, sentence=tell(found), short=tell_briefly(found))
-
-
-def check_side(side: str) -> Side:
-    """Return the side of this name."""
-    for known in SIDES:
-        if side == known:
-            return known
-    raise ConfigError(f"there is no side {side!r}; use 'head' or 'tail'.{did_you_mean(side, SIDES)}")
 
 
 def split_contrast(model: Model, fact: Fact, side: Side, rival: int | None) -> Split:

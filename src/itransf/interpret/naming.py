@@ -6,9 +6,10 @@ import math
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from numbers import Integral
 
 from itransf.data.vocabulary import Vocabulary
-from itransf.errors import ConfigError
+from itransf.errors import ConfigError, did_you_mean
 from itransf.interpret.sharing import Use
 
 LONGEST = 80
@@ -25,14 +26,22 @@ _SECOND = 0.6  # a second word or side is told when it weighs at least this shar
 _COVERED = 1 / 3  # of a concept's weight, held by the relations that have a word in common
 
 
+def check_names(names: Mapping[int, str], concepts: int) -> dict[int, str]:
+    """Return names for concepts, each checked, under plain numbers."""
+    if not isinstance(names, Mapping):
+        raise ConfigError(f"{names!r} names no concepts; give their numbers with the names, such as {{3: 'lies in'}}")
+    return {check_concept(concept, concepts): check_name(concept, name, concepts) for concept, name in names.items()}
+
+
 def check_name(concept: int, name: str, concepts: int) -> str:
     """Return a name for a concept without surplus spaces; an empty one takes the name back.
 
     Raises:
-        ConfigError: There is no such concept, or the name is too long or a number.
+        ConfigError: There is no such concept, or the name is no text, too long or a number.
     """
-    if not 0 <= concept < concepts:
-        raise ConfigError(f"there is no concept {concept}; they are numbered 0 to {concepts - 1}")
+    check_concept(concept, concepts)
+    if not isinstance(name, str):
+        raise ConfigError(f"the name of concept {concept} must be text, not {name!r}; an empty one takes it back")
     tidy = " ".join(name.split())
     if len(tidy) > LONGEST or not tidy.isprintable():
         raise ConfigError(f"the name of concept {concept} must be printable and of at most {LONGEST} letters")
@@ -41,6 +50,36 @@ def check_name(concept: int, name: str, concepts: int) -> str:
             f"concept {concept} cannot be called {tidy!r}: a number is what concepts are known by already"
         )
     return tidy
+
+
+def check_concept(concept: int, concepts: int) -> int:
+    """Return a concept's number if there is such a concept."""
+    if not _is_number(concept):
+        raise ConfigError(f"{concept!r} is no concept's number; give a whole number")
+    if not 0 <= concept < concepts:
+        raise ConfigError(f"there is no concept {concept}; they are numbered 0 to {concepts - 1}")
+    return int(concept)
+
+
+def find_concept(names: Mapping[int, str], concept: int | str) -> int:
+    """Return a concept's number, told as it is or by the name a person gave."""
+    if _is_number(concept):
+        return int(concept)
+    if not isinstance(concept, str):
+        raise ConfigError(f"{concept!r} is no concept; give its number or its name")
+    if concept.strip().isdecimal():
+        return int(concept)
+    found = [number for number, name in names.items() if name == concept.strip()]
+    if len(found) == 1:
+        return found[0]
+    if found:
+        listed = ", ".join(map(str, found))
+        raise ConfigError(f"{concept!r} is the name of concepts {listed}; give the number of one of them")
+    raise ConfigError(f"{concept!r} is no concept's name; give its number.{did_you_mean(concept, names.values())}")
+
+
+def _is_number(concept: object) -> bool:
+    return isinstance(concept, Integral) and not isinstance(concept, bool)
 
 
 def call_concept(concept: int, names: Mapping[int, str]) -> str:

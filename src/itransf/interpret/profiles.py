@@ -9,6 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from itransf.checking import check_count
 from itransf.data.graph import Graph
 from itransf.interpret.attention import ConceptWeight
 from itransf.interpret.kinship import compare_width, score_roles, score_symmetry
@@ -98,6 +99,9 @@ class RelationProfile:
         listed = told[0] if len(told) == 1 else f"{', '.join(told[:-1])} and {told[-1]}"
         return f"{self.label} {listed}."
 
+    def __repr__(self) -> str:
+        return f"RelationProfile({self.sentence.removesuffix('.')})"
+
     def __str__(self) -> str:
         return self.sentence
 
@@ -118,9 +122,9 @@ def profile_relation(model: Model, graph: Graph, relation: str, top: int = 3) ->
 
     Raises:
         DataError: The relation is not known.
-        ConfigError: The model is of another family.
+        ConfigError: The model is of another family, or fewer than one candidate is asked for.
     """
-    number = graph.relations.index(relation)
+    number, top = graph.relations.index(relation), check_count("top", top, least=1)
     space = open_space(model, number)
     scores = score_roles(space.model, number)
     return RelationProfile(

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from itransf.checking import check_count
 from itransf.data.graph import Graph
 from itransf.errors import ConfigError
 from itransf.evaluation import Evaluation, evaluate
@@ -45,13 +46,14 @@ def write_report(
         progress: Whether to show it.
 
     Raises:
-        ConfigError: The path does not end in .html.
+        ConfigError: The path does not end in .html, or the number of facts is none.
         DataError: The split has no facts.
         WriteError: The path cannot be written.
     """
     target = Path(path)
     if target.suffix.lower() not in (".html", ".htm"):
         raise ConfigError(f"{path}: a report is written as .html; choose such a name")
+    most_facts = check_count("most_facts", most_facts)
     evaluation = _evaluate(model, graph, split, progress)
     content = gather_content(model, graph, info, history, evaluation, names or {}, most_facts, progress)
     write_text(target, make_report(content))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -100,8 +100,8 @@ def check_question(head: str | None, relation: str | None, tail: str | None) -> 
 
 def resolve_candidates(vocabulary: Vocabulary, candidates: Sequence[str]) -> Integers:
     """Return the numbers of named candidates, ascending, each once."""
-    if isinstance(candidates, str):
-        raise ConfigError(f"candidates must be a list of names, not the text {candidates!r}")
+    if isinstance(candidates, str) or not isinstance(candidates, Iterable):
+        raise ConfigError(f"candidates must be a list of names, not {candidates!r}")
     numbers = []
     for place, name in enumerate(candidates, start=1):
         try:

@@ -2,26 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 import torch
 
+from itransf.checking import check_count
 from itransf.data.graph import SPLITS, Graph, Triples
 from itransf.data.known import KnownIndex
 from itransf.data.sorting import Integers
-from itransf.errors import DataError
 from itransf.models.base import SIDES, Model, Scorer, Side
-from itransf.ops.ranks import count_rivals
 from itransf.prediction.answers import LabelledFact, group_equal, name_fact
-from itransf.prediction.searching import DEFAULT_MEMORY, find_known, split_rows
+from itransf.prediction.given import GivenFact, resolve_facts
+from itransf.prediction.searching import DEFAULT_MEMORY, HIDDEN, find_known, has_loops, hide, split_rows
 from itransf.prediction.selection import refuse_broken
 from itransf.progress import Tracker, track
 
 Floats = npt.NDArray[np.float64]
-NamedFact = tuple[str, str, str]
 
 
 @dataclass(frozen=True)
@@ -32,8 +31,8 @@ class ScoredFact(LabelledFact):
         score: Its plausibility: higher is better, and scores of one relation can be compared.
         known: The split that holds the fact ("train", "valid" or "test"), or None.
         tail_rank: Where its tail stands among all tails of the head that are not known, from 1; a rival with
-            the same score counts half.
-        head_rank: Where its head stands among all heads of the tail that are not known.
+            the same score counts half. As in a prediction, the head itself is no rival unless train has such facts.
+        head_rank: Where its head stands among all heads of the tail that are not known, the tail itself left out.
         percentile: Share of these rivals on both sides together that the fact beats, in percent.
     """
 
@@ -47,7 +46,7 @@ class ScoredFact(LabelledFact):
 def score_facts(
     model: Model,
     graph: Graph,
-    facts: Sequence[NamedFact],
+    facts: Iterable[GivenFact],
     memory: int = DEFAULT_MEMORY,
     progress: bool = False,
     *,
@@ -55,14 +54,22 @@ def score_facts(
 ) -> list[ScoredFact]:
     """Return score, filtered ranks and percentile of each fact, in the order given.
 
+    Rivals are those that `complete` would answer with: a fact whose head is its tail is none, unless train has such
+    facts of the relation. (`evaluate` keeps to the usual protocol, which counts it.)
+
     Args:
         model: What scores.
         graph: The names, and the known facts, which are no rivals.
-        facts: Names or labels of head, relation and tail.
+        facts: Names or labels of head, relation and tail, in this order or by these words; predictions will do.
         memory: Bytes for one chunk of scores.
         progress: Whether to show it.
         locate: Names the place of a fact (numbered from 0) in messages; "fact 1" and so on, if not given.
+
+    Raises:
+        DataError: Something is no fact, or a name is not known.
+        ConfigError: The memory is no number of bytes.
     """
+    memory = check_count("memory", memory, least=1)
     triples = resolve_facts(graph, facts, locate or (lambda row: f"fact {row + 1}"))
     with track("scoring", len(SIDES) * len(triples), "queries", progress) as tracker:
         standing = rank_given(model, graph, triples, memory, tracker)
@@ -100,11 +107,13 @@ def rank_given(model: Model, graph: Graph, triples: Triples, memory: int, tracke
         np.zeros((len(SIDES), len(triples)), dtype=np.int64),
     )
     for rows in group_equal(triples[:, 1]):
+        relation = int(triples[rows[0], 1])
+        with_loops = has_loops(graph, relation)
         for number, side in enumerate(SIDES):
-            scorer = model.scorer(int(triples[rows[0], 1]), side)
+            scorer = model.scorer(relation, side)
             for part in split_rows(rows, model.sizes.entities, memory):
                 # Tails come last: the score that stays is the one `complete` gives for head and relation.
-                scores, ranks, rivals = rank_chunk(model, graph, scorer, triples[part], side)
+                scores, ranks, rivals = rank_chunk(model, graph, scorer, triples[part], side, with_loops)
                 standing.scores[part] = scores
                 standing.ranks[number, part], standing.rivals[number, part] = ranks, rivals
                 tracker.advance(len(part))
@@ -112,37 +121,22 @@ def rank_given(model: Model, graph: Graph, triples: Triples, memory: int, tracke
 
 
 def rank_chunk(
-    model: Model, graph: Graph, scorer: Scorer, facts: Triples, side: Side
+    model: Model, graph: Graph, scorer: Scorer, facts: Triples, side: Side, with_loops: bool
 ) -> tuple[Floats, Floats, Integers]:
     """Return score, rank and number of rivals of each fact, all of one relation, on one side."""
     heads, tails = np.ascontiguousarray(facts[:, 0]), np.ascontiguousarray(facts[:, 2])
     anchors, answers = (heads, tails) if side == "tail" else (tails, heads)
-    offsets, values = find_known(graph, int(facts[0, 1]), side, anchors)
-    device = next(model.parameters()).device
-    moved = [torch.tensor(array, device=device) for array in (anchors, answers, offsets, values)]
+    offsets, known = find_known(graph, int(facts[0, 1]), side, anchors)
+    rows, device = np.arange(len(facts)), next(model.parameters()).device
     # Scores and not `count_closer`: a fact's own score is wanted too, to the bit as `complete` gives it.
-    scores = refuse_broken(scorer(moved[0]))  # (q, e)
-    above, tied = count_rivals(scores, *moved[1:])
-    own = scores.gather(1, moved[1][:, None]).squeeze(1)
-    queries = np.repeat(np.arange(len(facts)), np.diff(offsets))
-    known_others = np.bincount(queries[values != answers[queries]], minlength=len(facts))
-    rivals = model.sizes.entities - 1 - known_others
-    ranks = 1.0 + above[0].cpu().numpy() + 0.5 * tied[0].cpu().numpy()
-    return own.cpu().numpy().astype(np.float64), ranks, rivals
-
-
-def resolve_facts(graph: Graph, facts: Sequence[NamedFact], locate: Callable[[int], str]) -> Triples:
-    """Return facts given by names or labels as numbers, (n, 3)."""
-    vocabularies = (graph.entities, graph.relations, graph.entities)
-    triples = np.empty((len(facts), 3), dtype=np.int64)
-    for row, fact in enumerate(facts):
-        if isinstance(fact, str) or len(fact) != 3:
-            raise DataError(f"{locate(row)}: {fact!r} is no fact; give three names: (head, relation, tail)")
-        try:
-            triples[row] = [v.index(name) for v, name in zip(vocabularies, fact, strict=True)]
-        except DataError as error:
-            raise DataError(f"{locate(row)}: {error}") from None
-    return triples
+    scores = refuse_broken(scorer(torch.tensor(anchors, device=device)))  # (q, e)
+    own = scores.gather(1, torch.tensor(answers, device=device)[:, None])  # (q, 1)
+    hide(scores, np.repeat(rows, np.diff(offsets)), known, None)
+    hide(scores, rows, answers, None)
+    if not with_loops:
+        hide(scores, rows, anchors, None)
+    above, level, rivals = (found.sum(1).cpu().numpy() for found in (scores > own, scores == own, scores != HIDDEN))
+    return own[:, 0].cpu().numpy().astype(np.float64), 1.0 + above + 0.5 * level, rivals
 
 
 def find_splits(graph: Graph, triples: Triples) -> list[str | None]:

@@ -9,9 +9,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from itransf.checking import check_count
 from itransf.data.graph import Graph
 from itransf.data.sorting import Integers, is_among
-from itransf.errors import ConfigError
 from itransf.models.base import Model, Side
 from itransf.prediction.answers import Found, find_nothing, number_answers
 from itransf.prediction.selection import refuse_broken, select_best
@@ -46,8 +46,8 @@ class Search:
 
     def __post_init__(self) -> None:
         """Refuse what cannot be searched."""
-        if self.top < 1:
-            raise ConfigError(f"top must be 1 or more, not {self.top}")
+        for name in ("top", "memory"):
+            object.__setattr__(self, name, check_count(name, getattr(self, name), least=1))
 
     def allow_entities(self, relation: int, side: Side) -> Integers | None:
         """Return the entities that may stand on `side` of the relation, ascending; None: all."""

@@ -26,6 +26,7 @@ from itransf.interpret import (
 )
 from itransf.models import ITransF, Model
 from itransf.prediction import Prediction, ScoredFact, complete, score_facts
+from itransf.prediction.given import GivenFact
 from itransf.prediction.searching import DEFAULT_MEMORY as SEARCH_MEMORY
 
 
@@ -53,14 +54,14 @@ class Answering:
             split: "train", "valid" or "test".
             ties: What a rival with the same score counts: half (`realistic`), nothing, or one.
             memory: Bytes for one chunk of scores.
-            buckets: How many frequency buckets.
+            buckets: How many frequency buckets; those that no relation falls into are left out.
             bucket_edges: `count` (as many relations in each) or `log` (equal width in log frequency).
             bucket_weighting: `relation` (each relation counts the same, as in the paper) or `query`.
             progress: Whether to show it.
 
         Raises:
             DataError: The split has no facts.
-            ConfigError: There is no such way to count ties.
+            ConfigError: There is no such way to count ties or to weigh buckets, or a number is none or too small.
         """
         return evaluate(self.model, self.graph, split, ties, memory, buckets, bucket_edges, bucket_weighting, progress)
 
@@ -114,7 +115,7 @@ class Answering:
 
     def score(
         self,
-        facts: Iterable[tuple[str, str, str]],
+        facts: Iterable[GivenFact],
         memory: int = SEARCH_MEMORY,
         progress: bool = False,
         *,
@@ -122,8 +123,11 @@ class Answering:
     ) -> list[ScoredFact]:
         """Return score, filtered ranks and percentile of each fact, in the order given.
 
+        Rivals are those of `predict` and `explain`: a fact whose head is its tail is none unless train has such facts of
+        the relation.
+
         Args:
-            facts: Names or labels of head, relation and tail.
+            facts: Names or labels of head, relation and tail, in this order or by these words; predictions do as well.
             memory: Bytes for one chunk of scores.
             progress: Whether to show it.
             locate: Names the place of a fact (numbered from 0) in messages; "fact 1" and so on, if not given.
@@ -131,7 +135,7 @@ class Answering:
         Raises:
             DataError: A name is not known.
         """
-        return score_facts(self.model, self.graph, list(facts), memory, progress, locate=locate)
+        return score_facts(self.model, self.graph, facts, memory, progress, locate=locate)
 
     def concepts(self) -> Attention:
         """Return which concepts each side of each relation uses, and how strongly."""
@@ -183,13 +187,13 @@ class Answering:
         return profile_relation(self.model, self.graph, name, top)
 
     def cards(
-        self, concepts: Sequence[int] | None = None, most_facts: int = 1000, progress: bool = False
+        self, concepts: Iterable[int | str] | None = None, most_facts: int = 1000, progress: bool = False
     ) -> list[ConceptCard]:
         """Return what concepts do, and what is lost without them.
 
         Args:
-            concepts: Their numbers, the cards coming in this order; all that are used if not given, those that are
-                missed most first.
+            concepts: Their numbers, or the names they were given, the cards coming in this order; all that are used if
+                not given, those that are missed most first.
             most_facts: The most validation facts ranked again for one card, evenly chosen; zero takes all.
             progress: Whether to show it.
 

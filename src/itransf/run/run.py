@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,9 +11,10 @@ from typing import Any
 from itransf.config import Config
 from itransf.data.graph import Graph
 from itransf.errors import RunError
-from itransf.interpret import check_name, export, write_report
+from itransf.interpret import check_names, export, write_report
 from itransf.interpret.tables import Format
 from itransf.models import ITransF, Model
+from itransf.prediction.given import GivenFact
 from itransf.run.answering import Answering
 from itransf.run.settings import MODEL_CONFIGS
 from itransf.storage import WEIGHTS, RunFolder
@@ -63,10 +64,10 @@ class Run(Answering):
             RunError: The folder holds another run.
         """
         count = self.concepts().weights.shape[2]
-        checked = {concept: check_name(concept, name, count) for concept, name in names.items()}
+        checked = check_names(names, count)
         folder = None if path is None else self._find_folder(path)
         kept = {**self.concept_names, **checked}
-        self.concept_names = {int(concept): name for concept, name in kept.items() if name}
+        self.concept_names = {concept: name for concept, name in kept.items() if name}
         if folder is not None:
             folder.write_concept_names(self.concept_names)
 
@@ -103,15 +104,15 @@ class Run(Answering):
     def learn_relation(
         self,
         name: str,
-        facts: Iterable[Sequence[str]],
+        facts: Iterable[GivenFact],
         locate: Callable[[int], str] | None = None,
         effort: Effort = RELATION_EFFORT,
     ) -> Run:
         """Return a run that knows one more relation, learned from a handful of facts; all else keeps its bits.
 
         Args:
-            name: What to call the relation.
-            facts: (head, tail) or (head, relation, tail), names or labels.
+            name: What to call the relation; blanks around it are dropped.
+            facts: (head, tail) or (head, relation, tail), names or labels, in this order or by these words.
             locate: Names the place of a fact (numbered from 0) in messages.
             effort: How long to fit.
 
@@ -125,22 +126,22 @@ class Run(Answering):
     def learn_entity(
         self,
         name: str,
-        facts: Iterable[tuple[str, str, str]],
+        facts: Iterable[GivenFact],
         locate: Callable[[int], str] | None = None,
         effort: Effort = ENTITY_EFFORT,
     ) -> Run:
         """Return a run that knows one more entity, learned from facts that mention it; all else keeps its bits.
 
         Args:
-            name: What to call the entity.
-            facts: (head, relation, tail), names or labels; each mentions the entity.
+            name: What to call the entity; blanks around it are dropped.
+            facts: (head, relation, tail), names or labels, in this order or by these words; each mentions the entity.
             locate: Names the place of a fact (numbered from 0) in messages.
             effort: How long to fit.
 
         Raises:
             DataError: The name is taken, a fact does not mention the entity, or names something unknown.
         """
-        model, graph = learn_entity(self.model, self.graph, self.config, name, list(facts), locate, effort)
+        model, graph = learn_entity(self.model, self.graph, self.config, name, facts, locate, effort)
         return self._follow(model, graph=graph)
 
     def edit(

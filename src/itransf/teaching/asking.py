@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sized
 from dataclasses import dataclass, replace
-from numbers import Integral
+from typing import Any
 
+import torch
+
+from itransf.checking import check_count
 from itransf.config import Config
 from itransf.data.graph import Graph
-from itransf.errors import ConfigError, did_you_mean
-from itransf.interpret.naming import call_concept
-from itransf.models import SIDES, ITransF
+from itransf.errors import ConfigError
+from itransf.interpret.attention import check_side
+from itransf.interpret.naming import call_concept, find_concept
+from itransf.models import ITransF
 from itransf.teaching.changing import Changes, NumberedPlace, carry_names, change_concepts
 
 Place = tuple[str, str, int | str]
@@ -34,6 +38,7 @@ class ChangedRun:
     numbers: dict[int, int]
 
 
+@torch.inference_mode(mode=False)
 def change_run(
     model: ITransF,
     graph: Graph,
@@ -58,14 +63,14 @@ def change_run(
         prune: How many to keep; zero keeps all.
 
     Raises:
-        ConfigError: There is no such concept or side, or the changes contradict each other.
+        ConfigError: There is no such concept or side, the changes contradict each other, or something is no change.
         DataError: There is no such relation.
     """
     changes = Changes(
-        forbidden=[find_place(graph, names, place) for place in forbid],
-        pinned=[find_place(graph, names, place) for place in pin],
-        merged=[(find_concept(names, first), find_concept(names, second)) for first, second in merge],
-        pruned=prune,
+        forbidden=[find_place(graph, names, place) for place in list_changes("forbid", forbid)],
+        pinned=[find_place(graph, names, place) for place in list_changes("pin", pin)],
+        merged=[find_pair(names, pair) for pair in list_changes("merge", merge)],
+        pruned=check_count("prune", prune),
     )
     changed = change_concepts(model, graph, config, changes)
     notes = (*graph.notes, *describe_changes(changes, graph, names))
@@ -75,30 +80,31 @@ def change_run(
 
 def find_place(graph: Graph, names: Mapping[int, str], place: Place) -> NumberedPlace:
     """Turn relation, side and concept into numbers."""
-    if isinstance(place, str) or len(place) != 3:
+    if not has_parts(place, 3):
         raise ConfigError(f"{place!r} is no place; give (relation, side, concept), such as ('borders', 'head', 3)")
     relation, side, concept = place
-    for known in SIDES:
-        if side == known:
-            return graph.relations.index(relation), known, find_concept(names, concept)
-    raise ConfigError(f"a relation has no side {side!r}; use 'head' or 'tail'.{did_you_mean(side, SIDES)}")
+    known = check_side(side)
+    return graph.relations.index(relation), known, find_concept(names, concept)
 
 
-def find_concept(names: Mapping[int, str], concept: int | str) -> int:
-    """Return a concept's number, told as it is or by the name a person gave."""
-    if isinstance(concept, Integral) and not isinstance(concept, bool):
-        return int(concept)
-    if not isinstance(concept, str):
-        raise ConfigError(f"{concept!r} is no concept; give its number or its name")
-    if concept.strip().isdecimal():
-        return int(concept)
-    found = [number for number, name in names.items() if name == concept.strip()]
-    if len(found) == 1:
-        return found[0]
-    if found:
-        listed = ", ".join(map(str, found))
-        raise ConfigError(f"{concept!r} is the name of concepts {listed}; give the number of one of them")
-    raise ConfigError(f"{concept!r} is no concept's name; give its number.{did_you_mean(concept, names.values())}")
+def find_pair(names: Mapping[int, str], pair: tuple[int | str, int | str]) -> tuple[int, int]:
+    """Turn two concepts into numbers."""
+    if not has_parts(pair, 2):
+        raise ConfigError(f"{pair!r} is no pair of concepts; give a list of (concept, concept), such as [(4, 9)]")
+    first, second = pair
+    return find_concept(names, first), find_concept(names, second)
+
+
+def has_parts(given: object, count: int) -> bool:
+    """Return whether this has so many parts, and is no text."""
+    return isinstance(given, Sized) and not isinstance(given, str) and len(given) == count
+
+
+def list_changes(name: str, given: Iterable[Any]) -> list[Any]:
+    """Return the changes of one kind as a list."""
+    if not isinstance(given, Iterable):
+        raise ConfigError(f"{name} must be a list, not {given!r}")
+    return list(given)
 
 
 def describe_changes(changes: Changes, graph: Graph, names: Mapping[int, str]) -> list[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 
 import numpy as np
 import numpy.typing as npt
@@ -11,22 +11,24 @@ import torch
 from itransf.config import Config
 from itransf.data.graph import Graph, Triples
 from itransf.data.statistics import RelationStatistics
-from itransf.errors import ConfigError, DataError
+from itransf.errors import ConfigError
 from itransf.models import Model
 from itransf.models.translation import Translation
-from itransf.prediction.scoring import NamedFact
-from itransf.teaching.extending import add_entity, add_facts, extend_model, name_places
+from itransf.prediction.given import GivenFact
+from itransf.teaching.extending import add_entity, add_facts, complete_mentions, extend_model, name_places, tidy_name
 from itransf.teaching.rows import Effort, fit_row
 
 ENTITY_EFFORT = Effort(steps=60, rate=0.05, hold=3.0)  # its start says less than a relation's
 
 
+@torch.inference_mode(mode=False)
+@torch.enable_grad()
 def learn_entity(
     model: Model,
     graph: Graph,
     config: Config,
     name: str,
-    facts: Sequence[NamedFact],
+    facts: Iterable[GivenFact],
     locate: Callable[[int], str] | None = None,
     effort: Effort = ENTITY_EFFORT,
 ) -> tuple[Model, Graph]:
@@ -36,8 +38,8 @@ def learn_entity(
         model: Its other entities, relations and matrices are used as they are.
         graph: What it knows.
         config: The run's settings: the loss is its own.
-        name: What to call the entity.
-        facts: (head, relation, tail), names or labels; each mentions the entity.
+        name: What to call the entity; blanks around it are dropped.
+        facts: (head, relation, tail), names or labels, in this order or by these words; each mentions the entity.
         locate: Names the place of a fact (numbered from 0) in messages.
         effort: How long to fit.
 
@@ -46,24 +48,14 @@ def learn_entity(
     """
     if not isinstance(model, Translation):
         raise ConfigError(f"a {config.name} model has no vector per entity that could be fitted; train again")
-    place = name_places(locate)
-    given = list(facts)
-    named = add_entity(graph, name)
-    refuse_strangers(name, given, place)
-    note = f"The entity {name!r} was learned from {{count}}; all else stayed as it was."
-    extended = add_facts(named, given, place, note)
+    place, called = name_places(locate), tidy_name(name, "entity")
+    named = add_entity(graph, called)
+    extended = add_facts(named, complete_mentions(called, facts, place), place, f"entity {called!r}")
     larger = extend_model(model, extended)
     new = extended.train[len(graph.train) :]
     start_entity(larger, find_alike(graph.statistics, new, len(graph.entities)))
     fit_row(larger, extended, config, ["entities"], len(graph.entities), len(new), effort)
     return larger, extended
-
-
-def refuse_strangers(name: str, facts: Sequence[NamedFact], locate: Callable[[int], str]) -> None:
-    """Refuse facts that do not mention the entity."""
-    for row, fact in enumerate(facts):
-        if len(fact) == 3 and name not in (fact[0], fact[2]):
-            raise DataError(f"{locate(row)}: does not mention {name!r}; give facts with it as head or tail")
 
 
 def find_alike(statistics: RelationStatistics, facts: Triples, entity: int) -> npt.NDArray[np.int64]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import torch
@@ -12,8 +13,17 @@ from itransf.data.graph import Graph
 from itransf.data.vocabulary import Vocabulary
 from itransf.errors import DataError
 from itransf.models import Model, Sizes
-from itransf.prediction.scoring import NamedFact, resolve_facts
+from itransf.prediction.given import GivenFact, NamedFact, list_facts, read_fact, read_names, resolve_facts
 from itransf.training.trainer import weights
+
+
+def tidy_name(name: str, kind: str) -> str:
+    """Return the name of a new relation or entity without blanks around it, refusing what is none."""
+    if not isinstance(name, str):
+        raise DataError(f"the new {kind} cannot be called {name!r}; names are text")
+    if not name.strip():
+        raise DataError(f"the new {kind} has no name; give it one")
+    return name.strip()
 
 
 def add_relation(graph: Graph, name: str) -> Graph:
@@ -27,8 +37,6 @@ def add_entity(graph: Graph, name: str) -> Graph:
 
 
 def _add_name(vocabulary: Vocabulary, name: str, graph: str) -> Vocabulary:
-    if not name.strip():
-        raise DataError(f"the new {vocabulary.kind} has no name; give it one")
     taken = vocabulary.find(name)
     if taken is not None:
         known = "" if vocabulary.has_name(name) else f" (it is the label of {vocabulary.name(taken)!r})"
@@ -39,22 +47,23 @@ def _add_name(vocabulary: Vocabulary, name: str, graph: str) -> Vocabulary:
     return Vocabulary([*vocabulary.names, name], vocabulary.labels, vocabulary.kind)
 
 
-def add_facts(graph: Graph, facts: Sequence[NamedFact], locate: Callable[[int], str], note: str) -> Graph:
+def add_facts(graph: Graph, facts: list[NamedFact], locate: Callable[[int], str], what: str) -> Graph:
     """Return the graph with these facts at the end of train, each once, and a note that says so.
 
     Args:
         graph: It has all their names.
         facts: Names or labels.
         locate: Names the place of a fact (numbered from 0) in messages.
-        note: What happened, as a sentence with `{count}` for the number of facts.
+        what: What is learned from them, for the note.
     """
     if not facts:
         raise DataError("there is no fact to learn from; give a handful")
     triples = resolve_facts(graph, facts, locate)
     _, first = np.unique(triples, axis=0, return_index=True)
     added = triples[np.sort(first)]
-    told = note.format(count=f"{len(added):,} fact{'s' * (len(added) != 1)}")
-    return replace(graph, train=np.concatenate([graph.train, added]), notes=(*graph.notes, told))
+    count = f"{len(added):,} fact{'s' * (len(added) != 1)}"
+    note = f"The {what} was learned from {count}; all else stayed as it was."
+    return replace(graph, train=np.concatenate([graph.train, added]), notes=(*graph.notes, note))
 
 
 @torch.no_grad()
@@ -76,14 +85,31 @@ def name_places(locate: Callable[[int], str] | None) -> Callable[[int], str]:
     return locate or (lambda row: f"fact {row + 1}")
 
 
-def complete_pairs(relation: str, facts: Iterable[Sequence[str]], locate: Callable[[int], str]) -> list[NamedFact]:
+def complete_pairs(relation: str, facts: Iterable[GivenFact], locate: Callable[[int], str]) -> list[NamedFact]:
     """Return (head, tail) pairs, or facts that name the relation already, as facts of the relation."""
     found: list[NamedFact] = []
-    for row, fact in enumerate(facts):
-        parts = () if isinstance(fact, str) else tuple(fact)
-        if len(parts) == 3 and parts[1] != relation:
-            raise DataError(f"{locate(row)}: its relation is {parts[1]!r}, but {relation!r} is to be learned")
-        if len(parts) not in (2, 3):
+    for row, fact in enumerate(list_facts(facts)):
+        names = read_names(fact)
+        if len(names) not in (2, 3):
             raise DataError(f"{locate(row)}: {fact!r} is no fact; give (head, tail) or (head, relation, tail)")
-        found.append((parts[0], relation, parts[-1]))
+        if len(names) == 3 and not is_called(names[1], relation):
+            raise DataError(f"{locate(row)}: its relation is {names[1]!r}, but {relation!r} is to be learned")
+        found.append((names[0], relation, names[-1]))
     return found
+
+
+def complete_mentions(entity: str, facts: Iterable[GivenFact], locate: Callable[[int], str]) -> list[NamedFact]:
+    """Return facts with the entity, where they mention it, as it is called; each has to."""
+    found: list[NamedFact] = []
+    for row, fact in enumerate(list_facts(facts)):
+        head, relation, tail = read_fact(fact, row, locate)
+        head, tail = (entity if is_called(name, entity) else name for name in (head, tail))
+        if entity not in (head, tail):
+            raise DataError(f"{locate(row)}: does not mention {entity!r}; give facts with it as head or tail")
+        found.append((head, relation, tail))
+    return found
+
+
+def is_called(given: Any, name: str) -> bool:
+    """Return whether what was given is this name, blanks around it aside."""
+    return isinstance(given, str) and given.strip() == name

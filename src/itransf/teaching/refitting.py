@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+import torch
+
+from itransf.checking import check_count
 from itransf.config import Config, WarmStartConfig
 from itransf.data.graph import Graph
 from itransf.fitting import Fit
@@ -16,6 +19,8 @@ REFIT_RATE = 0.1  # of the training's own: a higher one undoes more than a few e
 PHASE = "re-fit"
 
 
+@torch.inference_mode(mode=False)
+@torch.enable_grad()
 def refit(
     model: Model, graph: Graph, config: Config, epochs: int = REFIT_EPOCHS, progress: bool = False
 ) -> tuple[Model, list[dict[str, Any]]]:
@@ -29,7 +34,11 @@ def refit(
         config: The run's settings.
         epochs: How many more.
         progress: Whether to show it.
+
+    Raises:
+        ConfigError: The number of epochs is none.
     """
+    epochs = check_count("epochs", epochs)
     device = next(model.parameters()).device
     fit = Fit(graph, shorten(config, epochs), device, progress=progress, start=weights(model))
     fitted = fit.run()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 
 import torch
 from torch import Tensor
@@ -12,19 +12,22 @@ from itransf.data.graph import Graph
 from itransf.errors import ConfigError
 from itransf.models import SIDES, ITransF, Model, TransE
 from itransf.models.translation import Translation
+from itransf.prediction.given import GivenFact
 from itransf.teaching.choosing import choose_supports, prepare_trial
-from itransf.teaching.extending import add_facts, add_relation, complete_pairs, extend_model, name_places
+from itransf.teaching.extending import add_facts, add_relation, complete_pairs, extend_model, name_places, tidy_name
 from itransf.teaching.rows import Effort, fit_row
 
 RELATION_EFFORT = Effort(steps=30, rate=0.05, hold=10.0)
 
 
+@torch.inference_mode(mode=False)
+@torch.enable_grad()
 def learn_relation(
     model: Model,
     graph: Graph,
     config: Config,
     name: str,
-    facts: Iterable[Sequence[str]],
+    facts: Iterable[GivenFact],
     locate: Callable[[int], str] | None = None,
     effort: Effort = RELATION_EFFORT,
 ) -> tuple[Model, Graph]:
@@ -34,8 +37,8 @@ def learn_relation(
         model: Its entities and concepts are used as they are.
         graph: What it knows.
         config: The run's settings: the loss is its own.
-        name: What to call the relation.
-        facts: (head, tail) or (head, relation, tail), names or labels.
+        name: What to call the relation; blanks around it are dropped.
+        facts: (head, tail) or (head, relation, tail), names or labels, in this order or by these words.
         locate: Names the place of a fact (numbered from 0) in messages.
         effort: How long to fit.
 
@@ -57,7 +60,7 @@ def begin_relation(
     graph: Graph,
     kind: str,
     name: str,
-    facts: Iterable[Sequence[str]],
+    facts: Iterable[GivenFact],
     locate: Callable[[int], str] | None = None,
 ) -> tuple[Translation, Graph]:
     """Return model and graph with one more relation, whose row holds nothing of worth yet."""
@@ -67,9 +70,9 @@ def begin_relation(
             "each, which a handful of facts cannot fit; use an itransf run, whose relations share concepts, or train "
             "again with the new facts"
         )
-    place = name_places(locate)
-    note = f"The relation {name!r} was learned from {{count}}; all else stayed as it was."
-    extended = add_facts(add_relation(graph, name), complete_pairs(name, facts, place), place, note)
+    place, called = name_places(locate), tidy_name(name, "relation")
+    named = add_relation(graph, called)
+    extended = add_facts(named, complete_pairs(called, facts, place), place, f"relation {called!r}")
     larger = extend_model(model, extended)
     assert isinstance(larger, Translation), "an extended model is of the same kind"
     return larger, extended
