@@ -123,8 +123,8 @@ class Answering:
     ) -> list[ScoredFact]:
         """Return score, filtered ranks and percentile of each fact, in the order given.
 
-        Rivals are those of `predict` and `explain`: a fact whose head is its tail is none unless train has such facts of
-        the relation.
+        Rivals are those of `predict` and `explain`: a fact whose head is its tail is none unless train has such facts
+        of the relation.
 
         Args:
             facts: Names or labels of head, relation and tail, in this order or by these words; predictions do as well.
