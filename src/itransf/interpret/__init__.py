@@ -10,7 +10,7 @@ from itransf.interpret.explanations import Explanation
 from itransf.interpret.heatmap import find_missing_letters, write_heatmap
 from itransf.interpret.lending import RARE, SharingGraph, build_sharing_graph
 from itransf.interpret.measures import Finding, Interpretation, interpret_runs, read_model
-from itransf.interpret.naming import call_concept, check_name, check_names
+from itransf.interpret.naming import call_concept, check_names
 from itransf.interpret.profiles import RelationProfile, profile_relation
 from itransf.interpret.report import write_report
 from itransf.interpret.sharing import SharedConcept, Use, concepts_behind, trace_sharing
@@ -32,7 +32,6 @@ __all__ = [
     "Use",
     "build_sharing_graph",
     "call_concept",
-    "check_name",
     "check_names",
     "choose_relations",
     "concepts_behind",

@@ -159,7 +159,7 @@ def test_rare_relations_are_compared_bucket_by_bucket(results: Results, store: S
     assert [picture.name for picture in section.pictures] == ["rare-buckets", "rare-relations"]
 
 
-def test_settings_for_rare_relations_stand_beside_what_they_cost(results: Results, store: Store) -> None:
+def test_settings_for_rare_relations_stand_beside_the_main_tables(results: Results, store: Store) -> None:
     for row, mr, rare_hits in (("stranse-rare", 219.0, 0.4), ("itransf-rare", 218.0, 0.9)):
         store(WHOLE.make_job(f"wn18/{row}"), mr=mr, hits=0.95, rare_hits=rare_hits)
     section = STAGES["rare"].render(results, WHOLE)

@@ -25,9 +25,9 @@ class Family:
 
     def make_row(self, scope: Scope, row: str) -> Job:
         """Return the training of a row."""
-        return (
-            scope.make_job(f"{self.dataset}/{row}{self.suffix}") if self.suffix else make_row(scope, self.dataset, row)
-        )
+        if self.suffix:  # no other preset can stand in for these
+            return scope.make_job(f"{self.dataset}/{row}{self.suffix}")
+        return make_row(scope, self.dataset, row)
 
     def has(self, row: str) -> bool:
         """Return whether there is such a row."""

@@ -39,7 +39,7 @@ WHOLE_METHOD = (
     f"{METHOD} FB15k's rarest third is such a case. That WN18's rate was asked about on validation at all goes back to "
     "a hint of this table (see the main results)."
 )
-PRICE = ("Model", "Figure", "Larger batches", "Main table", "Difference (95 %)")
+CHANGE = ("Model", "Figure", "Larger batches", "Main table", "Difference (95 %)")
 PRESETS = (
     "These are the presets `wn18/stranse-rare` and `wn18/itransf-rare`; how they were chosen stands above. None of the "
     "candidates there is known to reach the paper's mean rank and its figure for rare relations at once."
@@ -65,7 +65,7 @@ def render(results: Results, scope: Scope) -> Section:
             sampled = read_hits(results.find_seeds(family.make_row(scope, "itransf-domain")))
             parts += [quote_paper(pair), *note_domain(pair, sampled)]
         if family == LARGER:
-            parts += show_price(results, scope)
+            parts += show_change(results, scope)
     if found:
         caption = "Hits@10 of relations by how often they occur; whiskers: 95 % over test facts."
         parts.append(Picture("rare-buckets", caption, partial(draw_buckets, found, BUCKETS)))
@@ -161,7 +161,7 @@ def note_noise(pair: Pair, chosen: Mask) -> str:
     )
 
 
-def show_price(results: Results, scope: Scope) -> list[str | Table]:
+def show_change(results: Results, scope: Scope) -> list[str | Table]:
     """Return what larger batches change beside the main table's settings, if both were measured."""
     rows: list[tuple[str, ...]] = []
     for row, title in ROWS.items():
@@ -177,7 +177,7 @@ def show_price(results: Results, scope: Scope) -> list[str | Table]:
         values = (write_values(average.values) for average in (rarest, rarest_usual))
         difference = write_difference(rarest.compare(rarest_usual), "hits@10")
         rows.append((title, f"Hits@10, {BUCKETS[RAREST]}", *values, difference))
-    table = make_table(PRICE, rows, title=f"{LARGER.title(scope)}, beside the main table's settings", names=2)
+    table = make_table(CHANGE, rows, title=f"{LARGER.title(scope)}, beside the main table's settings", names=2)
     return [PRESETS, table, *note_best(results, scope)]
 
 

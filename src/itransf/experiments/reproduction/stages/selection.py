@@ -104,22 +104,22 @@ class Choice:
 
 def take_lowest_rank(figures: Mapping[str, Figures]) -> str:
     """Return the candidate with the lowest mean rank."""
-    return lowest_rank_with(figures, 0.0)
+    return take_lowest_rank_with(figures, 0.0)
 
 
 def take_lowest_rank_near_best_hits(figures: Mapping[str, Figures]) -> str:
     """Return the candidate with the lowest mean rank of those that lack little of the best Hits@10."""
-    return lowest_rank_with(figures, max(each.hits for each in figures.values()) - SLACK)
+    return take_lowest_rank_with(figures, max(each.hits for each in figures.values()) - SLACK)
 
 
-def lowest_rank_with(figures: Mapping[str, Figures], enough: float) -> str:
+def take_lowest_rank_with(figures: Mapping[str, Figures], enough: float) -> str:
     """Return the candidate with the lowest mean rank of those with enough Hits@10."""
     return min((name for name, each in figures.items() if each.hits >= enough), key=lambda name: figures[name].mr)
 
 
 def take_lowest_rank_at_no_cost(figures: Mapping[str, Figures]) -> str:
     """Return the candidate with the lowest mean rank of those that cost no Hits@10 (domain sampling)."""
-    return lowest_rank_with(figures, figures[TO_THE_END].hits)
+    return take_lowest_rank_with(figures, figures[TO_THE_END].hits)
 
 
 def take_highest_mrr(figures: Mapping[str, Figures]) -> str:
