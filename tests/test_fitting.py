@@ -94,14 +94,18 @@ class TestWarmStart:
         config = configure("itransf", "warm_start.epochs=7", "training.batch_size=30", f"warm_start.batch_size={given}")
         assert warm_config(config).training.batch_size == size
 
-    def test_it_may_corrupt_facts_otherwise_than_the_training(self, configure: Configure) -> None:
-        settings = ("negatives.corrupt=uniform", "negatives.domain=0.5", "negatives.per_fact=3")
-        same, other = (
+    @pytest.mark.parametrize("training", ["uniform", "bernoulli"])
+    def test_it_may_corrupt_facts_otherwise_than_the_training(self, training: str, configure: Configure) -> None:
+        settings = (f"negatives.corrupt={training}", "negatives.domain=0.5", "negatives.per_fact=3")
+        same, *others = (
             warm_config(configure("itransf", *settings, f"warm_start.negatives={kind}")).negatives
-            for kind in ("same", "bernoulli")
+            for kind in ("same", "uniform", "bernoulli")
         )
-        assert (same.corrupt, same.domain, same.per_fact) == ("uniform", 0.5, 3)
-        assert (other.corrupt, other.domain, other.per_fact) == ("bernoulli", 0.0, 3)
+        assert (same.corrupt, same.domain, same.per_fact) == (training, 0.5, 3)
+        assert [(other.corrupt, other.domain, other.per_fact) for other in others] == [
+            ("uniform", 0.0, 3),
+            ("bernoulli", 0.0, 3),
+        ]
 
     def test_vectors_come_from_transe(self, configure: Configure, graph: Graph) -> None:
         config = configure("itransf", "warm_start.epochs=4", "training.epochs=0")

@@ -202,8 +202,8 @@ def warm_config(config: Config) -> Config:
     """Return the settings of the epochs of a simpler model that come first."""
     shared = {key: getattr(config.model, key) for key in TranslationConfig.__dataclass_fields__}
     negatives = config.negatives
-    if config.warm_start.negatives == "bernoulli":
-        negatives = replace(negatives, corrupt="bernoulli", domain=0.0)
+    if config.warm_start.negatives != "same":
+        negatives = replace(negatives, corrupt=config.warm_start.negatives, domain=0.0)
     return replace(
         config,
         name=config.warm_start.model,

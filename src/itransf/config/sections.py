@@ -101,8 +101,8 @@ class WarmStartConfig:
             takes concepts and supports: as few concepts as the matrices are mixtures of, at most `model.concepts`.
         learning_rate: Of those epochs; zero takes the training's own.
         batch_size: Facts per update in those epochs; zero takes the training's own.
-        negatives: How facts are corrupted in those epochs: the `same` as in training, or `bernoulli`, from all
-            entities.
+        negatives: How facts are corrupted in those epochs: the `same` as in training; or `uniform` or `bernoulli`,
+            as `negatives.corrupt` has it, from all entities.
         run: A finished run whose vectors are taken instead.
     """
 
@@ -110,7 +110,7 @@ class WarmStartConfig:
     model: Literal["transe", "stranse"] = "transe"
     learning_rate: float = 0.0
     batch_size: int = 0
-    negatives: Literal["same", "bernoulli"] = "same"
+    negatives: Literal["same", "uniform", "bernoulli"] = "same"
     run: str = ""
 
 
