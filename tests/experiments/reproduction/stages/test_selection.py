@@ -17,9 +17,9 @@ from itransf.experiments.reproduction.stages.selection import (
     average,
     list_choices,
     take_highest_mrr,
-    take_lowest_rank,
     take_lowest_rank_at_no_cost,
     take_lowest_rank_near_best_hits,
+    take_most_of_the_rarest_near_lowest_rank,
 )
 
 WHOLE = Scope()
@@ -43,8 +43,23 @@ def test_the_lowest_mean_rank_wins_where_hits_lack_little(others: dict[str, Figu
     assert take_lowest_rank_near_best_hits({"best": figures(65.0, 0.8), **others}) == chosen
 
 
-def test_the_lowest_mean_rank_wins_whatever_the_rest() -> None:
-    assert take_lowest_rank({"a": figures(10.0, 0.9), "b": figures(9.0, 0.1), "c": figures(11.0, 1.0)}) == "b"
+@pytest.mark.parametrize(
+    ("others", "chosen"),
+    [
+        ({}, "lowest"),
+        ({"level": (101.9, 0.91)}, "level"),
+        ({"level": (101.9, 0.89)}, "lowest"),
+        ({"higher": (102.1, 0.99)}, "lowest"),
+        ({"level": (101.0, 0.91), "also": (102.0, 0.92)}, "also"),
+    ],
+)
+def test_most_of_the_rarest_wins_where_mean_ranks_are_level(
+    others: dict[str, tuple[float, float]], chosen: str
+) -> None:
+    found = {
+        words: Figures(mr, 0.5, 0.9, 5, rarest) for words, (mr, rarest) in {"lowest": (100.0, 0.9), **others}.items()
+    }
+    assert take_most_of_the_rarest_near_lowest_rank(found) == chosen
 
 
 def test_the_lowest_mean_rank_wins_where_it_costs_no_hits() -> None:
@@ -74,7 +89,8 @@ class TestChoices:
 
     def test_presets_are_what_the_stored_trainings_choose(self, choice: Choice) -> None:
         found = choice.measure(Results(RESULTS / "reproduction"), WHOLE)
-        assert [each.seeds for each in found.values()] == [3] * len(choice.candidates)
+        assert len(found) == len(choice.candidates)
+        assert {each.seeds for each in found.values()} in ({3}, {5})  # as many of each candidate
         for preset, words in choice.choose(found).items():
             assert choice.list_jobs(WHOLE)[words].resolve() == WHOLE.make_job(preset).resolve()
 
@@ -92,17 +108,6 @@ def test_the_chosen_one_is_marked_once_all_are_measured(results: Results, store:
     table = STAGES["selection"].render(results, WHOLE).tables[1]
     assert table.rows[1] == (second, "fb15k/itransf", "63.0", "0.4050", "81.00", "81.0", "3")
     assert [row[1] for row in table.rows] == ["", "fb15k/itransf", ""]
-
-
-def test_each_preset_of_a_table_has_a_choice_of_its_own(results: Results, store: Store) -> None:
-    choice = list_choices()[2]
-    for job, mr in zip(choice.list_jobs(WHOLE).values(), (200.0, 210.0, 220.0, 230.0, 240.0), strict=True):
-        store(job, mr=mr, hits=0.9 if mr == 200.0 else 0.95)
-    marks = [row[1] for row in STAGES["selection"].render(results, WHOLE).tables[2].rows]
-    assert marks == ["wn18/stranse", "wn18/stranse-rare", "", "", ""]
-    store(replace(job, seed=1), mr=0.0, hits=0.96)
-    marks = [row[1] for row in STAGES["selection"].render(results, WHOLE).tables[2].rows]
-    assert marks == ["", "", "", "", "wn18/stranse, wn18/stranse-rare"]
 
 
 def test_what_was_not_stored_of_rare_relations_is_left_out() -> None:
