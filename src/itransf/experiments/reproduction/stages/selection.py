@@ -38,11 +38,18 @@ WARM = (
     "more likely one by the relation's mapping, and for ITransF in k, how many concepts a side may have, which the "
     "paper does not give. The rule: of the candidates whose mean rank is at most 2 % above the lowest, which is within "
     "its noise, the one that finds most of the rarest third. Both were written down before these trainings, with the "
-    "intention to keep what comes out, and before any row with the coin was ranked on test. The other warm start, with "
-    "k = 5, was the preset before, and with it ITransF had missed the paper's figure for the rarest relations on test; "
-    "batches of 4000, chosen by FB15k's rule, had been ranked on test as well, reached that figure, missed the paper's "
-    "mean rank and were given up. Trials on validation then pointed to the coin. ITransF with domain sampling and "
-    "TransR take over what is chosen for ITransF and STransE."
+    "intention to keep what comes out. The more likely side with k = 5 was the preset before and had been ranked on "
+    "test; the other candidates had not. How large batches are is asked below. ITransF with domain sampling and TransR "
+    "take over what is chosen for ITransF and STransE."
+)
+BATCHES = (
+    "Presets for WN18's rare relations, called `-rare`. Candidates differ in the size of batches (the paper's is 20), "
+    "in training and in the warm start, in the rate, and in k. They were asked about because the main table's preset "
+    "of the time had missed the paper's figure for the rarest relations on test. The rule is FB15k's, which does not "
+    "look at rare relations. Candidates whose warm start has the batches of the training came first; what the rule "
+    "chooses of them was ranked on test: it reaches that figure, but not the paper's mean rank, and so it was not "
+    "taken for the main table. Candidates whose warm start has batches of 1000 were added to mend that. They do not: "
+    "the rule chooses as before, the gain on rare relations is lost, and ITransF's mean rank is no lower."
 )
 DOMAINS = (
     "WN18's row with domain sampling. Nothing in the paper says that a training has to end as it began. The rule: of "
@@ -128,6 +135,15 @@ def take_highest_mrr(figures: Mapping[str, Figures]) -> str:
     return max(figures, key=lambda name: figures[name].mrr)
 
 
+def vary_support(candidates: Mapping[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
+    """Return each candidate with five and with three concepts on a side."""
+    return {
+        f"{words}, k = {count}": (*settings, f"model.support_size={count}")
+        for words, settings in candidates.items()
+        for count in (5, 3)
+    }
+
+
 FALLING, STAYING = (
     ("training.decay=linear", "training.average=0.0"),
     ("training.decay=none", "training.average=0.9"),
@@ -138,13 +154,22 @@ LENGTHS = {
     "100 epochs, the rate stays, weights are averaged": ("training.epochs=100", *STAYING),
 }
 WARM_STARTS = {
-    "warm start: either side, by a coin": ("warm_start.negatives=uniform",),
-    "warm start: the more likely side": ("warm_start.negatives=bernoulli",),
+    "either side, by a coin": ("warm_start.negatives=uniform",),
+    "the more likely side": ("warm_start.negatives=bernoulli",),
 }
-SUPPORTS = {
-    f"{words}; k = {count}": (*settings, f"model.support_size={count}")
-    for words, settings in WARM_STARTS.items()
-    for count in (5, 3)
+UPDATES = {
+    f"batches of {size} at {rate}{words}": (
+        f"training.batch_size={size}",
+        f"training.learning_rate={rate}",
+        f"warm_start.batch_size={first}",
+    )
+    for size, rate, first, words in (
+        (1000, 0.0003, 0, ""),
+        (4000, 0.0005, 0, ""),
+        (4000, 0.0006, 0, ""),
+        (4000, 0.0005, 1000, ", warm start 1000"),
+        (4000, 0.0006, 1000, ", warm start 1000"),
+    )
 }
 TO_THE_END = "to the end"
 ENDINGS = {
@@ -172,7 +197,18 @@ CHOICES: dict[str, tuple[Choice, ...]] = {
     ),
     WARM: (
         Choice("STransE", "wn18/stranse", WARM_STARTS, {"wn18/stranse": take_most_of_the_rarest_near_lowest_rank}),
-        Choice("ITransF", "wn18/itransf", SUPPORTS, {"wn18/itransf": take_most_of_the_rarest_near_lowest_rank}),
+        Choice(
+            "ITransF",
+            "wn18/itransf",
+            vary_support(WARM_STARTS),
+            {"wn18/itransf": take_most_of_the_rarest_near_lowest_rank},
+        ),
+    ),
+    BATCHES: (
+        Choice("STransE", "wn18/stranse", UPDATES, {"wn18/stranse-rare": take_lowest_rank_near_best_hits}),
+        Choice(
+            "ITransF", "wn18/itransf", vary_support(UPDATES), {"wn18/itransf-rare": take_lowest_rank_near_best_hits}
+        ),
     ),
     DOMAINS: (
         Choice(
