@@ -50,6 +50,7 @@ RECIPES: Mapping[str, Recipe] = {
     "wn18": Recipe(
         preset="wn18/itransf",
         settings=(
+            "model.support_size=5",
             "training.epochs=250",
             "training.learning_rate=0.001",
             "negatives.per_fact=8",
