@@ -64,6 +64,21 @@ class TestRefusals:
         message = refuse({"checkpoint": {"zzz": 1}})
         assert message == "layer 0: there is no setting 'checkpoint.zzz'. Known here: minutes, epochs."
 
+    @pytest.mark.parametrize(
+        ("given", "meant"),
+        [
+            ({"dim": 5}, "'model.dim'"),
+            ({"training": {"concepts": 5}}, "'model.concepts'"),
+            ({"epochs": 5}, "'training.epochs' or 'warm_start.epochs' or 'checkpoint.epochs'"),
+        ],
+    )
+    def test_a_key_of_another_section_is_answered_with_the_whole_key(self, given: dict[str, Any], meant: str) -> None:
+        assert refuse(given).endswith(f". Did you mean {meant}?")
+
+    def test_sections_are_told_with_the_models_own(self) -> None:
+        assert "Known here: model, seed, training," in refuse({"zzzzz": 1})
+        assert "Did you mean 'model'?" in refuse({"modl": {"dim": 1}})
+
     def test_a_key_of_another_model(self) -> None:
         message = refuse({"model": {"name": "transe", "concepts": 3}})
         assert "layer 0: there is no setting 'model.concepts'" in message
@@ -168,7 +183,7 @@ class TestAssignments:
         layer = assignments_layer(
             ["training.epochs=50", "a.b.c = 1e-3", "d=true", "e=itransf", 'f="5"', "g=", "h=a=b", "i=[1, 2]"]
         )
-        assert layer.source == "--set"
+        assert layer.source == "settings"
         assert layer.content == {
             "training": {"epochs": 50},
             "a": {"b": {"c": 0.001}},
@@ -201,7 +216,7 @@ class TestAssignments:
             assignments_layer(["training=5", "training.epochs=3"])
 
     def test_a_mistake_is_said_to_come_from_set(self) -> None:
-        with pytest.raises(ConfigError, match=r"^--set: there is no setting 'training.epoch'"):
+        with pytest.raises(ConfigError, match=r"^settings: there is no setting 'training.epoch'"):
             build_config([assignments_layer(["training.epoch=3"])], KINDS)
 
 

@@ -128,12 +128,14 @@ class TestOccupation:
             folder.clear()
 
     def test_advice_is_true_for_what_lies_there(self, tmp_path: Path, folder: RunFolder) -> None:
-        assert "resume it (--resume), overwrite it (--overwrite)" in str(folder.refuse())  # barely begun
+        assert "resume it (--resume, resume=True), overwrite it (--overwrite, overwrite=True)" in str(
+            folder.refuse()
+        )  # barely begun
         folder.write_tensors("model.safetensors", {}, {})
         assert "--resume" not in str(folder.refuse())
-        assert "overwrite it (--overwrite)" in str(folder.refuse())
+        assert "overwrite it (--overwrite, overwrite=True)" in str(folder.refuse())
         folder.write_tensors("checkpoint.safetensors", {}, {})
-        assert "resume it (--resume), overwrite it (--overwrite)" in str(folder.refuse())
+        assert "resume it (--resume, resume=True), overwrite it (--overwrite, overwrite=True)" in str(folder.refuse())
         (tmp_path / "thesis.tex").write_text("x")
         told = str(RunFolder(tmp_path).refuse())
         assert "choose another folder, or remove it yourself" in told

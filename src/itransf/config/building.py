@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import types
 from collections.abc import Iterable, Mapping
-from dataclasses import fields
+from dataclasses import fields, is_dataclass
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from itransf.config.layers import Layer
@@ -21,6 +21,14 @@ ABOVE_ZERO = {
 }
 AT_MOST_ONE = {"training.average", "negatives.domain_stop"}
 LARGEST = 2**63 - 1  # of whole numbers in a tensor
+
+
+class _UnknownKeyError(Exception):
+    """A key that a section does not have."""
+
+    def __init__(self, at: str, key: str, known: list[str]) -> None:
+        super().__init__(at, key, known)
+        self.at, self.key, self.known = at, key, known
 
 
 def build_config(layers: Iterable[Layer], model_configs: Mapping[str, type]) -> Config:
@@ -39,9 +47,24 @@ def build_config(layers: Iterable[Layer], model_configs: Mapping[str, type]) -> 
     if not isinstance(name, str) or name not in model_configs:
         hint = did_you_mean(str(name), model_configs) or f" Choose one of {', '.join(model_configs)}."
         raise ConfigError(f"{_where('model.name', sources)}there is no model {name!r}.{hint}")
-    filled_model = _fill(model_configs[name], model, "model.", sources)
-    rest = _fill_values(Config, merged, "", sources, skip={"name", "model"})
+    try:
+        filled_model = _fill(model_configs[name], model, "model.", sources)
+        rest = _fill_values(Config, merged, "", sources, skip={"name"})
+    except _UnknownKeyError as unknown:
+        told = f"there is no setting {unknown.at + unknown.key!r}.{_suggest(unknown, model_configs[name])}"
+        raise ConfigError(f"{_where(unknown.at + unknown.key, sources)}{told}") from None
     return Config(name=name, model=filled_model, **rest)
+
+
+def _suggest(unknown: _UnknownKeyError, model: type) -> str:
+    """Return what may have been meant: a key written like it, the same one of other sections, or what there is."""
+    sections = {"model": model, **{key: kind for key, kind in get_type_hints(Config).items() if is_dataclass(kind)}}
+    same = [f"{at}.{unknown.key}" for at, kind in sections.items() if unknown.key in {key.name for key in fields(kind)}]
+    return (
+        did_you_mean(unknown.key, unknown.known, unknown.at)
+        or (f" Did you mean {' or '.join(map(repr, same))}?" if same else "")
+        or f" Known here: {', '.join(unknown.known)}."
+    )
 
 
 def _merge(into: dict[str, Any], content: Mapping[str, Any], source: str, sources: dict[str, str], at: str) -> None:
@@ -69,8 +92,7 @@ def _fill_values(
     values: dict[str, Any] = {}
     for key, value in content.items():
         if key not in known:
-            hint = did_you_mean(key, known, at) or f" Known here: {', '.join(known)}."
-            raise ConfigError(f"{_where(at + key, sources)}there is no setting {at + key!r}.{hint}")
+            raise _UnknownKeyError(at, key, known)
         values[key] = _check(value, hints[key], at + key, sources)
     return values
 

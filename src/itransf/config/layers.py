@@ -40,15 +40,15 @@ def assignments_layer(assignments: Iterable[str]) -> Layer:
     for text in assignments:
         key, equals, value = text.partition("=")
         if not equals or not key.strip():
-            raise ConfigError(f"--set {text!r}: write it as section.key=value, for example training.epochs=50")
+            raise ConfigError(f"setting {text!r}: write it as section.key=value, for example training.epochs=50")
         *sections, last = key.strip().split(".")
         place = content
         for section in sections:
             place = place.setdefault(section, {})
             if not isinstance(place, dict):
-                raise ConfigError(f"--set {text!r}: {section!r} is set to a value above and cannot hold keys")
+                raise ConfigError(f"setting {text!r}: {section!r} is set to a value above and cannot hold keys")
         place[last] = _parse_value(value.strip())
-    return Layer("--set", content)
+    return Layer("settings", content)
 
 
 def _parse_value(text: str) -> Any:

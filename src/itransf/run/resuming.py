@@ -28,11 +28,11 @@ def check_same(folder: RunFolder, graph: Graph, config: Config, stored: Config) 
     differing = sorted(key for key in {*old, *new} - CHANGEABLE if old.get(key) != new.get(key))
     if differing:
         listed = "; ".join(f"{key}: {old.get(key)!r} then, {new.get(key)!r} now" for key in differing)
-        raise RunError(f"{folder.path}: was trained with other settings ({listed}). Use those, or another --out")
+        raise RunError(f"{folder.path}: was trained with other settings ({listed}). Use those, or another folder")
     kept = folder.read_graph()
     same_names = kept.entities.names == graph.entities.names and kept.relations.names == graph.relations.names
     if not same_names or not all(np.array_equal(kept.split(split), graph.split(split)) for split in SPLITS):
-        raise RunError(f"{folder.path}: was trained on other facts than these. Use those, or another --out")
+        raise RunError(f"{folder.path}: was trained on other facts than these. Use those, or another folder")
 
 
 def list_moved(stored: Config, config: Config) -> list[str]:

@@ -55,8 +55,12 @@ class RunPlace:
                 "choose another folder, or remove it yourself"
             )
         can_go_on = self.has_checkpoint or self.is_barely_begun
-        found = "a run; resume it (--resume)," if can_go_on else "a run, without a checkpoint to go on from;"
-        return RunError(f"{self.path}: already holds {found} overwrite it (--overwrite) or choose another folder")
+        found = (
+            "a run; resume it (--resume, resume=True)," if can_go_on else "a run, without a checkpoint to go on from;"
+        )
+        return RunError(
+            f"{self.path}: already holds {found} overwrite it (--overwrite, overwrite=True) or choose another folder"
+        )
 
     @contextmanager
     def held(self) -> Iterator[None]:
