@@ -6,7 +6,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from itransf.data.layout import detect_layout, match_header, parse_separator
+from itransf.data.layout import detect_layout, find_columns, parse_separator
 from itransf.data.readers import read_table
 from itransf.data.tables import FactTable
 from itransf.errors import DataError
@@ -163,8 +163,8 @@ def test_header_given_by_the_user() -> None:
     assert rows_of(read("who\thow\twhom\na\tr\tb\n", header=True)) == FACTS[:1]
     assert rows_of(read("who\thow\twhom\n")) == [("who", "how", "whom")]
     assert rows_of(read("head\trelation\ttail\n", header=False)) == [("head", "relation", "tail")]
-    assert match_header(["head", "head", "tail"]) is None
-    assert match_header(["head", "tail"]) is None
+    assert find_columns(["head", "head", "tail"]) is None
+    assert find_columns(["head", "tail"]) is None
 
 
 def test_separator_given_by_the_user() -> None:

@@ -38,6 +38,14 @@ def test_a_relation_may_be_asked_for(tmp_path: Path, asked: str) -> None:
     assert read_queries(path) == [Query("France", None, "Paris", f"{path}, line 2")]
 
 
+def test_further_columns_are_left_out(tmp_path: Path) -> None:
+    path = write(tmp_path / "q.csv", "id,relation,head,tail,note\n1,borders,France,?,x\n")
+    assert read_queries(path) == [Query("France", "borders", None, f"{path}, line 2")]
+    path = write(tmp_path / "q.csv", "head,relation,tail,note\nFrance,borders,?\n")
+    with pytest.raises(DataError, match=r"line 2: 3 columns instead of 4 \(head, relation, tail, note\); write"):
+        read_queries(path)
+
+
 def test_quotes_mean_something_in_csv_only(tmp_path: Path) -> None:
     quoted = read_queries(write(tmp_path / "q.csv", 'head,relation,tail\n"Korea, South",borders,\n'))
     assert quoted[0].head == "Korea, South"

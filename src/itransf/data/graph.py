@@ -32,6 +32,8 @@ SPLITS = ("train", "valid", "test")
 class Graph:
     """Facts (head, relation, tail) as numbers, in three splits.
 
+    Arrays are there to be read: what is known of the facts is worked out once. Other facts make another graph.
+
     Attributes:
         name: What people call it.
         entities: The entities' names; those of train have the lowest numbers.

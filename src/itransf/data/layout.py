@@ -100,11 +100,6 @@ def parse_separator(text: str) -> str:
     )
 
 
-def match_header(words: Sequence[str]) -> tuple[int, int, int] | None:
-    """Return the places of head, relation and tail if three words plainly name the columns, else None."""
-    return find_columns(words) if len(words) == 3 else None
-
-
 def find_columns(words: Sequence[str]) -> tuple[int, int, int] | None:
     """Return the places of head, relation and tail if the words, however many, plainly name them, else None."""
     plain = [re.sub(r"[\s-]+", "_", word.strip(' "').lower()) for word in words]

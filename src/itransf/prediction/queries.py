@@ -8,7 +8,7 @@ from pathlib import Path
 
 from itransf.data.contents import decode_text, read_content, strip_compression
 from itransf.data.faults import iterate_records
-from itransf.data.layout import Layout, match_header, split_line
+from itransf.data.layout import Layout, find_columns, split_line
 from itransf.data.readers import read_table
 from itransf.data.vocabulary import Vocabulary
 from itransf.errors import DataError
@@ -46,6 +46,8 @@ class Query:
 def read_queries(path: str | Path) -> list[Query]:
     """Read queries: a header head, relation, tail, then lines with one of the three left empty or "?".
 
+    Further columns that the header names are left out.
+
     Args:
         path: A text file, plain or compressed, with tab, comma, semicolon or bar between columns (quotes have
             a meaning in .csv only).
@@ -55,10 +57,10 @@ def read_queries(path: str | Path) -> list[Query]:
     queries = []
     for line, _, fields in iterate_records(text.encode(), layout):
         where = f"{path}, line {line}"
-        if len(fields) != 3:
+        if len(fields) != layout.width:
             raise DataError(
-                f"{where}: {len(fields)} column{'s' * (len(fields) != 1)} instead of 3 "
-                f"(head, relation, tail); write {ASKED} for what is asked"
+                f"{where}: {len(fields)} column{'s' * (len(fields) != 1)} instead of {layout.width} "
+                f"({', '.join(layout.names)}); write {ASKED} for what is asked"
             )
         names = (fields[place].strip() for place in layout.order)
         head, relation, tail = (None if name in ("", ASKED) else name for name in names)
@@ -119,9 +121,10 @@ def _read_header(text: str, path: Path) -> Layout:
         if not line.strip():
             continue
         for separator in _SEPARATORS:
-            order = match_header(split_line(line, separator, quoted))
+            names = tuple(name.strip() for name in split_line(line, separator, quoted))
+            order = find_columns(names)
             if order is not None:
-                return Layout(separator, quoted, number, order)
+                return Layout(separator, quoted, number, order, names)
         raise DataError(
             f"{path}, line {number}: {line[:60]!r} does not name the columns; "
             "begin the file with a line: head, relation, tail (separated by tabs or commas)"

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from itransf.data.contents import decode_text, read_content, strip_compression
 from itransf.data.faults import iterate_records
-from itransf.data.layout import SEPARATORS, Layout, match_header, split_line
+from itransf.data.layout import SEPARATORS, Layout, find_columns, split_line
 from itransf.errors import DataError
 from itransf.prediction.queries import read_facts
 
@@ -45,7 +45,7 @@ def _find_two_columns(text: str, quoted: bool) -> Layout | None:
         for separator in SEPARATORS:
             words = split_line(line, separator, quoted)
             if len(words) == 2:
-                order = match_header([words[0], "relation", words[1]])
+                order = find_columns([words[0], "relation", words[1]])
                 return Layout(separator, quoted) if order is None else Layout(separator, quoted, number, order)
             if len(words) > 2:
                 return None
