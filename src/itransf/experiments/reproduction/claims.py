@@ -33,8 +33,8 @@ METHOD = (
     "The second figure is subtracted from the first; in brackets is where 95 % of the differences lie when test facts "
     "and seeds are drawn anew 1000 times, both rows on the same facts. Where that holds zero, the verdict is *within "
     "noise*; what is to do *no worse* holds there. Where a row has one seed, nothing is known of what another would "
-    "give, and the verdict says so. *Larger batches* are a second choice of settings, made once the first had been "
-    "ranked on test (see *How settings in doubt were chosen*)."
+    "give, and the verdict says so. *Larger batches* are a second choice of settings, made once an earlier row had "
+    "been ranked on test, and the main row's k was chosen after both (see *How settings in doubt were chosen*)."
 )
 
 
