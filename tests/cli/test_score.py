@@ -34,3 +34,11 @@ def test_a_name_that_is_not_known_is_told_with_its_line(run: Path, tmp_path: Pat
     assert done.code == 2
     assert "facts.tsv, line 2" in done.err
     assert "Lyon" in done.err
+
+
+def test_columns_that_are_left_out_are_told_beside_the_scores(run: Path, tmp_path: Path) -> None:
+    path = tmp_path / "facts.csv"
+    path.write_text("weight,head,relation,tail\n3,Paris,capital_of,France\n", encoding="utf-8")
+    done = call("score", run, path, "--json")
+    assert len(json.loads(done.out)["facts"]) == 1
+    assert done.err.replace("\n", " ").rstrip().endswith("columns were left out: weight.")

@@ -98,9 +98,12 @@ def test_a_missing_file_is_told(tmp_path: Path) -> None:
 
 def test_facts_are_read_with_their_lines(tmp_path: Path) -> None:
     path = write(tmp_path / "f.tsv", "head\trelation\ttail\n\na\tr\tb\nb\tr\tc\n")
-    facts, locate = read_facts(path)
+    facts, locate, notes = read_facts(path)
     assert facts == [("a", "r", "b"), ("b", "r", "c")]
     assert locate(1) == f"{path}, line 4"
+    assert notes == ()
+    (note,) = read_facts(write(path, "head\trelation\ttail\tweight\na\tr\tb\t2\n")).notes
+    assert note.endswith("columns were left out: weight.")
     with pytest.raises(DataError, match=r"f.tsv, line 2: 2 columns"):
         read_facts(write(path, "a\tr\tb\na\tr\n"))
     with pytest.raises(DataError, match=r"f.tsv: there is no fact in it"):

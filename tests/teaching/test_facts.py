@@ -27,14 +27,14 @@ from itransf.teaching import read_pairs
 )
 def test_two_or_three_columns(tmp_path: Path, name: str, text: str, expected: list[tuple[str, ...]]) -> None:
     (tmp_path / name).write_text(text, encoding="utf-8")
-    facts, _ = read_pairs(tmp_path / name)
+    facts = read_pairs(tmp_path / name).names
     assert list(facts) == expected
 
 
 def test_compressed_files_and_places(tmp_path: Path) -> None:
     path = tmp_path / "f.tsv.gz"
     path.write_bytes(gzip.compress(b"head\ttail\n\na\tb\nc\td\n"))
-    facts, locate = read_pairs(path)
+    facts, locate, _ = read_pairs(path)
     assert facts == [("a", "b"), ("c", "d")]
     assert locate(1) == f"{path}, line 4"
 
@@ -65,5 +65,5 @@ def test_a_file_that_is_not_there_is_told(tmp_path: Path) -> None:
 def test_facts_in_parquet(tmp_path: Path) -> None:
     table = pa.table({"head": ["a"], "relation": ["likes"], "tail": ["b"]})
     pq.write_table(table, tmp_path / "f.parquet")
-    facts, _ = read_pairs(tmp_path / "f.parquet")
+    facts = read_pairs(tmp_path / "f.parquet").names
     assert list(facts) == [("a", "likes", "b")]

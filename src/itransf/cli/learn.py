@@ -16,7 +16,7 @@ import itransf
 from itransf.cli.concepts import format_uses
 from itransf.cli.new_run import NewRun, Overwrite, refuse_taken
 from itransf.cli.options import AsJson, Device, DeviceName, RunFolder, open_run
-from itransf.cli.output import count, make_console, print_json
+from itransf.cli.output import count, make_console, print_json, warn
 from itransf.errors import ConfigError
 
 
@@ -59,14 +59,16 @@ def learn_facts(
 
 def learn_relation(run: itransf.Run, name: str, path: Path) -> itransf.Run:
     """Return a run that learned a relation from a file of pairs."""
-    pairs, locate = itransf.teaching.read_pairs(path)
-    return run.learn_relation(name, pairs, locate=locate)
+    pairs = itransf.teaching.read_pairs(path)
+    warn(pairs.notes)
+    return run.learn_relation(name, pairs.names, locate=pairs.locate)
 
 
 def learn_entity(run: itransf.Run, name: str, path: Path) -> itransf.Run:
     """Return a run that learned an entity from a file of facts."""
-    facts, locate = itransf.prediction.read_facts(path)
-    return run.learn_entity(name, facts, locate=locate)
+    facts = itransf.prediction.read_facts(path)
+    warn(facts.notes)
+    return run.learn_entity(name, facts.names, locate=facts.locate)
 
 
 def describe_relation(run: itransf.Run, name: str) -> dict[str, Any]:

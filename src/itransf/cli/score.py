@@ -11,7 +11,7 @@ from rich.table import Table
 
 import itransf
 from itransf.cli.options import AsJson, Device, DeviceName, RunFolder, open_run
-from itransf.cli.output import fill, format_number, make_console, make_table, print_json
+from itransf.cli.output import fill, format_number, make_console, make_table, print_json, warn
 
 
 def score_file(
@@ -25,8 +25,9 @@ def score_file(
 ) -> None:
     """Score given facts: plausibility, filtered ranks and percentile."""
     opened = open_run(run, device)
-    given, locate = itransf.prediction.read_facts(facts)
-    scored = [fact.to_dict() for fact in opened.score(given, locate=locate, progress=True)]
+    given = itransf.prediction.read_facts(facts)
+    warn(given.notes)
+    scored = [fact.to_dict() for fact in opened.score(given.names, locate=given.locate, progress=True)]
     if as_json:
         print_json({"facts": scored})
         return

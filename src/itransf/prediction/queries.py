@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from itransf.data.contents import decode_text, read_content, strip_compression
 from itransf.data.faults import iterate_records
@@ -43,6 +44,20 @@ class Query:
             raise DataError(f"{place}{what}; leave exactly one of the three empty (or {ASKED}) to ask for it")
 
 
+class GivenFacts(NamedTuple):
+    """Facts of a file.
+
+    Attributes:
+        names: Head, relation and tail of each, or head and tail.
+        locate: Names the place of one, numbered from 0 ("facts.tsv, line 3"), for messages.
+        notes: What reading found worth saying.
+    """
+
+    names: Sequence[tuple[str, ...]]
+    locate: Callable[[int], str]
+    notes: tuple[str, ...] = ()
+
+
 def read_queries(path: str | Path) -> list[Query]:
     """Read queries: a header head, relation, tail, then lines with one of the three left empty or "?".
 
@@ -70,8 +85,8 @@ def read_queries(path: str | Path) -> list[Query]:
     return queries
 
 
-def read_facts(path: str | Path) -> tuple[list[tuple[str, str, str]], Callable[[int], str]]:
-    """Read facts to score; return their names and what names the place of each (numbered from 0).
+def read_facts(path: str | Path) -> GivenFacts:
+    """Read facts to score.
 
     Args:
         path: Any file of facts that a graph could be read from.
@@ -80,7 +95,7 @@ def read_facts(path: str | Path) -> tuple[list[tuple[str, str, str]], Callable[[
     heads, relations, tails = (column.to_pylist() for column in table.facts.columns)
     if not heads:
         raise DataError(f"{path}: there is no fact in it; write one per line: head, relation, tail")
-    return list(zip(heads, relations, tails, strict=True)), table.locate
+    return GivenFacts(list(zip(heads, relations, tails, strict=True)), table.locate, table.notes)
 
 
 def read_candidates(path: str | Path, vocabulary: Vocabulary | None = None) -> list[str]:

@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from itransf.data.contents import decode_text, read_content, strip_compression
 from itransf.data.faults import iterate_records
 from itransf.data.layout import SEPARATORS, Layout, find_columns, split_line
 from itransf.errors import DataError
-from itransf.prediction.queries import read_facts
+from itransf.prediction.queries import GivenFacts, read_facts
 
 
-def read_pairs(path: str | Path) -> tuple[Sequence[tuple[str, ...]], Callable[[int], str]]:
+def read_pairs(path: str | Path) -> GivenFacts:
     """Read (head, tail) lines, or any file of (head, relation, tail) facts.
 
     Args:
         path: For two columns a text file, plain or compressed, with tab, comma, semicolon, bar or space between them
             (quotes have a meaning in .csv only); a first line "head, tail" is a header.
-
-    Returns:
-        The facts, and what names the place of each (numbered from 0).
     """
     path = Path(path)
     name = strip_compression(path.name).lower()
@@ -34,7 +30,7 @@ def read_pairs(path: str | Path) -> tuple[Sequence[tuple[str, ...]], Callable[[i
     if not found:
         raise DataError(f"{path}: there is no fact in it; write one per line: head, tail")
     lines = [line for line, _ in found]
-    return [pair for _, pair in found], lambda row: f"{path}, line {lines[row]}"
+    return GivenFacts([pair for _, pair in found], lambda row: f"{path}, line {lines[row]}")
 
 
 def _find_two_columns(text: str, quoted: bool) -> Layout | None:
