@@ -30,6 +30,10 @@ class Run(Answering):
     """A trained model with the graph it knows and the settings it had.
 
     Attributes:
+        graph: The facts it was trained on, with their names.
+        config: Its settings.
+        model: The weights; answers are computed where they lie, and `run.model.to("cuda")` moves them.
+        history: What was measured in each epoch.
         concept_names: What people call some of the concepts, by number.
         unfinished: The epoch whose weights are used, where training has not ended and they are a checkpoint's; None
             for a finished run.
