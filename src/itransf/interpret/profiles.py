@@ -156,7 +156,9 @@ def find_kin(
     """Return the relations most like a relation's inverse, or most like itself, best first."""
     sides, sign = ("swapped", -1.0) if role == "inverse" else ("same", 1.0)
     parts = (scores[sides], sign * scores["translation"])
-    return rank_candidates(graph, torch.arange(len(parts[0])), parts, scores.get(f"attention_{sides}"), relation, top)
+    return rank_candidates(
+        graph, torch.arange(len(parts[0]), device="cpu"), parts, scores.get(f"attention_{sides}"), relation, top
+    )
 
 
 def find_wider(

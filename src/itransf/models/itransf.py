@@ -131,7 +131,7 @@ def start_concepts(count: int, dim: int, kind: ConceptStart) -> Tensor:
     concepts = noisy_identities(count, dim)
     reflecting = {"identity": 0, "reflect": count, "half": count, "mixed": count // 2}[kind]
     patterns = 1 if kind == "mixed" else reflecting
-    signs = torch.randint(0, 2, (patterns, dim)).float() * 2 - 1
+    signs = torch.randint(0, 2, (patterns, dim), device="cpu").float() * 2 - 1
     if kind == "half":
         signs[:, : dim // 2] = 1
     concepts[:reflecting] += torch.diag_embed(signs - 1)  # identity + noise -> diag(signs) + noise

@@ -101,11 +101,11 @@ class ConceptProjection(MatrixProjection):
         self.concepts, self.temperature, self.kind = concepts, temperature, kind
         # Free weights start where the softmax of equal scores does: an even mixture.
         start = 1.0 / m if kind == "l1" else 0.0
-        self.scores = nn.Parameter(torch.full((relations, m), start))
+        self.scores = nn.Parameter(torch.full((relations, m), start, device="cpu"))
         k = support_size if kind == "sparse" else m
-        everything = torch.arange(m).repeat(relations, 1)
+        everything = torch.arange(m, device="cpu").repeat(relations, 1)
         self.register_buffer("support", random_supports(relations, m, k) if k < m else everything)
-        self.register_buffer("rules", torch.full((relations, m), FREE, dtype=torch.int8))
+        self.register_buffer("rules", torch.full((relations, m), FREE, dtype=torch.int8, device="cpu"))
 
     def weights(self, relations: Tensor) -> Tensor:
         """Return the attention weights on each relation's support, (u, k)."""
@@ -127,10 +127,10 @@ class ConceptProjection(MatrixProjection):
 
 def noisy_identities(count: int, dim: int) -> Tensor:
     """Return identity matrices with noise from N(0, 0.005^2) added, (count, d, d)."""
-    return torch.eye(dim) + NOISE * torch.randn(count, dim, dim)
+    return torch.eye(dim, device="cpu") + NOISE * torch.randn(count, dim, dim, device="cpu")
 
 
 def random_supports(relations: int, concepts: int, size: int, generator: torch.Generator | None = None) -> Tensor:
     """Return `size` distinct concepts per relation, ascending, (r, k)."""
-    drawn = torch.rand(relations, concepts, generator=generator)
+    drawn = torch.rand(relations, concepts, generator=generator, device="cpu")
     return drawn.argsort(dim=1)[:, :size].sort(dim=1).values

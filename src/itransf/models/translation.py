@@ -184,6 +184,6 @@ class Translation(QueryModel):
 def start_vectors(count: int, dim: int, length: Length) -> Tensor:
     """Draw vectors uniformly from [-6/sqrt(d), 6/sqrt(d)], as TransE does, and hold them to `length`."""
     bound = 6.0 / dim**0.5
-    drawn = torch.empty(count, dim).uniform_(-bound, bound)
+    drawn = torch.empty(count, dim, device="cpu").uniform_(-bound, bound)
     # Relation vectors start at unit length wherever entities are constrained, and are free afterwards (TransE).
     return limit_length(drawn, "none" if length == "none" else "unit")

@@ -67,7 +67,7 @@ def count_closer_cpu(
     Returns:
         (above, tied), both (2, f), filtered first, raw second, as `count_rivals` gives them for minus the distances.
     """
-    starts = torch.searchsorted(places, torch.arange(len(queries) + 1))
+    starts = torch.searchsorted(places, torch.arange(len(queries) + 1, device="cpu"))
     arrays = (x.detach().contiguous().numpy() for x in (queries, table, answers, starts, known, offsets))
     work, own = Work._make((*arrays, norm)), np.empty(len(answers), np.float32)
     with telling_of_compiling("the ranking"):

@@ -99,7 +99,7 @@ def merge_members(projection: ConceptProjection, costs: Tensor, relation: int, k
     if gone in support.tolist() and kept in support.tolist():
         scores[kept] = add_weights(projection, kept, gone)[relation]
         lightest = scores[support[support != gone]].min()
-        faint = lightest + projection.temperature * torch.tensor(FAINT).log().to(lightest)
+        faint = lightest + projection.temperature * torch.tensor(FAINT, device="cpu").log().to(lightest)
         swap(projection, relation, gone, find_cheapest(projection, costs, relation, [gone]), faint)
     elif gone in support.tolist():
         swap(projection, relation, gone, kept, scores[gone])

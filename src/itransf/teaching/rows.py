@@ -118,8 +118,9 @@ def keep_row(gradient: Tensor | None, row: int, pull: Tensor) -> Tensor | None:
         own = values[places == row].sum(0)
     else:
         own = gradient[row]
-    place = torch.tensor([[row]], device=gradient.device)
-    return torch.sparse_coo_tensor(place, (own + pull)[None], gradient.shape, check_invariants=False)
+    device = gradient.device
+    place = torch.tensor([[row]], device=device)
+    return torch.sparse_coo_tensor(place, (own + pull)[None], gradient.shape, device=device, check_invariants=False)
 
 
 @contextmanager

@@ -53,8 +53,8 @@ def _share_pairs(costs: Tensor, tolerance: float) -> Tensor:
     Trained with different pairs, inverse relations would each stay with its own, which suits its facts a little better.
     """
     m = costs.shape[1]
-    taken = torch.zeros(m, m, dtype=torch.bool)
-    pairs = torch.empty(len(costs), 2, dtype=torch.int64)
+    taken = torch.zeros(m, m, dtype=torch.bool, device="cpu")
+    pairs = torch.empty(len(costs), 2, dtype=torch.int64, device="cpu")
     for relation, table in enumerate(costs):
         best, middle = table.min(), table[table.isfinite()].median()
         fitting = taken & (table <= best + tolerance * (middle - best))
@@ -62,7 +62,7 @@ def _share_pairs(costs: Tensor, tolerance: float) -> Tensor:
         head, tail = divmod(place, m)
         if table.any():  # a relation without facts costs nothing anywhere, and takes nothing
             taken[head, tail] = taken[tail, head] = True
-        pairs[relation] = torch.tensor([head, tail])
+        pairs[relation] = torch.tensor([head, tail], device="cpu")
     return pairs
 
 

@@ -32,7 +32,7 @@ def mirror_supports(model: ITransF, structure: Structure, seed: int) -> None:
         return
     reflects = model.concepts.diagonal(dim1=1, dim2=2).amin(1).cpu() < 0
     plain, reflecting = (~reflects).nonzero().view(-1), reflects.nonzero().view(-1)
-    generator = torch.Generator().manual_seed(seed)
+    generator = torch.Generator("cpu").manual_seed(seed)
     if min(len(plain), len(reflecting)) >= head.shape[1]:
         head.copy_(_draw(plain, head, generator))
         tail.copy_(_draw(plain, tail, generator))

@@ -94,7 +94,7 @@ class FusedEngine(ABC):
 
     def _set_rates(self, steps: int) -> None:
         """Write the learning rate and Adam's corrections of the coming steps."""
-        numbers = self.optimizer.steps + 1 + torch.arange(steps, dtype=torch.float64)
+        numbers = self.optimizer.steps + 1 + torch.arange(steps, dtype=torch.float64, device="cpu")
         columns = [torch.full_like(numbers, self.optimizer.learning_rate), *(1 - beta**numbers for beta in MOMENTS)]
         self.rates[:steps] = torch.stack(columns, 1).float().to(self.rates.device)
 

@@ -1,0 +1,90 @@
+"""Whoever uses this may have told torch to make tensors elsewhere: nothing may rely on where they are made."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+import itransf
+from conftest import GraphMaker
+from itransf.data.graph import Graph
+from itransf.run import Run
+
+ELSEWHERE = "meta"  # holds no numbers, so that nothing made there can be used
+TRAININGS = [
+    ("transe", "training.optimizer=adam"),
+    ("transr", "loss.kind=softmax"),
+    ("stranse", "loss.kind=adversarial", "negatives.per_fact=3", "negatives.shared=true"),
+    ("itransf", "warm_start.epochs=1", "assignment.every=1", "training.average=0.5", "negatives.domain=0.5"),
+    ("itransf", "model.attention=dense", "training.optimizer=adagrad", "loss.kind=softmax", "loss.candidates=3"),
+    ("itransf", "model.attention=l1", "training.decay=linear"),
+    ("itransf", "model.concept_start=mixed", "assignment.first=mirrored"),
+    ("itransf", "assignment.every=1", "assignment.search=pairs", "assignment.accept=always"),
+    ("itransf", "warm_start.epochs=1", "warm_start.model=stranse"),
+]
+QUESTIONS: dict[str, Callable[[Run], Any]] = {
+    "evaluate": lambda run: run.evaluate("valid").to_dict(),
+    "predict": lambda run: run.predict(relation=run.graph.relations.name(0), top=2),
+    "score": lambda run: run.score([name_fact(run)]),
+    "explain": lambda run: run.explain(*name_fact(run)).to_dict(),
+    "cards": lambda run: [card.to_dict() for card in run.cards()],
+    "relation": lambda run: run.relation(run.graph.relations.name(0)).to_dict(),
+    "sharing": lambda run: run.sharing().to_dict(),
+    "learn_relation": lambda run: read_weights(run.learn_relation("new", [name_fact(run)[::2]])),
+    "learn_entity": lambda run: read_weights(run.learn_entity("new", [("new", *name_fact(run)[1:])])),
+    "edit": lambda run: read_weights(run.edit(merge=[(0, 1)], prune=3)),
+    "refit": lambda run: read_weights(run.refit(1)),
+}
+
+
+@pytest.fixture(scope="module")
+def graph(random_graph: GraphMaker) -> Graph:
+    return random_graph(entities=12, relations=3, train=40, valid=8, test=8)
+
+
+@contextmanager
+def making_tensors_elsewhere() -> Iterator[None]:
+    torch.set_default_device(ELSEWHERE)
+    try:
+        yield
+    finally:
+        torch.set_default_device(None)
+
+
+def name_fact(run: Run) -> tuple[str, str, str]:
+    head, relation, tail = run.graph.valid[0].tolist()
+    return run.graph.entities.name(head), run.graph.relations.name(relation), run.graph.entities.name(tail)
+
+
+def read_weights(run: Run) -> dict[str, Any]:
+    return {name: tensor.tolist() for name, tensor in run.model.state_dict().items()}
+
+
+@pytest.mark.parametrize("settings", TRAININGS, ids=" ".join)
+def test_trainings_end_the_same(settings: tuple[str, ...], graph: Graph, short: Callable[..., Run]) -> None:
+    with making_tensors_elsewhere():
+        elsewhere = short(graph, *settings)
+    assert read_weights(elsewhere) == read_weights(short(graph, *settings))
+
+
+@pytest.mark.parametrize("question", QUESTIONS)
+def test_answers_are_the_same(question: str, graph: Graph, short: Callable[..., Run]) -> None:
+    run = short(graph)
+    with making_tensors_elsewhere():
+        elsewhere = QUESTIONS[question](run)
+    assert elsewhere == QUESTIONS[question](run)
+
+
+def test_a_run_is_kept_and_opened(graph: Graph, short: Callable[..., Run], tmp_path: Path) -> None:
+    run = short(graph)
+    with making_tensors_elsewhere():
+        run.save(tmp_path / "run")
+        run.export(tmp_path / "tables")
+        run.report(tmp_path / "report.html")
+        opened = itransf.open(tmp_path / "run", device="cpu")
+    assert read_weights(opened) == read_weights(run)
