@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 import torch
 
 import itransf
-from conftest import GraphMaker
 from itransf.data.graph import Graph
 from itransf.run import Run
+
+if TYPE_CHECKING:
+    from conftest import GraphMaker
 
 ELSEWHERE = "meta"  # holds no numbers, so that nothing made there can be used
 TRAININGS = [

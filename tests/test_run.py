@@ -178,7 +178,7 @@ class TestSaving:
             lambda: run.save(tmp_path / "run"),
         ):
             with pytest.raises(
-                CheckpointError, match=r"already holds a run; resume it \(--resume\), overwrite it \(--overwrite\)"
+                CheckpointError, match=r"already holds a run; resume it \(--resume, resume=True\), overwr"
             ):
                 attempt()
         assert same_weights(open_run(tmp_path / "run", device="cpu"), run)
