@@ -33,8 +33,9 @@ WARM = (
     "Candidates and rule were written down before these trainings, with the intention to keep what comes out, but not "
     "blindly: of the more likely side the first three seeds were known on validation (they stand below, too), and "
     "trials had been made, not stored: of the coin with seeds 0, 1 and 4, which are kind to it, and of a warm start in "
-    "batches of 4000, which is not among these candidates, as larger batches have presets of their own. ITransF with "
-    "domain sampling and TransR take over what is chosen for ITransF and STransE."
+    "batches of 4000. That one is not among these candidates, as larger batches have presets of their own; by its "
+    "trials the rule would have taken it. ITransF with domain sampling and TransR take over what is chosen for ITransF "
+    "and STransE."
 )
 BATCHES = (
     "Presets for WN18's rare relations, called `-rare`. Candidates differ in the size of batches (the paper's is 20), "
