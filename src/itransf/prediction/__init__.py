@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from itransf.prediction.batches import answer_queries
 from itransf.prediction.completion import Prediction, complete
-from itransf.prediction.queries import GivenFacts, Query, read_candidates, read_facts, read_queries
+from itransf.prediction.queries import FactFile, Query, read_candidates, read_facts, read_queries
 from itransf.prediction.scoring import ScoredFact, score_facts
 from itransf.prediction.writing import write_table
 
 __all__ = [
-    "GivenFacts",
+    "FactFile",
     "Prediction",
     "Query",
     "ScoredFact",

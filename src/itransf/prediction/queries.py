@@ -44,8 +44,8 @@ class Query:
             raise DataError(f"{place}{what}; leave exactly one of the three empty (or {ASKED}) to ask for it")
 
 
-class GivenFacts(NamedTuple):
-    """Facts of a file.
+class FactFile(NamedTuple):
+    """Facts that were read from a file.
 
     Attributes:
         names: Head, relation and tail of each, or head and tail.
@@ -85,7 +85,7 @@ def read_queries(path: str | Path) -> list[Query]:
     return queries
 
 
-def read_facts(path: str | Path) -> GivenFacts:
+def read_facts(path: str | Path) -> FactFile:
     """Read facts to score.
 
     Args:
@@ -95,7 +95,7 @@ def read_facts(path: str | Path) -> GivenFacts:
     heads, relations, tails = (column.to_pylist() for column in table.facts.columns)
     if not heads:
         raise DataError(f"{path}: there is no fact in it; write one per line: head, relation, tail")
-    return GivenFacts(list(zip(heads, relations, tails, strict=True)), table.locate, table.notes)
+    return FactFile(list(zip(heads, relations, tails, strict=True)), table.locate, table.notes)
 
 
 def read_candidates(path: str | Path, vocabulary: Vocabulary | None = None) -> list[str]:

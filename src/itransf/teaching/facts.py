@@ -8,10 +8,10 @@ from itransf.data.contents import decode_text, read_content, strip_compression
 from itransf.data.faults import iterate_records
 from itransf.data.layout import SEPARATORS, Layout, find_columns, split_line
 from itransf.errors import DataError
-from itransf.prediction.queries import GivenFacts, read_facts
+from itransf.prediction.queries import FactFile, read_facts
 
 
-def read_pairs(path: str | Path) -> GivenFacts:
+def read_pairs(path: str | Path) -> FactFile:
     """Read (head, tail) lines, or any file of (head, relation, tail) facts.
 
     Args:
@@ -30,7 +30,7 @@ def read_pairs(path: str | Path) -> GivenFacts:
     if not found:
         raise DataError(f"{path}: there is no fact in it; write one per line: head, tail")
     lines = [line for line, _ in found]
-    return GivenFacts([pair for _, pair in found], lambda row: f"{path}, line {lines[row]}")
+    return FactFile([pair for _, pair in found], lambda row: f"{path}, line {lines[row]}")
 
 
 def _find_two_columns(text: str, quoted: bool) -> Layout | None:
