@@ -17,7 +17,14 @@ from itransf.experiments.reproduction.stages.domain_sampling import write_epochs
 from itransf.experiments.reproduction.stages.families import FB15K, LARGER, WN18
 from itransf.experiments.reproduction.stages.main import DATASETS, make_row
 from itransf.experiments.reproduction.stages.sparse_encoding import make_coding
-from itransf.experiments.reproduction.stages.sparseness import FLOORS, MATRICES, find_shares, list_sizes, make_training
+from itransf.experiments.reproduction.stages.sparseness import (
+    FLOORS,
+    MATRICES,
+    find_shares,
+    list_lengths,
+    list_sizes,
+    make_training,
+)
 from itransf.experiments.reproduction.summaries import Difference, Floats, Interval, find_interval, summarise
 from itransf.experiments.reproduction.timing import EpochTimes
 from itransf.experiments.reproduction.verdicts import (
@@ -44,11 +51,13 @@ USUAL = 0.001
 def list_sparseness_claims() -> Iterator[Claim]:
     """Yield what the study of sparseness is said to show."""
     for dataset, matrices in MATRICES.items():
-        sparse, dense = (make_training(WHOLE, dataset, kind) for kind in ("sparse", "dense"))
-        where = f"{WHOLE.title(dataset)}, m = {matrices}, {sparse.resolve().training.epochs} epochs"
-        for metric, name in NAMES.items():
-            judge = partial(judge_no_worse, row=sparse, other=dense, metric=metric)
-            yield Claim("Sparse attention does no worse than dense", f"{where}, {name}", judge)
+        usual, *longer = list_lengths(WHOLE)
+        for epochs in (*longer, usual):
+            sparse, dense = (make_training(WHOLE, dataset, kind, epochs) for kind in ("sparse", "dense"))
+            where = f"{WHOLE.title(dataset)}, m = {matrices}, {sparse.resolve().training.epochs} epochs"
+            for metric, name in NAMES.items():
+                judge = partial(judge_no_worse, row=sparse, other=dense, metric=metric)
+                yield Claim("Sparse attention does no worse than dense", f"{where}, {name}", judge)
         yield Claim(
             "Sparse attention is faster than dense", f"{where}, time of one", partial(judge_speed, dataset=dataset)
         )

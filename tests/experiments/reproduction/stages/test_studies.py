@@ -161,6 +161,9 @@ def test_kinds_of_attention_stand_beside_the_papers(results: Results, store: Sto
         "90.0",
     )
     assert (dense["Epoch, paper"], dense["Epoch"], dense["Steps"]) == ("4m34s", "1.55 s", "fused")
+    assert [row[:2] for row in wn18.rows] == [
+        (kind, epochs) for epochs in ("300", "2,000") for kind in ("Dense", "Dense + l1", "Sparse")
+    ]
     assert find_row(fb15k, "Sparse")["Epoch"] == "0.55 s"
     # 20 weights are not zero, in 10 sides.
     assert find_row(weights, "WN18", "Sparse")["≥ 0.1"] == find_row(weights, "FB15k", "Dense + l1")["≥ 0.01"] == "2.0"
@@ -169,10 +172,12 @@ def test_kinds_of_attention_stand_beside_the_papers(results: Results, store: Sto
 
 def test_the_three_kinds_differ_in_nothing_else() -> None:
     for dataset in sparseness.MATRICES:
-        found = {kind: sparseness.make_training(WHOLE, dataset, kind).resolve().to_dict() for kind in sparseness.KINDS}
-        for kind, config in found.items():
-            assert config["model"].pop("attention") == kind
-            assert config == found["dense"] | {"model": config["model"]}
+        for epochs in sparseness.list_lengths(WHOLE):
+            jobs = {kind: sparseness.make_training(WHOLE, dataset, kind, epochs) for kind in sparseness.KINDS}
+            found = {kind: job.resolve().to_dict() for kind, job in jobs.items()}
+            for kind, config in found.items():
+                assert config["model"].pop("attention") == kind
+                assert config == found["dense"] | {"model": config["model"]}
 
 
 def test_weights_are_shares_of_their_sides_largest() -> None:
