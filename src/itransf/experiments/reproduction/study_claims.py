@@ -9,7 +9,7 @@ import numpy as np
 
 from itransf.experiments.reproduction import paper
 from itransf.experiments.reproduction.bootstrap import REPLICATES, resample_means
-from itransf.experiments.reproduction.jobs import Scope
+from itransf.experiments.reproduction.jobs import Job, Scope
 from itransf.experiments.reproduction.results import Results
 from itransf.experiments.reproduction.stages.compression import make_point
 from itransf.experiments.reproduction.stages.domain_sampling import make_training as make_domain_training
@@ -24,6 +24,7 @@ from itransf.experiments.reproduction.stages.sparseness import (
     list_lengths,
     list_sizes,
     make_training,
+    write_length,
 )
 from itransf.experiments.reproduction.summaries import Difference, Floats, Interval, find_interval, summarise
 from itransf.experiments.reproduction.timing import EpochTimes
@@ -51,17 +52,17 @@ USUAL = 0.001
 def list_sparseness_claims() -> Iterator[Claim]:
     """Yield what the study of sparseness is said to show."""
     for dataset, matrices in MATRICES.items():
-        usual, *longer = list_lengths(WHOLE)
-        for epochs in (*longer, usual):
-            sparse, dense = (make_training(WHOLE, dataset, kind, epochs) for kind in ("sparse", "dense"))
-            where = f"{WHOLE.title(dataset)}, m = {matrices}, {sparse.resolve().training.epochs} epochs"
+        where = f"{WHOLE.title(dataset)}, m = {matrices}"
+        for epochs in reversed(list_lengths(WHOLE)):
+            sparse, dense, l1 = (make_training(WHOLE, dataset, kind, epochs) for kind in ("sparse", "dense", "l1"))
+            length = f"best of {write_length(sparse)} epochs"
             for metric, name in NAMES.items():
                 judge = partial(judge_no_worse, row=sparse, other=dense, metric=metric)
-                yield Claim("Sparse attention does no worse than dense", f"{where}, {name}", judge)
-        yield Claim(
-            "Sparse attention is faster than dense", f"{where}, time of one", partial(judge_speed, dataset=dataset)
-        )
-        yield Claim("l1 does not make attention sparse", where, partial(judge_l1, dataset=dataset))
+                yield Claim("Sparse attention does no worse than dense", f"{where}, {length}, {name}", judge)
+            judge = partial(judge_l1, training=l1, allowed=sparse.resolve().model.support_size)
+            yield Claim("l1 does not make attention sparse", f"{where}, {length}", judge)
+        judge = partial(judge_speed, dataset=dataset)
+        yield Claim("Sparse attention is faster than dense", f"{where}, time of an epoch", judge)
 
 
 def list_compression_claims() -> Iterator[Claim]:
@@ -123,13 +124,12 @@ def judge_speed(results: Results, dataset: str) -> Verdict:
     return Verdict(judge_sign(difference, -1), f"{figures}; epochs: {times[0].count}, one process each")
 
 
-def judge_l1(results: Results, dataset: str) -> Verdict:
+def judge_l1(results: Results, training: Job, allowed: int) -> Verdict:
     """Judge that a side has more weights of some size under l1 than sparse attention allows; sides are drawn anew."""
-    found = find_shares(results, WHOLE, dataset, "l1")
+    found = find_shares(results, training)
     if not found:
         return NOT_MEASURED
     counts = (list_sizes(found) >= FLOORS[-1]).sum(axis=1).astype(np.float64)
-    allowed = make_training(WHOLE, dataset, "sparse").resolve().model.support_size
     difference = Difference(float(counts.mean() - allowed), find_interval(resample(counts, 0) - allowed))
     figures = f"{counts.mean():.1f} weights of a side are ≥ {FLOORS[-1]:g} of its largest, against {allowed}"
     detail = f"{figures}: {write_plain(difference)}; sides: {len(counts):,}; seeds: {len(found)}"

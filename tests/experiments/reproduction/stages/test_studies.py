@@ -170,6 +170,17 @@ def test_kinds_of_attention_stand_beside_the_papers(results: Results, store: Sto
     assert [picture.name for picture in section.pictures] == ["attention-l1-wn18", "attention-l1-fb15k"]
 
 
+def test_the_epochs_whose_weights_were_kept_are_told(results: Results, store: Store) -> None:
+    training = sparseness.make_training(WHOLE, "wn18", "dense")
+    assert sparseness.write_kept([]) == "–"
+    for seed, best in enumerate((None, {"epoch": 250}, {"epoch": 1300}, {"epoch": 300})):
+        store(replace(training, seed=seed), training={"best": best})
+        assert (
+            find_row(render(results, "sparseness").tables[0], "Dense")["Kept"]
+            == ("–", "250", "250–1,300")[min(seed, 2)]
+        )
+
+
 def test_the_three_kinds_differ_in_nothing_else() -> None:
     for dataset in sparseness.MATRICES:
         for epochs in sparseness.list_lengths(WHOLE):

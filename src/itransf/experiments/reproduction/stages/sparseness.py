@@ -29,21 +29,29 @@ FLOORS = (0.01, 0.1)
 """Shares of a side's largest weight from which a weight is counted."""
 CAPTION = "l1-regularised attention; each row is a side, as shares of its largest weight."
 SHARES = Words(colours="share")
-COLUMNS = ("Attention", "Epochs", *comparing.COMPARED, "Epoch, paper", "Epoch", "Steps")
-WEIGHTS = ("Graph", "Attention", "Weights of a side", *(f"≥ {floor:g}" for floor in FLOORS), "In the five largest, %")
+COLUMNS = ("Attention", "Epochs", "Kept", *comparing.COMPARED, "Epoch, paper", "Epoch", "Steps")
+WEIGHTS = (
+    "Graph",
+    "Attention",
+    "Epochs",
+    "Weights of a side",
+    *(f"≥ {floor:g}" for floor in FLOORS),
+    "In the five largest, %",
+)
 METHOD = (
     f"{comparing.METHOD} The paper trained {PAPERS_EPOCHS} epochs for this table; here each kind is trained as long as "
-    "the preset says, and as long as in the paper, at the preset's rate. An *epoch* is timed apart from the training, "
-    "with nothing else on the device; those with a choice of concepts count as much as there are of them in a "
-    "training. Each time is of one process; from one process to the next it can change by more than from epoch to "
-    "epoch. *Steps* are fused into few kernels or plain; times of the two kinds do not compare. The l1 penalty is a "
-    "mean over facts, as the loss is."
+    "the preset says, and as long as in the paper, at the preset's rate. As everywhere, the weights that did best on "
+    "validation are ranked; *kept* is their epoch, which can be long before the last one. An *epoch* is timed apart "
+    "from the training, with nothing else on the device; those with a choice of concepts count as much as there are of "
+    "them in a training. Each time is of one process; from one process to the next it can change by more than from "
+    "epoch to epoch. *Steps* are fused into few kernels or plain; times of the two kinds do not compare. The l1 "
+    "penalty is a mean over facts, as the loss is."
 )
 WEIGHING = (
     "How many weights of a relation side are at least so large a share of its largest one, on average over sides and "
-    "seeds (the pictures are of seed 0): l1-regularised weights are free to be large or small as a whole, as projected "
-    "vectors are brought to unit length anyway. Weights are stored with four decimals, so smaller shares than these "
-    "are not counted."
+    "seeds (the pictures are of seed 0, trained as long as the preset says): l1-regularised weights are free to be "
+    "large or small as a whole, as projected vectors are brought to unit length anyway. Weights are stored with four "
+    "decimals, so smaller shares than these are not counted."
 )
 
 
@@ -84,14 +92,13 @@ def render(results: Results, scope: Scope) -> Section:
     weights: list[tuple[str, ...]] = []
     pictures: list[Picture] = []
     for dataset, matrices in MATRICES.items():
-        rows = [write_row(results, scope, dataset, kind, epochs) for epochs in list_lengths(scope) for kind in KINDS]
+        trainings = [(dataset, kind, epochs) for epochs in list_lengths(scope) for kind in KINDS]
+        rows = [write_row(results, scope, *each) for each in trainings]
+        weights += [write_weights(results, scope, *each) for each in trainings]
         title = f"{scope.title(dataset)}, {QUICK_MATRICES if scope.quick else matrices} concepts"
         parts.append(make_table(COLUMNS, rows, title=title))
-        for kind, name in KINDS.items():
-            found = find_shares(results, scope, dataset, kind)
-            weights.append((scope.title(dataset), name, *count_weights(found)))
-            if kind == "l1" and found:
-                pictures.append(picture_attention(found[0], "attention-l1", CAPTION, scope, dataset, SHARES))
+        if found := find_shares(results, make_training(scope, dataset, "l1")):
+            pictures.append(picture_attention(found[0], "attention-l1", CAPTION, scope, dataset, SHARES))
     parts += [WEIGHING, make_table(WEIGHTS, weights, names=2), *pictures]
     return Section("Sparse and dense attention (Table 3, Figure 4)", tuple(parts))
 
@@ -100,21 +107,39 @@ def write_row(results: Results, scope: Scope, dataset: str, kind: str, epochs: i
     """Return the row of a kind of attention, trained for so many epochs."""
     published = None if scope.quick else paper.SPARSENESS[kind][dataset]
     training = make_training(scope, dataset, kind, epochs)
-    summary = summarise(results.find_seeds(training))
+    found = results.find_seeds(training)
     timed = results.find_seeds(make_training(scope, dataset, kind, method="timing"))
     return (
         KINDS[kind],
-        f"{training.resolve().training.epochs:,}",
-        *comparing.compare_with_paper(summary, published),
+        write_length(training),
+        write_kept(found),
+        *comparing.compare_with_paper(summarise(found), published),
         format_seconds(published.seconds) if published and published.seconds else "–",
-        format_seconds(find_time(timed[0], scope, dataset, kind)) if timed else MISSING,
+        format_seconds(find_time(timed[0], training)) if timed else MISSING,
         timed[0]["steps"] if timed else "–",
     )
 
 
-def find_time(record: Record, scope: Scope, dataset: str, kind: str) -> float:
-    """Return how long an epoch takes on average."""
-    return EpochTimes.read(record["seconds_of_epochs"], make_training(scope, dataset, kind)).mean
+def write_weights(results: Results, scope: Scope, dataset: str, kind: str, epochs: int) -> tuple[str, ...]:
+    """Return how many weights of some size a kind of attention has, trained for so many epochs."""
+    training = make_training(scope, dataset, kind, epochs)
+    return (scope.title(dataset), KINDS[kind], write_length(training), *count_weights(find_shares(results, training)))
+
+
+def write_length(training: Job) -> str:
+    """Return how many epochs a training has."""
+    return f"{training.resolve().training.epochs:,}"
+
+
+def write_kept(records: Sequence[Record]) -> str:
+    """Return the epochs whose weights were kept, the first and the last of the seeds'."""
+    epochs = sorted({record["training"]["best"]["epoch"] for record in records if record["training"]["best"]})
+    return "–".join(f"{epoch:,}" for epoch in dict.fromkeys((*epochs[:1], *epochs[-1:]))) or "–"
+
+
+def find_time(record: Record, training: Job) -> float:
+    """Return how long an epoch of a training takes on average."""
+    return EpochTimes.read(record["seconds_of_epochs"], training).mean
 
 
 def format_seconds(seconds: float) -> str:
@@ -132,9 +157,9 @@ def scale_rows(attention: Attention) -> Attention:
     return replace(attention, weights=weights, kind="l1" if (weights < 0).any() else "sparse")
 
 
-def find_shares(results: Results, scope: Scope, dataset: str, kind: str) -> list[Attention]:
-    """Return the stored attention of each seed of a kind, as shares of each side's largest weight."""
-    return [scale_rows(attention) for attention in read_all(results.find_seeds(make_training(scope, dataset, kind)))]
+def find_shares(results: Results, training: Job) -> list[Attention]:
+    """Return the stored attention of each seed of a training, as shares of each side's largest weight."""
+    return [scale_rows(attention) for attention in read_all(results.find_seeds(training))]
 
 
 def list_sizes(found: Sequence[Attention]) -> npt.NDArray[np.float64]:
@@ -146,7 +171,7 @@ def list_sizes(found: Sequence[Attention]) -> npt.NDArray[np.float64]:
 def count_weights(found: Sequence[Attention]) -> tuple[str, ...]:
     """Return how many weights a side has, how many of them are of some size, and what the largest five make up."""
     if not found:
-        return (MISSING, *["–"] * (len(WEIGHTS) - 3))
+        return (MISSING, *["–"] * (len(WEIGHTS) - 4))
     sizes = list_sizes(found)
     largest = np.sort(sizes, axis=1)[:, -5:].sum(axis=1) / np.maximum(sizes.sum(axis=1), FLOORS[0])
     counts = (f"{(sizes >= floor).sum(axis=1).mean():.1f}" for floor in FLOORS)
