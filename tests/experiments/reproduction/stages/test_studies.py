@@ -170,6 +170,13 @@ def test_kinds_of_attention_stand_beside_the_papers(results: Results, store: Sto
     assert [picture.name for picture in section.pictures] == ["attention-l1-wn18", "attention-l1-fb15k"]
 
 
+def test_a_length_that_is_given_is_the_only_one() -> None:
+    given = replace(WHOLE, settings=("training.epochs=7",))
+    lengths = {job.resolve().training.epochs for job in sparseness.list_jobs(given)}
+    assert lengths == {7}
+    assert len(sparseness.list_jobs(given)) == len(sparseness.list_jobs(WHOLE)) - 6
+
+
 def test_the_epochs_whose_weights_were_kept_are_told(results: Results, store: Store) -> None:
     training = sparseness.make_training(WHOLE, "wn18", "dense")
     assert sparseness.write_kept([]) == "–"

@@ -75,8 +75,9 @@ def make_training(scope: Scope, dataset: str, kind: str, epochs: int = 0, **othe
 
 
 def list_lengths(scope: Scope) -> tuple[int, ...]:
-    """Return how many epochs are trained, zero for the preset's; cut down to minutes there is one length."""
-    return (0,) if scope.quick else (0, PAPERS_EPOCHS)
+    """Return how many epochs are trained, zero for the preset's: one length if that is given or cut down to minutes."""
+    given = any(setting.startswith("training.epochs=") for setting in scope.settings)
+    return (0,) if scope.quick or given else (0, PAPERS_EPOCHS)
 
 
 def list_jobs(scope: Scope) -> list[Job]:
