@@ -83,7 +83,11 @@ def test_export_writes_tables(kind: str, run: Path, tmp_path: Path) -> None:
     assert done.code == 0, done.err
     names = {"entities", "relations", "concepts", "attention"}
     assert {file.name for file in (tmp_path / "tables").iterdir()} == {f"{name}.{kind}" for name in names}
-    listed = json.loads(call("export", run, "--out", tmp_path / "tables", "--format", kind, "--json").out)
+    again = ("export", run, "--out", tmp_path / "tables", "--format", kind, "--json")
+    refused = call(*again)
+    assert refused.code == 2
+    assert "--overwrite" in refused.err
+    listed = json.loads(call(*again, "--overwrite").out)
     assert set(listed["files"]) == {str(tmp_path / "tables" / f"{name}.{kind}") for name in names}
     assert all(path in done.out for path in listed["files"])
 

@@ -125,6 +125,17 @@ def test_queries_go_to_a_file(run: Path, tmp_path: Path) -> None:
     assert json.loads(told.out) == {"queries": 3, "answers": 6, "out": str(out)}
 
 
+def test_answers_do_not_replace_their_questions(run: Path, tmp_path: Path) -> None:
+    queries, link = tmp_path / "queries.csv", tmp_path / "link.csv"
+    queries.write_text("head,relation,tail\nItaly,P36,?\n")
+    link.symlink_to(queries)
+    for out in (queries, link):
+        done = call("predict", run, "--queries", queries, "--out", out)
+        assert done.code == 2
+        assert "would replace the questions" in done.err
+    assert queries.read_text() == "head,relation,tail\nItaly,P36,?\n"
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

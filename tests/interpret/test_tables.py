@@ -129,6 +129,19 @@ def test_parquet_files_hold_the_tables(tmp_path: Path, name: str) -> None:
     assert sorted(path.parent.iterdir()) == sorted(paths)
 
 
+def test_tables_of_others_stay_until_they_may_be_overwritten(tmp_path: Path) -> None:
+    graph, mine = make_graph(), tmp_path / "matrices.csv"
+    mine.write_text("mine")
+    with pytest.raises(ConfigError, match=r"matrices\.csv: there is such a table already; overwrite it \(--overwrite"):
+        export(make_model("transe"), graph, tmp_path, "csv")
+    assert [path.name for path in tmp_path.iterdir()] == [mine.name]
+    export(make_model("transe"), graph, tmp_path)  # as Parquet they have other names
+    for name in ("itransf", "stranse"):
+        export(make_model(name), graph, tmp_path, "csv", overwrite=True)
+        assert {path.stem for path in tmp_path.glob("*.csv")} == set(NAMES[name])
+    assert {path.stem for path in tmp_path.glob("*.parquet")} == set(NAMES["transe"])
+
+
 def test_csv_spreads_vectors_over_columns(tmp_path: Path) -> None:
     model = make_model("itransf")
     paths = {path.stem: path for path in export(model, make_graph(), str(tmp_path), "csv")}

@@ -23,12 +23,13 @@ def export_run(
     run: RunFolder,
     out: Annotated[Path, typer.Option("--out", metavar="FOLDER", help="Where the tables go.")],
     table_format: Annotated[TableFormat, typer.Option("--format", help="How they are written.")] = TableFormat.parquet,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the tables that lie there.")] = False,
     device: Device = DeviceName.auto,
     as_json: AsJson = False,
 ) -> None:
     """Write vectors, concepts and attention as Parquet or CSV."""
     opened = open_run(run, device)
-    files = opened.export(out, table_format.value)
+    files = opened.export(out, table_format.value, overwrite=overwrite)
     if as_json:
         print_json({"files": [str(file) for file in files]})
         return

@@ -112,6 +112,8 @@ def answer_file(run: itransf.Run, queries: Path, out: Path | None, choices: Mapp
     """Answer a file of questions, into a file or onto the screen."""
     if out is not None:
         itransf.prediction.writing.check_suffix(out)
+        if out.exists() and out.samefile(queries):
+            raise ConfigError(f"--out {out} would replace the questions; choose another file")
     asked = itransf.prediction.read_queries(queries)
     table = itransf.prediction.answer_queries(run.model, run.graph, asked, **choices)
     if out is not None:

@@ -16,7 +16,7 @@ from torch import Tensor
 from itransf.data.graph import Graph
 from itransf.data.vocabulary import Vocabulary
 from itransf.errors import ConfigError, did_you_mean
-from itransf.files import write_text
+from itransf.files import make_folder, write_text
 from itransf.interpret.arranging import arrange
 from itransf.interpret.attention import Attention
 from itransf.models import SIDES, ITransF, Model, Side
@@ -26,6 +26,7 @@ from itransf.prediction import write_table
 
 Format = Literal["parquet", "csv"]
 FORMATS: tuple[Format, Format] = ("parquet", "csv")
+TABLES = ("entities", "relations", "concepts", "attention", "matrices")
 Floats = npt.NDArray[np.floating]
 
 
@@ -62,7 +63,9 @@ def export_tables(model: Model, graph: Graph) -> dict[str, pa.Table]:
     return tables
 
 
-def export(model: Model, graph: Graph, folder: str | Path, format: Format = "parquet") -> list[Path]:
+def export(
+    model: Model, graph: Graph, folder: str | Path, format: Format = "parquet", *, overwrite: bool = False
+) -> list[Path]:
     """Write the tables of `export_tables` into a folder, a file each, and return the files.
 
     Args:
@@ -71,16 +74,32 @@ def export(model: Model, graph: Graph, folder: str | Path, format: Format = "par
         folder: Where to write; made if it is not there.
         format: "parquet", or "csv" with a column d0, d1, ... for each number of a vector, and a line for each
             row of a matrix.
+        overwrite: Whether tables that lie there, of any of these names, make way.
+
+    Raises:
+        ConfigError: There is no such format, the model has no vectors, or tables lie there already.
+        WriteError: The folder cannot be written.
     """
     if format not in FORMATS:
         raise ConfigError(
             f"tables cannot be exported as {format!r}; use 'parquet' or 'csv'.{did_you_mean(format, FORMATS)}"
         )
+    place = Path(folder)
+    before = [path for name in TABLES if (path := place / f"{name}.{format}").exists()]
+    if before and not overwrite:
+        raise ConfigError(
+            f"{before[0]}: there is such a table already; overwrite it (--overwrite, overwrite=True) or choose another "
+            "folder"
+        )
     tables = export_tables(model, graph)
-    return [
-        write_table(spread(table) if format == "csv" else table, Path(folder) / f"{name}.{format}")
+    make_folder(place)
+    written = [
+        write_table(spread(table) if format == "csv" else table, place / f"{name}.{format}")
         for name, table in tables.items()
     ]
+    for path in set(before) - set(written):  # of a model of another kind
+        path.unlink()
+    return written
 
 
 def tabulate_vectors(vocabulary: Vocabulary, vectors: Tensor) -> pa.Table:

@@ -218,14 +218,19 @@ class Run(Answering):
             progress=progress,
         )
 
-    def export(self, folder: str | Path, format: Format = "parquet") -> list[Path]:
+    def export(self, folder: str | Path, format: Format = "parquet", *, overwrite: bool = False) -> list[Path]:
         """Write vectors, concepts and attention as tables, and return where they lie.
 
         Args:
             folder: Where the tables go.
             format: "parquet" or "csv".
+            overwrite: Whether tables that lie there make way.
+
+        Raises:
+            ConfigError: There is no such format, or tables lie there already.
+            WriteError: The folder cannot be written.
         """
-        return export(self.model, self.graph, folder, format)
+        return export(self.model, self.graph, folder, format, overwrite=overwrite)
 
     def info(self) -> dict[str, Any]:
         """Return what the run is, ready for JSON."""
