@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -85,3 +86,18 @@ def test_mistakes_are_told(run: Path, tmp_path: Path) -> None:
     assert done.code != 0
     assert "nothing" in done.err
     assert call("interpret", run, "--draws", 3).code == 2
+    for options, message in (
+        ((run, "--draws", 10**20), "draws must be at most 100,000"),
+        ((run, run.parent / "." / run.name), "a run is given twice"),
+        ((run, "--sparse-coding"), "give a run of one as a baseline"),
+    ):
+        done = call("interpret", *options)
+        assert done.code == 2, options
+        assert message in done.err
+
+
+def test_runs_of_one_seed_are_remarked(run: Path, other_seed: Path, tmp_path: Path) -> None:
+    shutil.copytree(run, tmp_path / "copy")
+    told = " ".join(call("interpret", run, tmp_path / "copy", other_seed, "--no-ranking", *FEW).err.split())
+    assert f"copy has the same seed as {run}" in told.replace("- ", "-")
+    assert f"{other_seed} has the same seed" not in told

@@ -14,6 +14,7 @@ from rich.text import Text
 import itransf
 from itransf.cli.options import AsJson, Device, DeviceName, RunFolder, open_run
 from itransf.cli.output import fill, format_number, make_console, make_table, print_json, warn
+from itransf.errors import ConfigError
 
 Found = Mapping[str, Any]
 
@@ -45,9 +46,11 @@ def interpret_run(
 
     Gold labels (inverse pairs, symmetric relations) are mined from train; no training but a mirrored start reads them.
     """
-    opened = [open_run(folder, device) for folder in (run, *(more or ()))]
-    others = [open_run(folder, device) for folder in baseline or ()]
     folders = [run, *(more or ())]
+    if len({folder.resolve() for folder in folders}) < len(folders):
+        raise ConfigError("a run is given twice; give runs of other seeds, each once")
+    opened = [open_run(folder, device) for folder in folders]
+    others = [open_run(folder, device) for folder in baseline or ()]
     warn([*find_differences(folders, opened), *find_mirrored(folders, opened)])
     found = itransf.interpret.interpret_runs(
         [read_run(each) for each in opened],
@@ -73,12 +76,18 @@ def read_run(run: itransf.Run) -> Any:
 
 
 def find_differences(folders: Sequence[Path], runs: Sequence[itransf.Run]) -> list[str]:
-    """Return a note for each run whose settings differ from the first one's in more than the seed."""
+    """Return a note for each run that differs from the first in more than the seed, or has the seed of one before."""
     first, *others = ({**run.config.to_dict(), "seed": 0} for run in runs)
-    return [
+    notes = [
         f"{folder} has other settings than {folders[0]}, not just another seed; their mean says little"
         for folder, other in zip(folders[1:], others, strict=True)
         if other != first
+    ]
+    seeds = [run.config.seed for run in runs]
+    return notes + [
+        f"{folder} has the same seed as {folders[seeds.index(seed)]}: that they agree says little"
+        for place, (folder, seed) in enumerate(zip(folders, seeds, strict=True))
+        if seeds.index(seed) < place
     ]
 
 

@@ -12,6 +12,8 @@ import numpy.typing as npt
 Floats = npt.NDArray[np.float64]
 DRAWS = 2000
 """Resamplings behind an interval, and permutations behind a null; with these the smallest p is 1 / 2001."""
+FEWEST_DRAWS, MOST_DRAWS = 20, 100_000
+"""Fewer say nothing, and what is drawn lies in memory all at once."""
 
 
 @dataclass(frozen=True)

@@ -6,9 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from itransf.checking import check_count
+from itransf.errors import ConfigError
 from itransf.interpret.measures.domains import measure_domains
 from itransf.interpret.measures.faithfulness import MOST_FACTS, measure_faithfulness
-from itransf.interpret.measures.findings import DRAWS, Finding
+from itransf.interpret.measures.findings import DRAWS, FEWEST_DRAWS, MOST_DRAWS, Finding
 from itransf.interpret.measures.gold import Gold, mine_gold
 from itransf.interpret.measures.inverses import measure_inverses
 from itransf.interpret.measures.rarity import measure_borrowing, measure_gain
@@ -66,10 +68,14 @@ def interpret_runs(
         One interpretation for the model, then one for each baseline, then that of random attention.
 
     Raises:
-        ConfigError: The runs are not on the same graph.
+        ConfigError: The runs are not on the same graph, there are too few draws or too many, or there is no STransE
+            to code.
         MissingExtraError: Sparse coding was asked for, and scikit-learn is not installed.
     """
     check_same_graph([*readings, *baselines])
+    draws = check_count("draws", draws, least=FEWEST_DRAWS, most=MOST_DRAWS)
+    if coded and not any(is_codable(each) for each in baselines):
+        raise ConfigError("sparse coding is of the matrices of a STransE: give a run of one as a baseline")
     gold, scale = mine_gold(readings[0].graph), find_scale(readings[0])
     beside = [*baselines, *(code_sparsely(each, scale) for each in baselines if coded and is_codable(each))]
     plain = next((other for other in baselines if other.weights is None), None)

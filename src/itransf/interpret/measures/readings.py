@@ -179,6 +179,6 @@ def check_same_graph(readings: Sequence[Reading]) -> None:
             len(other.graph.entities) != len(first.graph.entities)
         ):
             raise ConfigError(
-                f"{other.name} was trained on {other.graph.name}, {first.name} on {first.graph.name}; "
-                "give runs on the same graph"
+                f"these runs were trained on different graphs, {first.graph.name} ({first.name}) and "
+                f"{other.graph.name} ({other.name}); give runs on the same graph"
             )
