@@ -48,6 +48,18 @@ def test_what_is_no_count_is_refused(value: Any) -> None:
         check_count("top", value, least=1)
 
 
+def test_a_count_may_have_a_largest() -> None:
+    assert check_count("draws", 20, most=20) == 20
+    with pytest.raises(ConfigError, match=r"^draws must be at most 1,000, not 1,001$"):
+        check_count("draws", 1001, most=1000)
+
+
+def test_upper_and_lower_case_are_alike_in_suggestions() -> None:
+    presets = ["wn18/transe", "wn18/itransf", "wn18/stranse"]
+    assert did_you_mean("WN18/ITransF", presets).startswith(" Did you mean 'wn18/itransf'")
+    assert did_you_mean("portugal", ["Portugal", "Port-au-Prince"]) == " Did you mean 'Portugal'?"
+
+
 def test_near_misses_are_suggested_nearest_first() -> None:
     assert did_you_mean("epoch", ["epochs", "seed"]) == " Did you mean 'epochs'?"
     assert did_you_mean("valit", ["valid", "valids", "test"]) == " Did you mean 'valid' or 'valids'?"

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from itransf.errors import WriteError
-from itransf.files import make_folder, replacing, write_text
+from itransf.files import check_place, make_folder, replacing, write_text
 
 
 def test_a_file_is_written_with_its_folders(tmp_path: Path) -> None:
@@ -61,6 +61,16 @@ def test_what_cannot_be_written_is_said_without_the_temporary_name(tmp_path: Pat
     ):
         raise OSError(errno.ENOSPC, "No space left on device", str(temporary))
     assert os.listdir(tmp_path) == ["file"]
+
+
+def test_a_place_is_looked_at_and_nothing_made(tmp_path: Path) -> None:
+    check_place(tmp_path / "new" / "folder" / "x.txt")
+    assert list(tmp_path.iterdir()) == []
+    with pytest.raises(WriteError, match=r" is a folder; name a file in it$"):
+        check_place(tmp_path)
+    (tmp_path / "file").write_text("in the way")
+    with pytest.raises(WriteError, match=r"^.*file/x\.txt cannot be written: Not a directory; choose another place$"):
+        check_place(tmp_path / "file" / "x.txt")
 
 
 def test_a_folder_is_made_and_tried(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

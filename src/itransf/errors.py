@@ -54,6 +54,11 @@ class MissingExtraError(ITransFError):
 
 
 def did_you_mean(word: str, choices: Iterable[str], within: str = "", count: int = 3) -> str:
-    """Return " Did you mean 'a' or 'b'?" for near misses of `word`, or an empty string; `within` goes before each."""
-    close = difflib.get_close_matches(word, list(choices), n=count, cutoff=0.6)
+    """Return " Did you mean 'a' or 'b'?" for near misses of `word`, or an empty string; `within` goes before each.
+
+    What differs in upper and lower case alone is nearest.
+    """
+    folded = {choice.casefold(): choice for choice in choices}
+    near = difflib.get_close_matches(word.casefold(), list(folded), n=count, cutoff=0.6)
+    close = [folded[choice] for choice in near]
     return f" Did you mean {' or '.join(repr(within + choice) for choice in close)}?" if close else ""

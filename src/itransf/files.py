@@ -58,6 +58,21 @@ def write_text(path: Path, text: str) -> None:
         temporary.write_text(text, encoding="utf-8")
 
 
+def check_place(path: Path) -> None:
+    """Refuse a place where no file could be written, before the work that is to be written there; makes nothing.
+
+    Raises:
+        WriteError: A folder lies there, or files cannot be written beside it.
+    """
+    if path.is_dir():
+        raise WriteError(f"{path} is a folder; name a file in it")
+    try:
+        with tempfile.TemporaryFile(dir=next(folder for folder in path.absolute().parents if folder.exists())):
+            pass
+    except OSError as error:
+        raise WriteError(f"{path} cannot be written: {error.strerror or error}; choose another place") from None
+
+
 def make_folder(path: Path) -> None:
     """Make a folder, unless it is there, and make sure that files can be written into it.
 

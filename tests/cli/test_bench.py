@@ -72,7 +72,11 @@ def test_the_command_prints_and_stores_the_record(monkeypatch: pytest.MonkeyPatc
     assert "100,000 facts/s" in call("bench").out
 
 
-def test_misuse_is_said_before_anything_is_measured() -> None:
-    done = call("bench", "--seconds", "0")
-    assert (done.code, "above zero" in done.err) == (2, True)
-    assert call("bench", "--data", "no-such-graph").code == 2
+def test_misuse_is_said_before_anything_is_measured(tmp_path: Path) -> None:
+    for seconds in ("0", "nan", "inf"):
+        done = call("bench", "--seconds", seconds)
+        assert (done.code, "above zero" in done.err) == (2, True)
+    assert call("bench", "--data", "no-such-graph", "--out", tmp_path / "new" / "bench.json").code == 2
+    assert list(tmp_path.iterdir()) == []
+    done = call("bench", "--out", tmp_path)
+    assert (done.code, "is a folder" in done.err) == (1, True)

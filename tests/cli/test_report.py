@@ -36,3 +36,13 @@ def test_mistakes_are_misuse(name: str, message: str, run: Path, tmp_path: Path)
     done = call("report", run, "--out", tmp_path / name)
     assert done.code == 2
     assert message in done.err
+
+
+def test_a_place_that_cannot_be_is_told_before_the_work(
+    run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delattr("itransf.interpret.report.gather_content")
+    (tmp_path / "page.html").mkdir()
+    done = call("report", run, "--out", tmp_path / "page.html")
+    assert done.code == 1
+    assert "is a folder; name a file in it" in done.err

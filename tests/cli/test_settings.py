@@ -23,6 +23,7 @@ def test_a_part_of_a_key_finds_some() -> None:
     done = call("settings", "training.av")
     assert done.out.startswith("training.average = 0.0  a number\n    Over which share of the epochs")
     assert "epochs =" not in done.out
+    assert call("settings", "Training.AV").out == done.out
 
 
 def test_what_no_key_has_is_misuse() -> None:
@@ -33,6 +34,12 @@ def test_what_no_key_has_is_misuse() -> None:
 
 def test_the_page_is_what_the_command_prints() -> None:
     assert call("settings", "--markdown").out == PAGE.read_text(encoding="utf-8")
+
+
+def test_a_page_is_no_json() -> None:
+    done = call("settings", "--markdown", "--json")
+    assert done.code == 2
+    assert "do not go together" in done.err
 
 
 def test_models_are_those_there_are() -> None:

@@ -13,7 +13,7 @@ from rich.text import Text
 import itransf
 from itransf.cli.options import AsJson, Device, DeviceName
 from itransf.cli.output import fill, format_number, format_share, make_console, make_table, print_json, put_title
-from itransf.files import make_folder
+from itransf.files import check_place
 
 
 def show_bench(
@@ -31,7 +31,7 @@ def show_bench(
     The ceilings are a float32 matrix product and a copy; ITransF has the paper's sizes.
     """
     if out is not None:
-        make_folder(out.parent)
+        check_place(out)
     record = itransf.experiments.run_bench(data, device.value, seconds, seed)
     if out is not None:
         itransf.experiments.write_record(record, out)

@@ -34,8 +34,10 @@ def show_settings(
     as_json: AsJson = False,
 ) -> None:
     """List what can be set, with defaults and meanings."""
+    if markdown and as_json:
+        raise ConfigError("--markdown and --json do not go together: choose one")
     everything = describe_settings(itransf.run.MODEL_CONFIGS, "itransf")
-    found = [setting for setting in everything if text in setting.key]
+    found = [setting for setting in everything if text.casefold() in setting.key]
     if not found:
         hint = did_you_mean(text, [setting.key for setting in everything])
         raise ConfigError(f"no setting has {text!r} in its key.{hint or ' Without it all are listed.'}")

@@ -10,7 +10,7 @@ from itransf.checking import check_count
 from itransf.data.graph import Graph
 from itransf.errors import ConfigError
 from itransf.evaluation import Evaluation, evaluate
-from itransf.files import write_text
+from itransf.files import check_place, write_text
 from itransf.interpret.attention import read_attention
 from itransf.interpret.cards import MOST_FACTS, make_cards
 from itransf.interpret.examples import tell_facts
@@ -53,6 +53,7 @@ def write_report(
     target = Path(path)
     if target.suffix.lower() not in (".html", ".htm"):
         raise ConfigError(f"{path}: a report is written as .html; choose such a name")
+    check_place(target)
     most_facts = check_count("most_facts", most_facts)
     evaluation = _evaluate(model, graph, split, progress)
     content = gather_content(model, graph, info, history, evaluation, names or {}, most_facts, progress)

@@ -1,4 +1,4 @@
-"""Named settings: each file `DATASET/MODEL.toml` here is one row of the paper's main table."""
+"""Named settings: `DATASET/MODEL.toml`, rows of the paper's main table and the best known; `MODEL-KIND.toml` others."""
 
 from __future__ import annotations
 

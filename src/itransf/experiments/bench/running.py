@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
+from math import inf
 from typing import Any
 
 import numpy as np
@@ -49,8 +50,8 @@ def run_bench(
         seed: Of weights, batches, negatives and the choice of the facts that are ranked.
         progress: Whether to show it.
     """
-    if seconds <= 0:
-        raise ConfigError(f"--seconds must be above zero, not {seconds:g}")
+    if not 0 < seconds < inf:
+        raise ConfigError(f"--seconds must be a number above zero, not {seconds:g}")
     place, graph = choose_device(device), load(data, progress=progress)
     config = {"data": data, "device": place.type, "seconds": seconds, "seed": seed}
     record = start_record("bench", ("itransf", "bench"), seed, config, PACKAGES)
