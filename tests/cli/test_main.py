@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 
 import itransf
 from cli.conftest import call
@@ -123,6 +124,22 @@ def test_errors_become_a_line_and_a_code(error: Exception, code: int, monkeypatc
     assert "Traceback" not in done.err
 
 
+@pytest.mark.parametrize(
+    "error",
+    [
+        MemoryError(),
+        RuntimeError("[enforce fail at alloc_cpu.cpp:113] DefaultCPUAllocator: not enough memory: you tried ..."),
+        torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB."),
+        RuntimeError("Triton Error [CUDA]: out of memory"),
+    ],
+)
+def test_a_lack_of_memory_says_what_needs_less(error: Exception, monkeypatch: pytest.MonkeyPatch) -> None:
+    done = fail_with(error, monkeypatch)
+    assert (done.code, done.out) == (1, "")
+    assert done.err.startswith("Error: there is not enough memory. Less is needed with smaller batches")
+    assert done.err.count("\n") == 1
+
+
 def test_brackets_in_a_message_are_not_markup(monkeypatch: pytest.MonkeyPatch) -> None:
     done = fail_with(MissingExtraError("drawing", "plots"), monkeypatch)
     assert "pip install 'itransf[plots]'" in done.err
@@ -133,12 +150,13 @@ def test_an_interrupt_is_code_130(monkeypatch: pytest.MonkeyPatch) -> None:
     assert (done.code, done.err) == (130, "Stopped.\n")
 
 
-def test_a_mistake_of_ours_is_not_hidden(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("mistake", [ZeroDivisionError(), RuntimeError("shapes do not fit")])
+def test_a_mistake_of_ours_is_not_hidden(mistake: Exception, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_: object, **__: object) -> None:
-        raise ZeroDivisionError
+        raise mistake
 
     monkeypatch.setitem(vars(itransf), "open", fail)
-    with pytest.raises(ZeroDivisionError):
+    with pytest.raises(type(mistake)):
         itransf.cli.main(["info", "some-run"])
 
 

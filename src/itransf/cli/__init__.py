@@ -39,6 +39,11 @@ from itransf.cli.train import Stopped, train_model
 from itransf.errors import ITransFError, UsageError
 
 FAILURE, MISUSE, INTERRUPTED = 1, 2, 130
+LACK_OF_MEMORY = (
+    "there is not enough memory. Less is needed with smaller batches (training.batch_size), fewer negatives "
+    "(negatives.per_fact), shorter vectors (model.dim), fewer concepts (model.concepts) or, where the GPU's is short, "
+    "with --device cpu"
+)
 _SILENCE = logging.NullHandler()
 
 # Typer's own complaints about options and arguments: its only public one and what that derives from.
@@ -124,9 +129,20 @@ def run_command(arguments: list[str]) -> int:
         code = INTERRUPTED
     except _USAGE_ERRORS as error:
         return complain_of_usage(error)
+    except (MemoryError, RuntimeError) as error:
+        if not is_lack_of_memory(error):
+            raise
+        complain(LACK_OF_MEMORY)
+        return FAILURE
     if code == INTERRUPTED:
         remark("Stopped.")
     return code if isinstance(code, int) else 0
+
+
+def is_lack_of_memory(error: MemoryError | RuntimeError) -> bool:
+    """Tell whether the machine or its GPU had no memory left: torch says so in words only."""
+    text = str(error).lower()
+    return isinstance(error, MemoryError) or any(words in text for words in ("out of memory", "not enough memory"))
 
 
 def complain(message: str) -> None:
