@@ -5,15 +5,18 @@ from __future__ import annotations
 import re
 import shlex
 import subprocess
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from cli.conftest import call
-from itransf.experiments.reproduction.jobs import Scope
+from itransf.experiments.reproduction.jobs import Job, Scope
 from itransf.experiments.reproduction.results import Results
 from itransf.experiments.reproduction.stages import best
+from itransf.experiments.reproduction.stages.compression import make_point
+from itransf.experiments.reproduction.stages.families import FB15K
 from itransf.experiments.reproduction.summaries import format_metric, summarise
 from itransf.run import resolve_config
 
@@ -85,13 +88,20 @@ def test_everything_from_python(capsys: pytest.CaptureFixture[str]) -> None:
     assert Path("runs/taught").is_dir()
 
 
+def read_figures(job: Job, metrics: Iterable[str]) -> str:
+    """Return the end of a row: matrices and medians of the three seeds that are stored."""
+    summary = summarise(Results(README.parent / "results" / "reproduction").find_seeds(job))
+    assert summary is not None
+    assert len(summary.records) == 3
+    figures = (format_metric(summary.median(metric), metric) for metric in metrics)
+    return " | ".join((f"{summary.records[0]['matrices']:,}", *figures))
+
+
 def test_figures_are_those_of_the_stored_results() -> None:
-    results, scope = Results(README.parent / "results" / "reproduction"), Scope()
-    page = README.read_text(encoding="utf-8")
+    page, scope = README.read_text(encoding="utf-8"), Scope()
     for dataset in best.GRAPHS:
-        summary = summarise(results.find_seeds(scope.make_job(f"{dataset}/itransf-best")))
-        assert summary is not None
-        assert len(summary.records) == 3
-        figures = [format_metric(summary.median(key), key) for key in best.METRICS.values()]
-        row = " | ".join([scope.title(dataset), str(summary.records[0]["matrices"]), *figures])
-        assert f"| {row} |" in page
+        figures = read_figures(scope.make_job(f"{dataset}/itransf-best"), best.METRICS.values())
+        assert f"| {scope.title(dataset)} | {figures} |" in page
+    shared = [("ITransF", make_point(scope, FB15K, matrices)) for matrices in (300, 30)]
+    for model, job in (("STransE", FB15K.make_row(scope, "stranse")), *shared):
+        assert f"| {model} | {read_figures(job, ('mr', 'hits@10'))} |" in page
