@@ -76,18 +76,17 @@ def read_run(run: itransf.Run) -> Any:
 
 
 def find_differences(folders: Sequence[Path], runs: Sequence[itransf.Run]) -> list[str]:
-    """Return a note for each run that differs from the first in more than the seed, or has the seed of one before."""
-    first, *others = ({**run.config.to_dict(), "seed": 0} for run in runs)
+    """Return a note for each run that differs from the first in more than the seed, or is one of before again."""
+    configs = [run.config.to_dict() for run in runs]
     notes = [
         f"{folder} has other settings than {folders[0]}, not just another seed; their mean says little"
-        for folder, other in zip(folders[1:], others, strict=True)
-        if other != first
+        for folder, config in zip(folders, configs, strict=True)
+        if {**config, "seed": 0} != {**configs[0], "seed": 0}
     ]
-    seeds = [run.config.seed for run in runs]
     return notes + [
-        f"{folder} has the same seed as {folders[seeds.index(seed)]}: that they agree says little"
-        for place, (folder, seed) in enumerate(zip(folders, seeds, strict=True))
-        if seeds.index(seed) < place
+        f"{folder} has the settings and the seed of {folders[configs.index(config)]}: that they agree says nothing"
+        for place, (folder, config) in enumerate(zip(folders, configs, strict=True))
+        if configs.index(config) < place
     ]
 
 
