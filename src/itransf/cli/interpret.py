@@ -76,7 +76,7 @@ def read_run(run: itransf.Run) -> Any:
 
 
 def find_differences(folders: Sequence[Path], runs: Sequence[itransf.Run]) -> list[str]:
-    """Return a note for each run that differs from the first in more than the seed, or is one of before again."""
+    """Return a note for each run that differs from the first in more than the seed, or repeats an earlier one."""
     configs = [run.config.to_dict() for run in runs]
     notes = [
         f"{folder} has other settings than {folders[0]}, not just another seed; their mean says little"

@@ -1,4 +1,4 @@
-"""Named settings: `DATASET/MODEL.toml`, rows of the paper's main table and the best known; `MODEL-KIND.toml` others."""
+"""Named settings, `DATASET/NAME.toml`: the rows of the paper's main table, the best known, and a few more."""
 
 from __future__ import annotations
 

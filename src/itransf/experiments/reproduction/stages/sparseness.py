@@ -30,14 +30,7 @@ FLOORS = (0.01, 0.1)
 CAPTION = "l1-regularised attention; each row is a side, as shares of its largest weight."
 SHARES = Words(colours="share")
 COLUMNS = ("Attention", "Epochs", "Kept", *comparing.COMPARED, "Epoch, paper", "Epoch", "Steps")
-WEIGHTS = (
-    "Graph",
-    "Attention",
-    "Epochs",
-    "Weights of a side",
-    *(f"≥ {floor:g}" for floor in FLOORS),
-    "In the five largest, %",
-)
+SIZES = ("Weights of a side", *(f"≥ {floor:g}" for floor in FLOORS), "In the five largest, %")
 METHOD = (
     f"{comparing.METHOD} The paper trained {PAPERS_EPOCHS} epochs for this table; here each kind is trained as long as "
     "the preset says, and as long as in the paper, at the preset's rate. As everywhere, the weights that did best on "
@@ -100,7 +93,7 @@ def render(results: Results, scope: Scope) -> Section:
         parts.append(make_table(COLUMNS, rows, title=title))
         if found := find_shares(results, make_training(scope, dataset, "l1")):
             pictures.append(picture_attention(found[0], "attention-l1", CAPTION, scope, dataset, SHARES))
-    parts += [WEIGHING, make_table(WEIGHTS, weights, names=2), *pictures]
+    parts += [WEIGHING, make_table(("Graph", "Attention", "Epochs", *SIZES), weights, names=2), *pictures]
     return Section("Sparse and dense attention (Table 3, Figure 4)", tuple(parts))
 
 
@@ -133,9 +126,9 @@ def write_length(training: Job) -> str:
 
 
 def write_kept(records: Sequence[Record]) -> str:
-    """Return the epochs whose weights were kept, the first and the last of the seeds'."""
-    epochs = sorted({record["training"]["best"]["epoch"] for record in records if record["training"]["best"]})
-    return "–".join(f"{epoch:,}" for epoch in dict.fromkeys((*epochs[:1], *epochs[-1:]))) or "–"
+    """Return the epoch whose weights were kept, or the first and the last of the seeds'."""
+    epochs = [record["training"]["best"]["epoch"] for record in records if record["training"]["best"]]
+    return "–".join(f"{epoch:,}" for epoch in sorted({min(epochs), max(epochs)})) if epochs else "–"
 
 
 def find_time(record: Record, training: Job) -> float:
@@ -172,7 +165,7 @@ def list_sizes(found: Sequence[Attention]) -> npt.NDArray[np.float64]:
 def count_weights(found: Sequence[Attention]) -> tuple[str, ...]:
     """Return how many weights a side has, how many of them are of some size, and what the largest five make up."""
     if not found:
-        return (MISSING, *["–"] * (len(WEIGHTS) - 4))
+        return (MISSING, *["–"] * (len(SIZES) - 1))
     sizes = list_sizes(found)
     largest = np.sort(sizes, axis=1)[:, -5:].sum(axis=1) / np.maximum(sizes.sum(axis=1), FLOORS[0])
     counts = (f"{(sizes >= floor).sum(axis=1).mean():.1f}" for floor in FLOORS)
