@@ -15,7 +15,7 @@ import torch
 
 import itransf
 from benchmarks.records import RESULTS, start_record
-from itransf.evaluation import rank_facts
+from itransf.evaluation import rank_triples
 from itransf.experiments.bench.clock import time_call
 from itransf.experiments.bench.records import write_record
 from itransf.experiments.bench.settings import PAPER, make_config
@@ -29,11 +29,11 @@ FB15K = {**PAPER, "model.dim": 100, "model.concepts": 300, "training.batch_size"
 WN18 = {**PAPER, "model.dim": 50, "model.concepts": 30, "training.batch_size": 1000, "training.learning_rate": 0.1}
 MODERN = {
     **FB15K,
-    "model.entities": "none",
-    "model.projected": "none",
-    "loss.kind": "adversarial",
+    "model.entity_constraint": "none",
+    "model.projected_constraint": "none",
+    "loss.name": "self_adversarial",
     "loss.margin": 9,
-    "negatives.per_fact": 128,
+    "negatives.per_triple": 128,
     "training.batch_size": 2048,
     "training.optimizer": "adam",
     "training.learning_rate": 0.001,
@@ -77,7 +77,7 @@ def measure_epochs(dataset: str, settings: Mapping[str, Any], device: torch.devi
 
 
 def measure_assignment(device: torch.device, repetitions: int) -> list[float]:
-    """Return the seconds of the choice of concepts on FB15k: all facts, one negative, both sides."""
+    """Return the seconds of the choice of concepts on FB15k: all triples, one negative, both sides."""
     trainer = make_trainer("fb15k", {**FB15K, "assignment.accept": "always"}, device)
     loss = make_contrast_loss(trainer.config.loss)
 
@@ -89,11 +89,11 @@ def measure_assignment(device: torch.device, repetitions: int) -> list[float]:
 
 
 def measure_ranking(norm: int, device: torch.device, repetitions: int) -> list[float]:
-    """Return the seconds of ranking all of FB15k's test facts on both sides."""
-    trainer = make_trainer("fb15k", {**FB15K, "model.norm": norm}, device)
+    """Return the seconds of ranking all of FB15k's test triples on both sides."""
+    trainer = make_trainer("fb15k", {**FB15K, "model.p_norm": norm}, device)
     graph = trainer.graph
     _ = graph.known
-    return time_repeatedly(lambda: rank_facts(trainer.model, graph.test, graph.known), device, 1, repetitions)
+    return time_repeatedly(lambda: rank_triples(trainer.model, graph.test, graph.known), device, 1, repetitions)
 
 
 def main() -> None:

@@ -1,6 +1,6 @@
-"""Relations taken out of a graph together, each to be learned from a few of its facts.
+"""Relations taken out of a graph together, each to be learned from a few of its triples.
 
-Only facts about entities that the rest tells something of are given and asked: the others would have to be learned as
+Only triples about entities that the rest tells something of are given and asked: the others would have to be learned as
 entities first, and `itransf learn` says so.
 """
 
@@ -14,7 +14,7 @@ import numpy as np
 from itransf.data.graph import SPLITS, Graph, Triples
 from itransf.data.vocabulary import Vocabulary
 
-LEAST_FACTS = 60
+LEAST_TRIPLES = 60
 
 
 @dataclass(frozen=True)
@@ -23,29 +23,29 @@ class HeldOut:
 
     Attributes:
         graph: The rest.
-        facts: Of each relation those whose entities both occur in the rest's training facts. Their numbers are those
-            that the relations have when they are put behind the others in this order.
-        answers: All facts of each relation, numbered alike: what is no rival when others are ranked.
+        triples: Of each relation those whose entities both occur in the rest's training triples. Their numbers are
+            those that the relations have when they are put behind the others in this order.
+        answers: All triples of each relation, numbered alike: what is no rival when others are ranked.
     """
 
     graph: Graph
-    facts: Mapping[str, Triples]
+    triples: Mapping[str, Triples]
     answers: Mapping[str, Triples]
 
     def draw(self, name: str, draw: int) -> Triples:
-        """Return a relation's facts in a random order, the same for the same draw."""
-        facts = self.facts[name]
-        return facts[np.random.default_rng(draw).permutation(len(facts))]
+        """Return a relation's triples in a random order, the same for the same draw."""
+        triples = self.triples[name]
+        return triples[np.random.default_rng(draw).permutation(len(triples))]
 
-    def name_pairs(self, facts: Triples) -> list[tuple[str, str]]:
-        """Return facts as pairs of names."""
+    def name_pairs(self, triples: Triples) -> list[tuple[str, str]]:
+        """Return triples as pairs of names."""
         names = self.graph.entities.names
-        return [(names[head], names[tail]) for head, _, tail in facts.tolist()]
+        return [(names[head], names[tail]) for head, _, tail in triples.tolist()]
 
     def put_back(self, given: Mapping[str, Triples]) -> Graph:
-        """Return the graph with all relations, and these facts of those that were taken out."""
+        """Return the graph with all relations, and these triples of those that were taken out."""
         known = self.graph.relations
-        relations = Vocabulary([*known.names, *self.facts], known.labels, "relation")
+        relations = Vocabulary([*known.names, *self.triples], known.labels, "relation")
         train = np.concatenate([self.graph.train, *given.values()])
         return replace(self.graph, relations=relations, train=train)
 
@@ -57,25 +57,25 @@ def hold_out(graph: Graph, names: Sequence[str]) -> HeldOut:
     numbers = np.empty(len(graph.relations), dtype=np.int64)
     numbers[[*kept, *taken]] = np.arange(len(numbers))
     splits = {split: graph.split(split).copy() for split in SPLITS}
-    for facts in splits.values():
-        facts[:, 1] = numbers[facts[:, 1]]
+    for triples in splits.values():
+        triples[:, 1] = numbers[triples[:, 1]]
     every = np.concatenate(list(splits.values()))
     answers = {name: every[every[:, 1] == len(kept) + place] for place, name in enumerate(names)}
     relations = Vocabulary([graph.relations.name(number) for number in kept], graph.relations.labels, "relation")
     rest = replace(graph, relations=relations, **{split: f[f[:, 1] < len(kept)] for split, f in splits.items()})
     told = np.zeros(len(graph.entities), dtype=bool)
     told[rest.train[:, [0, 2]]] = True
-    facts = {name: found[told[found[:, [0, 2]]].all(1)] for name, found in answers.items()}
-    return HeldOut(rest, facts, answers)
+    triples = {name: found[told[found[:, [0, 2]]].all(1)] for name, found in answers.items()}
+    return HeldOut(rest, triples, answers)
 
 
 def find_short(held: HeldOut) -> list[str]:
-    """Return the relations that have too few facts to be measured."""
-    return [name for name, facts in held.facts.items() if len(facts) < LEAST_FACTS]
+    """Return the relations that have too few triples to be measured."""
+    return [name for name, triples in held.triples.items() if len(triples) < LEAST_TRIPLES]
 
 
 def choose_relations(graph: Graph, count: int, seed: int) -> list[str]:
-    """Draw relations at random, passing over those that would leave one with too few facts."""
+    """Draw relations at random, passing over those that would leave one with too few triples."""
     chosen: list[str] = []
     for number in np.random.default_rng(seed).permutation(len(graph.relations)).tolist():
         tried = [*chosen, graph.relations.name(number)]

@@ -42,7 +42,7 @@ from itransf.experiments.side_by_side import run_side_by_side
 from itransf.files import write_text
 from itransf.interpret import Attention
 from itransf.interpret.measures import DRAWS, Interpretation, read_model
-from itransf.interpret.measures.faithfulness import MOST_FACTS
+from itransf.interpret.measures.faithfulness import MOST_TRIPLES
 from itransf.models import SIDES, ITransF
 from itransf.run.settings import choose_device
 
@@ -139,7 +139,7 @@ class Measurement:
                 print("There is no run of ITransF to measure.")
                 continue
             found: list[Interpretation] = []
-            for interpretation in interpret_groups(main, list(own.values()), self.options.draws, self.options.facts):
+            for interpretation in interpret_groups(main, list(own.values()), self.options.draws, self.options.triples):
                 found.append(interpretation)
                 self._store_findings(size, found, final=True)
                 self._write()
@@ -193,7 +193,9 @@ def parse_options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--models", nargs="+", default=list(TITLES), choices=list(TITLES))
     parser.add_argument("--seeds", nargs="+", type=int, default=[0, 1, 2, 3, 4], help="baselines take the first")
     parser.add_argument("--settings", nargs="+", default=[], help="key=value over the recipe, for all models")
-    parser.add_argument("--facts", type=int, default=MOST_FACTS, help="ranked of a relation for faithfulness; 0: all")
+    parser.add_argument(
+        "--triples", type=int, default=MOST_TRIPLES, help="ranked of a relation for faithfulness; 0: all"
+    )
     parser.add_argument("--draws", type=int, default=DRAWS, help="resamplings and permutations")
     parser.add_argument("--device", default="cpu", choices=["cpu", "cuda"])
     parser.add_argument("--jobs", type=int, default=1, help="trainings at once on a GPU")

@@ -13,14 +13,14 @@ from typing import Any
 
 import torch
 
-from benchmarks.tasks import Task, draw_facts, load_graph
+from benchmarks.tasks import Task, draw_triples, load_graph
 from itransf.experiments.bench.clock import Clock, TimeIsUpError
 
-WARMUP_FACTS = 4  # ranked before the clock runs
+WARMUP_TRIPLES = 4  # ranked before the clock runs
 
 
 def measure_training(task: Task) -> dict[str, Any]:
-    """Return how many positive facts were trained on, and how long that took."""
+    """Return how many positive triples were trained on, and how long that took."""
     clock = Clock(task.warmup, task.seconds)
     with suppress(TimeIsUpError):
         import_module(f"benchmarks.contenders.{task.contender}").train(task, clock)
@@ -29,12 +29,12 @@ def measure_training(task: Task) -> dict[str, Any]:
 
 def measure_ranking(task: Task) -> dict[str, Any]:
     """Return how many queries (one head or tail each) were ranked, and how long that took."""
-    facts = draw_facts(load_graph(task), task.facts, task.seed)
+    triples = draw_triples(load_graph(task), task.triples, task.seed)
     rank = import_module(f"benchmarks.contenders.{task.contender}").prepare_ranking(task)
-    rank(facts[:WARMUP_FACTS])
+    rank(triples[:WARMUP_TRIPLES])
     started = time.perf_counter()
-    rank(facts)
-    return describe(2 * len(facts), time.perf_counter() - started)
+    rank(triples)
+    return describe(2 * len(triples), time.perf_counter() - started)
 
 
 def describe(units: int, seconds: float) -> dict[str, Any]:

@@ -29,7 +29,7 @@ from itransf.experiments.bench.records import summarise, write_record
 from itransf.progress import Tracker, track
 
 PEERS = ("pykeen", "torchkge")
-BLOCK = 32  # facts of one relation kept together where blocks are shuffled
+BLOCK = 32  # triples of one relation kept together where blocks are shuffled
 TIMEOUT = 300  # seconds one process may take, loading included
 TARGETS: dict[str, Any] = {
     "training": {"model": "itransf", "norm": 1, "ratio": {"wn18": 5.0, "fb15k-237": 5.0}},
@@ -61,11 +61,11 @@ def plan_tasks(options: argparse.Namespace) -> list[Task]:
         peers = [replace(base, contender=peer, model="transr") for peer in PEERS]
         tasks += [base, *peers, replace(base, fast=False), replace(base, block_size=BLOCK)]
         tasks += [replace(base, model=model) for model in ("stranse", "transe")]
-        ranking = replace(base, activity="ranking", facts=options.our_facts)
+        ranking = replace(base, activity="ranking", triples=options.our_triples)
         tasks += [ranking, replace(ranking, fast=False), replace(ranking, norm=2)]
         tasks += [
-            replace(ranking, contender=peer, model="transr", facts=facts)
-            for peer, facts in (("pykeen", options.pykeen_facts), ("torchkge", options.torchkge_facts))
+            replace(ranking, contender=peer, model="transr", triples=triples)
+            for peer, triples in (("pykeen", options.pykeen_triples), ("torchkge", options.torchkge_triples))
         ]
     return [task for task in tasks if task.dataset in options.datasets]
 
@@ -143,9 +143,9 @@ def read_options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--repetitions", type=int, default=3, help="rounds; the median counts")
     parser.add_argument("--seconds", type=float, default=4.0, help="of training that count, each time")
     parser.add_argument("--warmup", type=float, default=1.0, help="seconds of training before that")
-    parser.add_argument("--our-facts", type=int, default=0, help="test facts we rank; 0 takes all")
-    parser.add_argument("--pykeen-facts", type=int, default=60, help="test facts PyKEEN ranks")
-    parser.add_argument("--torchkge-facts", type=int, default=300, help="test facts TorchKGE ranks")
+    parser.add_argument("--our-triples", type=int, default=0, help="test triples we rank; 0 takes all")
+    parser.add_argument("--pykeen-triples", type=int, default=60, help="test triples PyKEEN ranks")
+    parser.add_argument("--torchkge-triples", type=int, default=300, help="test triples TorchKGE ranks")
     parser.add_argument("--start-repetitions", type=int, default=5, help="starts of the program")
     parser.add_argument("--demo", action="store_true", help="time `itransf demo` as well, once")
     parser.add_argument("--threads", type=int, default=count_cores(), help="threads torch may use")

@@ -35,15 +35,15 @@ def draw(record: Record) -> Figure:
             continue
         sizes = [point[axis] for point in found]
         median, low, high = (
-            [1000 * point["seconds_per_1000_facts"][key] for point in found] for key in ("median", "low", "high")
+            [1000 * point["seconds_per_1000_triples"][key] for point in found] for key in ("median", "low", "high")
         )
         panel.plot(sizes, median, "o-", color=BLUE, markersize=5)
         panel.fill_between(sizes, low, high, color=BLUE, alpha=0.15, linewidth=0)
-        dress(panel, name, sizes, "µs per fact" if place % 3 == 0 else "")
+        dress(panel, name, sizes, "µs per triple" if place % 3 == 0 else "")
     level(panels.flat[: len(NAMES)])
     draw_memory(panels.flat[len(NAMES)], record)
     where = record["hardware"]["gpu"] if record["config"]["device"] == "cuda" else record["hardware"]["cpu"]
-    figure.suptitle(f"Cost of training on a fact, one size moving at a time ({where})", fontsize=11)
+    figure.suptitle(f"Cost of training on a triple, one size moving at a time ({where})", fontsize=11)
     return figure
 
 

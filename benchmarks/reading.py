@@ -69,14 +69,14 @@ class Measures:
         scale: m and k of ITransF, which baselines are compared at.
         plain: The STransE that rare relations are compared with, if it was trained.
         draws: Resamplings and permutations.
-        facts: The most facts of a relation that are ranked for faithfulness.
+        triples: The most triples of a relation that are ranked for faithfulness.
         ranked: Whether to measure what needs ranking.
     """
 
     scale: Scale
     plain: Reading | None
     draws: int
-    facts: int
+    triples: int
     ranked: bool = True
 
     def interpret(self, group: Group) -> Interpretation:
@@ -93,7 +93,7 @@ class Measures:
         findings = measure_attention(readings, gold, self.scale, self.draws)
         findings.append(measure_stability(readings, self.scale.concepts, self.draws))
         if self.ranked and readings[0].name != "random":
-            findings += measure_faithfulness(readings, most_facts=self.facts, draws=self.draws)
+            findings += measure_faithfulness(readings, most_triples=self.triples, draws=self.draws)
             if self.plain is not None and self.plain is not readings[0]:
                 findings.append(measure_gain(readings, self.plain, draws=self.draws))
             findings.append(measure_borrowing(readings, draws=self.draws))
@@ -105,11 +105,11 @@ def interpret_quickly(main: Group) -> Interpretation:
     return Measures(find_scale(main.readings[0]), None, QUICK, 0, ranked=False).interpret(main)
 
 
-def interpret_groups(main: Group, others: Sequence[Group], draws: int, facts: int) -> Iterator[Interpretation]:
+def interpret_groups(main: Group, others: Sequence[Group], draws: int, triples: int) -> Iterator[Interpretation]:
     """Measure ITransF, its baselines, random attention, and the sparse coding of what has matrices of its own."""
     scale = find_scale(main.readings[0])
     plain = next((other.readings[0] for other in others if is_codable(other.readings[0])), None)
-    measures = Measures(scale, plain, draws, facts)
+    measures = Measures(scale, plain, draws, triples)
     yield measures.interpret(main)
     for other in others:
         yield measures.interpret(other)

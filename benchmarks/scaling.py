@@ -1,10 +1,10 @@
-"""What training on a fact costs as the graph and the model grow: entities, relations, concepts, support, batch.
+"""What training on a triple costs as the graph and the model grow: entities, relations, concepts, support, batch.
 
     python -m benchmarks.scaling                          # on a GPU: results/benchmark-scaling.json
     python -m benchmarks.scaling --device cpu --quick     # smaller, for a rehearsal
 
-Facts are random and the same number at every point, so a whole epoch costs as much as its facts. One axis moves at a
-time, the others stay at the base. The ends of each axis come first, and the record is written after every point.
+Triples are random and the same number at every point, so a whole epoch costs as much as its triples. One axis moves
+at a time, the others stay at the base. The ends of each axis come first, and the record is written after every point.
 """
 
 from __future__ import annotations
@@ -41,9 +41,9 @@ class Point:
         relations: In the graph.
         concepts: m.
         support_size: k.
-        batch_size: Facts of an update.
+        batch_size: Triples of an update.
         dim: d.
-        facts: Training facts.
+        triples: Training triples.
     """
 
     entities: int
@@ -52,11 +52,11 @@ class Point:
     support_size: int
     batch_size: int
     dim: int
-    facts: int
+    triples: int
 
 
 Axes = Mapping[str, Sequence[int]]
-BASE = Point(entities=10**5, relations=1000, concepts=300, support_size=5, batch_size=1000, dim=100, facts=200_000)
+BASE = Point(entities=10**5, relations=1000, concepts=300, support_size=5, batch_size=1000, dim=100, triples=200_000)
 AXES: Axes = {
     "concepts": (15, 30, 100, 300, 1000, 3000),
     "support_size": (1, 2, 5, 10),
@@ -64,9 +64,9 @@ AXES: Axes = {
     "entities": (10**4, 10**5, 10**6, 10**7),
     "relations": (10, 100, 1000, 10**4, 10**5),
 }
-CPU_FACTS = 20_000
+CPU_TRIPLES = 20_000
 CPU_LIMITS = {"concepts": 3000, "batch_size": 8192, "entities": 10**6, "relations": 10**4}
-QUICK_FACTS, QUICK_DIM = 4000, 16
+QUICK_TRIPLES, QUICK_DIM = 4000, 16
 QUICK_LIMITS = {"concepts": 300, "batch_size": 2048, "entities": 10**5, "relations": 1000}
 
 
@@ -74,9 +74,9 @@ def choose_axes(device: str, quick: bool) -> tuple[Point, Axes]:
     """Return the base and the axes: smaller on a CPU, smaller still for a rehearsal."""
     base, limits = BASE, dict[str, int]()
     if device == "cpu":
-        base, limits = replace(base, facts=CPU_FACTS), CPU_LIMITS
+        base, limits = replace(base, triples=CPU_TRIPLES), CPU_LIMITS
     if quick:
-        base, limits = replace(base, facts=QUICK_FACTS, dim=QUICK_DIM), QUICK_LIMITS
+        base, limits = replace(base, triples=QUICK_TRIPLES, dim=QUICK_DIM), QUICK_LIMITS
     return base, {axis: [size for size in sizes if size <= limits.get(axis, size)] for axis, sizes in AXES.items()}
 
 
@@ -88,18 +88,18 @@ def plan_points(base: Point, axes: Axes) -> list[Point]:
 
 
 def make_graph(point: Point, seed: int) -> Graph:
-    """Return a graph of distinct random facts that has sizes, but no names.
+    """Return a graph of distinct random triples that has sizes, but no names.
 
     Args:
         point: The sizes.
-        seed: Of the facts.
+        seed: Of the triples.
     """
     shape = (point.entities, point.relations, point.entities)
-    drawn = np.random.default_rng(seed).integers(np.prod(shape, dtype=np.int64), size=point.facts)
-    facts = np.stack(np.unravel_index(np.unique(drawn), shape), axis=1)
+    drawn = np.random.default_rng(seed).integers(np.prod(shape, dtype=np.int64), size=point.triples)
+    triples = np.stack(np.unravel_index(np.unique(drawn), shape), axis=1)
     # Training asks only how many there are, and ten million names would take longer than all else.
     entities, relations = (cast(Vocabulary, range(size)) for size in (point.entities, point.relations))
-    return Graph("random", entities, relations, facts, facts[:0], facts[:0])
+    return Graph("random", entities, relations, triples, triples[:0], triples[:0])
 
 
 def make_trainer(point: Point, device: torch.device, seed: int) -> Trainer:
@@ -113,7 +113,7 @@ def make_trainer(point: Point, device: torch.device, seed: int) -> Trainer:
 
 
 def measure_point(point: Point, device: torch.device, repetitions: int, seed: int) -> dict[str, Any]:
-    """Return seconds per thousand facts of whole epochs, and the most memory held, or why there is neither."""
+    """Return seconds per thousand triples of whole epochs, and the most memory held, or why there is neither."""
     gc.collect()  # what the point before left behind
     try:
         trainer = make_trainer(point, device, seed)
@@ -127,7 +127,7 @@ def measure_point(point: Point, device: torch.device, repetitions: int, seed: in
     return {
         **asdict(point),
         "epoch_seconds": seconds,
-        "seconds_per_1000_facts": summarise([once / thousands for once in seconds]),
+        "seconds_per_1000_triples": summarise([once / thousands for once in seconds]),
         "peak_bytes": read_peak(device),
         "parameter_bytes": sum(parameter.nbytes for parameter in trainer.model.parameters()),
     }
@@ -153,7 +153,7 @@ def compare_ends(record: Mapping[str, Any]) -> dict[str, float | None]:
     """Return, for each axis, how many times the cheapest point the dearest costs; one is flat."""
     flat: dict[str, float | None] = {}
     for axis in record["axes"]:
-        costs = [found["seconds_per_1000_facts"]["median"] for found in list_axis(record, axis)]
+        costs = [found["seconds_per_1000_triples"]["median"] for found in list_axis(record, axis)]
         flat[axis] = max(costs) / min(costs) if len(costs) > 1 else None
     return flat
 
@@ -162,7 +162,7 @@ def read_options(arguments: Sequence[str] | None) -> argparse.Namespace:
     """Read the command line."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.scaling", description=__doc__.splitlines()[0])
     parser.add_argument("--device", default="cuda", choices=["cuda", "cpu"])
-    parser.add_argument("--quick", action="store_true", help="small sizes and few facts, for a rehearsal")
+    parser.add_argument("--quick", action="store_true", help="small sizes and few triples, for a rehearsal")
     parser.add_argument("--repetitions", type=int, default=3, help="epochs timed at each point; the median counts")
     parser.add_argument("--limit-seconds", type=float, default=150.0, help="no point is begun after that")
     parser.add_argument("--seed", type=int, default=0)
@@ -182,13 +182,15 @@ def main(arguments: Sequence[str] | None = None) -> None:
     def measure(point: Point) -> dict[str, Any]:
         return measure_point(point, device, options.repetitions, options.seed)
 
-    measure(replace(base, facts=2 * base.batch_size))  # loads and compiles, so that the first point does not stand out
+    measure(
+        replace(base, triples=2 * base.batch_size)
+    )  # loads and compiles, so that the first point does not stand out
     for point, found in measure_points(plan_points(base, axes), options.limit_seconds, measure):
         record["skipped" if found is None else "points"].append(asdict(point) if found is None else found)
         record["flat"] = compare_ends(record)
         write_record(record, options.out)
-        cost = (found or {}).get("seconds_per_1000_facts")
-        told = f"{1000 * cost['median']:.2f} us a fact" if cost else (found or {"error": "no time left"})["error"]
+        cost = (found or {}).get("seconds_per_1000_triples")
+        told = f"{1000 * cost['median']:.2f} us a triple" if cost else (found or {"error": "no time left"})["error"]
         print(f"{', '.join(f'{key} {size:,}' for key, size in asdict(point).items())}: {told}", flush=True)
     print(f"wrote {options.out}")
 

@@ -16,7 +16,7 @@ Triples = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Task:
-    """One measurement, the same for every contender but for its name and its share of the test facts.
+    """One measurement, the same for every contender but for its name and its share of the test triples.
 
     Attributes:
         activity: `training` or `ranking`.
@@ -25,18 +25,18 @@ class Task:
         dataset: A name that `itransf.load` takes.
         dim: Length of entity and relation vectors.
         norm: The distance of our models, 1 or 2; peers keep their own default.
-        batch_size: Facts per update.
-        block_size: Facts of one relation that our shuffling keeps together; one shuffles freely.
+        batch_size: Triples per update.
+        block_size: Triples of one relation that our shuffling keeps together; one shuffles freely.
         margin: Of the hinge loss.
         learning_rate: Of the batch-averaged loss.
         concepts: m of ITransF.
         support_size: k of ITransF.
-        facts: How many test facts are ranked, each on both sides; zero takes all.
-        ranking_batch: Facts a peer's evaluator scores at once.
+        triples: How many test triples are ranked, each on both sides; zero takes all.
+        ranking_batch: Triples a peer's evaluator scores at once.
         warmup: Seconds of training before the clock runs.
         seconds: Seconds of training that count.
         threads: Threads torch may use.
-        seed: Of weights, batches, negatives and the sample of test facts.
+        seed: Of weights, batches, negatives and the sample of test triples.
         fast: Whether the extra `fast` (numba) may be used.
     """
 
@@ -52,7 +52,7 @@ class Task:
     learning_rate: float = 0.1
     concepts: int = 30
     support_size: int = 5
-    facts: int = 0
+    triples: int = 0
     ranking_batch: int = 32
     warmup: float = 1.0
     seconds: float = 4.0
@@ -74,7 +74,7 @@ class Stopwatch(Protocol):
     """What a contender's training reports to."""
 
     def count(self, units: int) -> None:
-        """Take note of so many positive facts; raises when the time is up."""
+        """Take note of so many positive triples; raises when the time is up."""
         ...
 
 
@@ -83,8 +83,8 @@ def load_graph(task: Task) -> itransf.Graph:
     return itransf.load(task.dataset, progress=False)
 
 
-def draw_facts(graph: itransf.Graph, count: int, seed: int) -> Triples:
-    """Return `count` test facts, the same for the same seed; zero or more than there are takes all."""
+def draw_triples(graph: itransf.Graph, count: int, seed: int) -> Triples:
+    """Return `count` test triples, the same for the same seed; zero or more than there are takes all."""
     if not count or count >= len(graph.test):
         return graph.test
     chosen = np.random.default_rng(seed).permutation(len(graph.test))[:count]

@@ -1,10 +1,10 @@
-"""How well a relation is learned from a handful of facts, beside training everything again.
+"""How well a relation is learned from a handful of triples, beside training everything again.
 
 Some relations are taken out of a graph together and a model is trained without them. Each is then learned from 5, 10
-and 20 of its facts with all else frozen, and facts that were not given are ranked (heads and tails among all entities,
-filtered with all facts). Beside it, with the same facts:
+and 20 of its triples with all else frozen, and triples that were not given are ranked (heads and tails among all
+entities, filtered with all triples). Beside it, with the same triples:
 
-- `retrained`: the whole model trained again, with the given facts of all these relations;
+- `retrained`: the whole model trained again, with the given triples of all these relations;
 - `translation`: the translation alone fitted, entities left where they are on both sides, not held to its start;
 - `random`: random supports in place of chosen ones, then the same fit.
 
@@ -30,12 +30,12 @@ from typing import Any
 import torch
 
 import itransf
-from benchmarks.holding_out import LEAST_FACTS, HeldOut, choose_relations, find_short, hold_out
+from benchmarks.holding_out import LEAST_TRIPLES, HeldOut, choose_relations, find_short, hold_out
 from benchmarks.records import RESULTS, ROOT, read_records, start_record
 from benchmarks.sections.teaching import put_figures, render
 from itransf.data.graph import Triples
 from itransf.data.known import KnownIndex
-from itransf.evaluation import rank_facts
+from itransf.evaluation import rank_triples
 from itransf.experiments.bench.records import write_record
 from itransf.files import write_text
 from itransf.fitting import warm_config
@@ -70,8 +70,8 @@ def learn_at_random(run: itransf.Run, name: str, pairs: list[tuple[str, str]], d
         projection = getattr(model, f"project_{side}")
         chosen = torch.randperm(projection.scores.shape[1], generator=generator)[: projection.support.shape[1]]
         projection.support[-1] = chosen.sort().values
-    facts = torch.as_tensor(graph.train[-len(pairs) :], device=model.relations.device)
-    teaching.start_translation(model, facts)
+    triples = torch.as_tensor(graph.train[-len(pairs) :], device=model.relations.device)
+    teaching.start_translation(model, triples)
     teaching.fit_relation(model, graph, run.config, len(pairs), teaching.RELATION_EFFORT)
     return model
 
@@ -84,10 +84,10 @@ WAYS: dict[str, Callable[[itransf.Run, str, list[tuple[str, str]], int], Model]]
 
 
 def rank(model: Model, number: int, asked: Triples, answers: Triples) -> dict[str, float]:
-    """Return the filtered mean reciprocal rank of facts of one relation, which has this number in the model."""
+    """Return the filtered mean reciprocal rank of triples of one relation, which has this number in the model."""
     asked, answers = asked.copy(), answers.copy()
     asked[:, 1] = answers[:, 1] = number
-    ranks = rank_facts(model, asked, KnownIndex(answers, model.sizes.entities, model.sizes.relations))
+    ranks = rank_triples(model, asked, KnownIndex(answers, model.sizes.entities, model.sizes.relations))
     figures = {f"{side} mrr": float((1 / ranks.ranks(side)).mean()) for side in SIDES}
     return {"asked": len(asked), "mrr": mean(figures.values()), **figures}
 
@@ -114,7 +114,7 @@ class Measurement:
         graph = itransf.load(self.options.dataset, progress=False)
         held = hold_out(graph, self.options.relations or choose_relations(graph, self.options.held_out, 0))
         if find_short(held):
-            raise SystemExit(f"fewer than {LEAST_FACTS} facts can be asked of: {', '.join(find_short(held))}")
+            raise SystemExit(f"fewer than {LEAST_TRIPLES} triples can be asked of: {', '.join(find_short(held))}")
         return held
 
     @cached_property
@@ -132,7 +132,7 @@ class Measurement:
         """Train, learn and rank what is not stored yet."""
         for draw in range(self.options.draws):
             for count in self.options.counts:
-                for name in self.held.facts:
+                for name in self.held.triples:
                     self._learn(name, draw, count)
         for draw in range(self.options.retrained):
             for count in sorted(self.options.counts, reverse=True):  # what the bars speak of comes first
@@ -154,11 +154,11 @@ class Measurement:
             self._store(model, len(base.graph.relations), name, draw, count, method, seconds)
 
     def _retrain(self, draw: int, count: int) -> None:
-        """Train everything again with some facts of every relation, and rank the others of each."""
-        missing = [name for name in self.held.facts if not self._is_stored(name, draw, count, "retrained")]
+        """Train everything again with some triples of every relation, and rank the others of each."""
+        missing = [name for name in self.held.triples if not self._is_stored(name, draw, count, "retrained")]
         if not missing:
             return
-        graph = self.held.put_back({name: self.held.draw(name, draw)[:count] for name in self.held.facts})
+        graph = self.held.put_back({name: self.held.draw(name, draw)[:count] for name in self.held.triples})
         settings, device = self.record["settings"], self.options.device
         run = itransf.train(graph, config=settings, device=device, progress=False)
         for name in missing:
@@ -166,13 +166,13 @@ class Measurement:
             self._store(run.model, number, name, draw, count, "retrained", run.info()["seconds"])
 
     def _is_stored(self, name: str, draw: int, count: int, method: str) -> bool:
-        wanted = {"relation": name, "draw": draw, "facts": count, "method": method}
+        wanted = {"relation": name, "draw": draw, "triples": count, "method": method}
         return any(wanted.items() <= figure.items() for figure in self.record["figures"])
 
     def _store(self, model: Model, number: int, name: str, draw: int, count: int, method: str, seconds: float) -> None:
-        # The same facts are asked, however many were given.
+        # The same triples are asked, however many were given.
         asked = self.held.draw(name, draw)[max(self.options.counts) :][: self.options.asked]
-        line = {"relation": name, "facts": count, "draw": draw, "method": method, "seconds": seconds}
+        line = {"relation": name, "triples": count, "draw": draw, "method": method, "seconds": seconds}
         self.record["figures"].append({**line, **rank(model, number, asked, self.held.answers[name])})
         print(self.record["figures"][-1], flush=True)
         write_record(self.record, self.path)
@@ -184,9 +184,9 @@ def parse_options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--dataset", default="world")
     parser.add_argument("--relations", nargs="+", help="taken out together (default on world: four)")
     parser.add_argument("--held-out", type=int, default=12, help="else so many, drawn at random")
-    parser.add_argument("--counts", nargs="+", type=int, default=[5, 10, 20], help="facts that are given")
-    parser.add_argument("--asked", type=int, default=500, help="facts that are ranked, at most, of each relation")
-    parser.add_argument("--draws", type=int, default=3, help="draws of the given facts")
+    parser.add_argument("--counts", nargs="+", type=int, default=[5, 10, 20], help="triples that are given")
+    parser.add_argument("--asked", type=int, default=500, help="triples that are ranked, at most, of each relation")
+    parser.add_argument("--draws", type=int, default=3, help="draws of the given triples")
     parser.add_argument("--retrained", type=int, default=1, help="of which so many are trained again for")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--preset", help="a preset in place of the defaults")

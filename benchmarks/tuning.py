@@ -1,11 +1,11 @@
-"""Random search for the default settings, by validation alone: the test facts are never ranked here.
+"""Random search for the default settings, by validation alone: the test triples are never ranked here.
 
 Every model gets the same number of trials, drawn from the same choices (those it has no use for are left out). The
 best few of stored searches, by the mean of validation MRR and validation Hits@10 on the rarest third of relations, are
 then tried again with other seeds; chosen is what then has the best mean validation MRR.
 
     python -m benchmarks.tuning --dataset world --models transe stranse itransf --trials 16
-    python -m benchmarks.tuning --dataset world --models itransf --trials 8 --only model.concept_start=mixed
+    python -m benchmarks.tuning --dataset world --models itransf --trials 8 --only model.concept_init=mixed
     python -m benchmarks.tuning --dataset world --confirm results/tuning-world-*.json --seeds 1 2 3
 """
 
@@ -32,14 +32,14 @@ from itransf.experiments.bench.records import write_record
 CHOICES: Mapping[str, Sequence[float | str]] = {
     "training.learning_rate": (0.02, 0.05, 0.08, 0.12, 0.2),
     "model.n3": (0.0, 0.001, 0.002, 0.003, 0.005),
-    "model.matrix_rate": (0.01, 0.03, 0.1, 0.3),
+    "model.matrix_lr_factor": (0.01, 0.03, 0.1, 0.3),
     "model.support_size": (2, 3, 5),
     "model.concepts": (8, 16, 24, 40),
-    "model.concept_start": ("identity", "mixed"),
+    "model.concept_init": ("identity", "mixed"),
 }
 UNUSED = {
-    "transe": {"model.matrix_rate", "model.support_size", "model.concepts", "model.concept_start"},
-    "stranse": {"model.support_size", "model.concepts", "model.concept_start"},
+    "transe": {"model.matrix_lr_factor", "model.support_size", "model.concepts", "model.concept_init"},
+    "stranse": {"model.support_size", "model.concepts", "model.concept_init"},
     "itransf": set(),
 }
 

@@ -13,8 +13,8 @@ from collections import Counter
 from importlib.metadata import version
 from pathlib import Path
 
-from world.facts import INVERSES, SYMMETRIC, Facts
-from world.split import Fact, split
+from world.split import Triple, split
+from world.triples import INVERSES, SYMMETRIC, Triples
 
 SEED = 2017
 BEGIN, END = "<!-- written by scripts/build_world.py -->", "<!-- end -->"
@@ -25,10 +25,10 @@ FOLDER = Path(__file__).parents[1] / "src" / "itransf" / "data" / "world"
 def main(folder: Path) -> None:
     """Build, split, write and report."""
     check_versions()
-    parts = split(Facts().gather(), SEED)
+    parts = split(Triples().gather(), SEED)
     folder.mkdir(parents=True, exist_ok=True)
-    for part, facts in parts.items():
-        text = "".join("\t".join(fact) + "\n" for fact in facts)
+    for part, triples in parts.items():
+        text = "".join("\t".join(triple) + "\n" for triple in triples)
         (folder / f"{part}.tsv").write_text(text, encoding="utf-8", newline="\n")
     table = describe(parts)
     if (readme := folder / "README.md").exists():
@@ -45,20 +45,20 @@ def check_versions() -> None:
             raise SystemExit(f"{name} {wanted} is needed, {found} is installed: pip install {name}=={wanted}")
 
 
-def describe(parts: dict[str, list[Fact]]) -> str:
+def describe(parts: dict[str, list[Triple]]) -> str:
     """The relation table of the README, in Markdown."""
-    counts = {part: Counter(relation for _, relation, _ in facts) for part, facts in parts.items()}
+    counts = {part: Counter(relation for _, relation, _ in triples) for part, triples in parts.items()}
     total = sum(counts.values(), Counter())
-    names = {name for facts in parts.values() for head, _, tail in facts for name in (head, tail)}
-    sizes = ", ".join(f"{part} {len(facts):,}" for part, facts in parts.items())
+    names = {name for triples in parts.values() for head, _, tail in triples for name in (head, tail)}
+    sizes = ", ".join(f"{part} {len(triples):,}" for part, triples in parts.items())
     lines = [
-        f"{sum(total.values()):,} facts ({sizes}), {len(names):,} entities, {len(total)} relations.",
+        f"{sum(total.values()):,} triples ({sizes}), {len(names):,} entities, {len(total)} relations.",
         "",
-        "| relation | facts | train | valid | test | structure | a test fact |",
+        "| relation | triples | train | valid | test | structure | a test triple |",
         "|---|---:|---:|---:|---:|---|---|",
     ]
     for relation, count in sorted(total.items(), key=lambda item: (-item[1], item[0])):
-        head, _, tail = next(fact for fact in parts["test"] if fact[1] == relation)
+        head, _, tail = next(triple for triple in parts["test"] if triple[1] == relation)
         numbers = " | ".join(str(counts[part][relation]) for part in ("train", "valid", "test"))
         lines.append(f"| `{relation}` | {count} | {numbers} | {_name_structure(relation)} | {head} → {tail} |")
     return "\n".join(lines)

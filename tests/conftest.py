@@ -20,18 +20,18 @@ from itransf.models import MODELS
 from itransf.run import Run, train
 from itransf.training.fused import engine
 
-Fact = tuple[int, int, int]
+Triple = tuple[int, int, int]
 GraphMaker = Callable[..., Graph]
 Configure = Callable[..., Config]
 
-FAMILY: dict[str, Any] = {"dim": 4, "norm": 1, "entities": "unit", "projected": "unit"}
+FAMILY: dict[str, Any] = {"dim": 4, "norm": 1, "entity_constraint": "unit", "projected_constraint": "unit"}
 CONCEPTS: dict[str, Any] = {
     "concepts": 5,
     "support_size": 2,
     "temperature": 0.25,
     "attention": "sparse",
     "l1_weight": 0.001,
-    "concept_start": "identity",
+    "concept_init": "identity",
 }
 SETTINGS: dict[str, Any] = {
     "seed": 0,
@@ -45,18 +45,18 @@ SETTINGS: dict[str, Any] = {
         "deterministic": False,
     },
     "loss": {"kind": "hinge", "margin": 1.0, "temperature": 1.0, "scale": 1.0, "candidates": 0},
-    "negatives": {"per_fact": 1, "corrupt": "bernoulli", "domain": 0.0, "avoid_known": True, "tries": 5},
+    "negatives": {"per_triple": 1, "corrupt": "bernoulli", "domain": 0.0, "filtered": True, "tries": 5},
     "assignment": {
         "every": 0,
         "start": 1,
         "stop": 1.0,
         "sides": "together",
         "accept": "if_better",
-        "facts": 0,
+        "triples": 0,
         "negatives": 1,
     },
     "warm_start": {"epochs": 0, "learning_rate": 0.0, "run": ""},
-    "validation": {"every": 0, "metric": "mrr", "patience": 0, "facts": 0},
+    "validation": {"every": 0, "metric": "mrr", "patience": 0, "triples": 0},
     "checkpoint": {"minutes": 0.0, "epochs": 0},
 }
 
@@ -75,16 +75,16 @@ def configure() -> Configure:
 
 @pytest.fixture(scope="session")
 def number_graph() -> GraphMaker:
-    """Return a function that makes a graph from facts given as numbers."""
+    """Return a function that makes a graph from triples given as numbers."""
 
     def make(
-        train: Sequence[Fact],
-        valid: Sequence[Fact] = (),
-        test: Sequence[Fact] = (),
+        train: Sequence[Triple],
+        valid: Sequence[Triple] = (),
+        test: Sequence[Triple] = (),
         entities: int = 0,
         relations: int = 0,
     ) -> Graph:
-        splits = [np.array(list(facts), dtype=np.int64).reshape(-1, 3) for facts in (train, valid, test)]
+        splits = [np.array(list(triples), dtype=np.int64).reshape(-1, 3) for triples in (train, valid, test)]
         everything = np.concatenate(splits)
         entities = max(entities, int(everything[:, [0, 2]].max()) + 1)
         relations = max(relations, int(everything[:, 1].max()) + 1)
@@ -100,12 +100,12 @@ def number_graph() -> GraphMaker:
 
 @pytest.fixture(scope="session")
 def random_graph(number_graph: GraphMaker) -> GraphMaker:
-    """Return a function that makes a graph of random facts, the same for the same sizes."""
+    """Return a function that makes a graph of random triples, the same for the same sizes."""
 
     def make(entities: int = 15, relations: int = 3, *, train: int = 50, valid: int = 10, test: int = 10) -> Graph:
         cells = np.random.default_rng(0).permutation(entities * relations * entities)[: train + valid + test]
-        facts = np.stack(np.unravel_index(cells, (entities, relations, entities)), axis=1)
-        splits = np.split(facts, [train, train + valid])
+        triples = np.stack(np.unravel_index(cells, (entities, relations, entities)), axis=1)
+        splits = np.split(triples, [train, train + valid])
         return number_graph(*(part.tolist() for part in splits), entities=entities, relations=relations)
 
     return make

@@ -134,7 +134,7 @@ class TestRefusals:
         ("section", "key"),
         [
             ("training", "batch_size"),
-            ("negatives", "per_fact"),
+            ("negatives", "per_triple"),
             ("assignment", "negatives"),
             ("model", "dim"),
             ("model", "concepts"),
@@ -203,7 +203,7 @@ class TestAssignments:
         assert assignments_layer([f"a={text}"]).content == {"a": value}
 
     def test_several_keys_of_a_section_and_a_later_value(self) -> None:
-        layer = assignments_layer(["training.epochs=1", "training.decay=linear", "training.epochs=2"])
+        layer = assignments_layer(["training.epochs=1", "training.lr_decay=linear", "training.epochs=2"])
         assert layer.content == {"training": {"epochs": 2, "decay": "linear"}}
 
     @pytest.mark.parametrize("text", ["training.epochs", "=5", "  = 5"])

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU here")
 
 MODELS = ("transe", "transr", "stranse", "itransf")
-LOSSES = ("loss.kind=hinge", "loss.kind=adversarial", "loss.kind=softmax")
+LOSSES = ("loss.name=hinge", "loss.name=self_adversarial", "loss.name=cross_entropy")
 
 
 @pytest.fixture
@@ -45,8 +45,8 @@ def test_a_trained_run_answers_as_it_does_on_the_cpu(
     assert next(trained.model.parameters()).is_cuda
     assert same_weights(there, here)
     assert there.evaluate()["mrr"] == pytest.approx(here.evaluate()["mrr"], abs=1e-4)
-    facts = [("e1", "r0", "e2"), ("e3", "r1", "e4")]
-    for left, right in zip(there.score(facts), here.score(facts), strict=True):
+    triples = [("e1", "r0", "e2"), ("e3", "r1", "e4")]
+    for left, right in zip(there.score(triples), here.score(triples), strict=True):
         assert left.score == pytest.approx(right.score, abs=1e-4)
     tops = [run.predict(head="e1", relation="r0", top=5) for run in (there, here)]
     assert [p.score for p in tops[0]] == pytest.approx([p.score for p in tops[1]], abs=1e-4)

@@ -20,25 +20,25 @@ if TYPE_CHECKING:
 ELSEWHERE = "meta"  # holds no numbers, so that nothing made there can be used
 TRAININGS = [
     ("transe", "training.optimizer=adam"),
-    ("transr", "loss.kind=softmax"),
-    ("stranse", "loss.kind=adversarial", "negatives.per_fact=3", "negatives.shared=true"),
-    ("itransf", "warm_start.epochs=1", "assignment.every=1", "training.average=0.5", "negatives.domain=0.5"),
-    ("itransf", "model.attention=dense", "training.optimizer=adagrad", "loss.kind=softmax", "loss.candidates=3"),
-    ("itransf", "model.attention=l1", "training.decay=linear"),
-    ("itransf", "model.concept_start=mixed", "assignment.first=mirrored"),
+    ("transr", "loss.name=cross_entropy"),
+    ("stranse", "loss.name=self_adversarial", "negatives.per_triple=3", "negatives.shared=true"),
+    ("itransf", "warm_start.epochs=1", "assignment.every=1", "training.weight_averaging=0.5", "negatives.domain=0.5"),
+    ("itransf", "model.attention=dense", "training.optimizer=adagrad", "loss.name=cross_entropy", "loss.candidates=3"),
+    ("itransf", "model.attention=l1", "training.lr_decay=linear"),
+    ("itransf", "model.concept_init=mixed", "assignment.init=mirrored"),
     ("itransf", "assignment.every=1", "assignment.search=pairs", "assignment.accept=always"),
     ("itransf", "warm_start.epochs=1", "warm_start.model=stranse"),
 ]
 QUESTIONS: dict[str, Callable[[Run], Any]] = {
     "evaluate": lambda run: run.evaluate("valid").to_dict(),
     "predict": lambda run: run.predict(relation=run.graph.relations.name(0), top=2),
-    "score": lambda run: run.score([name_fact(run)]),
-    "explain": lambda run: run.explain(*name_fact(run)).to_dict(),
+    "score": lambda run: run.score([name_triple(run)]),
+    "explain": lambda run: run.explain(*name_triple(run)).to_dict(),
     "cards": lambda run: [card.to_dict() for card in run.cards()],
     "relation": lambda run: run.relation(run.graph.relations.name(0)).to_dict(),
     "sharing": lambda run: run.sharing().to_dict(),
-    "learn_relation": lambda run: read_weights(run.learn_relation("new", [name_fact(run)[::2]])),
-    "learn_entity": lambda run: read_weights(run.learn_entity("new", [("new", *name_fact(run)[1:])])),
+    "learn_relation": lambda run: read_weights(run.learn_relation("new", [name_triple(run)[::2]])),
+    "learn_entity": lambda run: read_weights(run.learn_entity("new", [("new", *name_triple(run)[1:])])),
     "edit": lambda run: read_weights(run.edit(merge=[(0, 1)], prune=3)),
     "refit": lambda run: read_weights(run.refit(1)),
 }
@@ -58,7 +58,7 @@ def making_tensors_elsewhere() -> Iterator[None]:
         torch.set_default_device(None)
 
 
-def name_fact(run: Run) -> tuple[str, str, str]:
+def name_triple(run: Run) -> tuple[str, str, str]:
     head, relation, tail = run.graph.valid[0].tolist()
     return run.graph.entities.name(head), run.graph.relations.name(relation), run.graph.entities.name(tail)
 

@@ -82,7 +82,7 @@ def test_a_planted_graph_is_learned(configure: Configure) -> None:
 
 class TestWarmStart:
     def test_the_settings_are_transes_with_their_own_length(self, configure: Configure) -> None:
-        config = configure("itransf", "warm_start.epochs=7", "warm_start.learning_rate=0.3", "model.norm=2")
+        config = configure("itransf", "warm_start.epochs=7", "warm_start.learning_rate=0.3", "model.p_norm=2")
         warm = warm_config(config)
         assert (warm.name, warm.training.epochs, warm.training.learning_rate) == ("transe", 7, 0.3)
         assert (warm.model.dim, warm.model.norm) == (config.model.dim, 2)
@@ -95,14 +95,14 @@ class TestWarmStart:
         assert warm_config(config).training.batch_size == size
 
     @pytest.mark.parametrize("training", ["uniform", "bernoulli"])
-    def test_it_may_corrupt_facts_otherwise_than_the_training(self, training: str, configure: Configure) -> None:
-        settings = (f"negatives.corrupt={training}", "negatives.domain=0.5", "negatives.per_fact=3")
+    def test_it_may_corrupt_triples_otherwise_than_the_training(self, training: str, configure: Configure) -> None:
+        settings = (f"negatives.sampler={training}", "negatives.domain=0.5", "negatives.per_triple=3")
         same, *others = (
-            warm_config(configure("itransf", *settings, f"warm_start.negatives={kind}")).negatives
+            warm_config(configure("itransf", *settings, f"warm_start.sampler={kind}")).negatives
             for kind in ("same", "uniform", "bernoulli")
         )
-        assert (same.corrupt, same.domain, same.per_fact) == (training, 0.5, 3)
-        assert [(other.corrupt, other.domain, other.per_fact) for other in others] == [
+        assert (same.corrupt, same.domain, same.per_triple) == (training, 0.5, 3)
+        assert [(other.corrupt, other.domain, other.per_triple) for other in others] == [
             ("uniform", 0.0, 3),
             ("bernoulli", 0.0, 3),
         ]
@@ -124,7 +124,7 @@ class TestWarmStart:
     ) -> None:
         settings = ("warm_start.epochs=4", "training.epochs=0")
         plain, averaged = (
-            weights(start(graph, configure("itransf", *settings, f"training.average={share}")).run())
+            weights(start(graph, configure("itransf", *settings, f"training.weight_averaging={share}")).run())
             for share in (0, 0.5)
         )
         assert torch.equal(plain["entities"], averaged["entities"])
@@ -180,8 +180,8 @@ class TestValidating:
         assert evaluate(model, graph, "valid")[metric] == pytest.approx(best)
         assert [line["epoch"] for line in fit.history if line["best"]][-1] == seen.index(best) + 1
 
-    def test_a_sample_of_the_facts_is_always_the_same(self, configure: Configure, graph: Graph) -> None:
-        config = configure("transe", "validation.facts=3", "validation.every=1", "training.learning_rate=0.0")
+    def test_a_sample_of_the_triples_is_always_the_same(self, configure: Configure, graph: Graph) -> None:
+        config = configure("transe", "validation.triples=3", "validation.every=1", "training.learning_rate=0.0")
         fits = [start(graph, config) for _ in range(2)]
         for fit in fits:
             fit.run()
@@ -191,7 +191,7 @@ class TestValidating:
         everything.run()
         assert everything.history[0]["metric"] not in looks
 
-    def test_without_validation_facts_nothing_is_looked_at(
+    def test_without_validation_triples_nothing_is_looked_at(
         self, configure: Configure, number_graph: GraphMaker
     ) -> None:
         fit = start(number_graph([(0, 0, 1), (1, 0, 2)]), configure("transe", "validation.every=1"))

@@ -141,7 +141,7 @@ def test_an_interrupt_after_the_last_batch_of_a_warm_start_is_heard(
         patch.setattr(fitting, "describe_epoch", describe)
         with pytest.raises(KeyboardInterrupt):
             start(graph, config, folder).run()
-    facts = folder.read_tensors(CHECKPOINT)[1]
-    assert (facts["phase"], facts["progress"]["finished"]) == ("warm start", True)
+    triples = folder.read_tensors(CHECKPOINT)[1]
+    assert (triples["phase"], triples["progress"]["finished"]) == ("warm start", True)
     resumed = start(graph, config, folder).run(resume=True)
     assert same_bits(resumed, start(graph, config).run())

@@ -16,7 +16,7 @@ from itransf.errors import CheckpointError, ConfigError, DataError, RunError
 from itransf.evaluation import evaluate
 from itransf.interpret import explain, export, make_cards, write_report
 from itransf.models import MODELS
-from itransf.prediction import complete, score_facts
+from itransf.prediction import complete, score_triples
 from itransf.run import Run, choose_device, open_run, resolve_config, train
 from itransf.teaching import learn_entity, learn_relation
 from itransf.training.trainer import weights
@@ -37,7 +37,7 @@ def same_weights(left: Run, right: Run) -> bool:
 OFFERED: dict[str, Callable[..., Any]] = {
     "evaluate": evaluate,
     "predict": complete,
-    "score": score_facts,
+    "score": score_triples,
     "explain": explain,
     "cards": make_cards,
     "learn_relation": learn_relation,
@@ -85,7 +85,7 @@ class TestUse:
             12,
             3,
         )
-        assert info["facts"] == {"train": 30, "valid": 8, "test": 8}
+        assert info["triples"] == {"train": 30, "valid": 8, "test": 8}
         assert info["parameters"] == (12 + 3) * 4
         assert info["epochs"] == 4
         assert set(info["best"]) == {"phase", "epoch", "mrr"}
@@ -107,9 +107,9 @@ class TestUse:
             train(tmp_path / "none", progress=False)
 
 
-def test_facts_in_memory_can_be_trained_on(configure: Configure) -> None:
-    facts = [(f"e{number}", "r", f"e{number + 1}") for number in range(30)]
-    run = train(facts, config=configure("transe", "training.epochs=1"), device="cpu", progress=False)
+def test_triples_in_memory_can_be_trained_on(configure: Configure) -> None:
+    triples = [(f"e{number}", "r", f"e{number + 1}") for number in range(30)]
+    run = train(triples, config=configure("transe", "training.epochs=1"), device="cpu", progress=False)
     assert len(run.graph.train) + len(run.graph.valid) + len(run.graph.test) == 30
     assert min(len(run.graph.valid), len(run.graph.test)) > 0
 

@@ -21,15 +21,15 @@ def note(*settings: str) -> list[str]:
     ("settings", "told"),
     [
         (
-            ("loss.kind=softmax", "negatives.per_fact=8"),
-            "negatives.per_fact has no effect where loss.kind is 'softmax'",
+            ("loss.name=cross_entropy", "negatives.per_triple=8"),
+            "negatives.per_triple has no effect where loss.name is 'softmax'",
         ),
         (
-            ("loss.kind=softmax", "negatives.domain=0.001"),
-            "negatives.domain has no effect but on the choice of concepts where loss.kind is 'softmax'",
+            ("loss.name=cross_entropy", "negatives.domain=0.001"),
+            "negatives.domain has no effect but on the choice of concepts where loss.name is 'softmax'",
         ),
-        (("loss.temperature=2.0",), "loss.temperature has no effect where loss.kind is 'hinge'"),
-        (("loss.kind=adversarial", "loss.scale=2.0"), "loss.scale has no effect where loss.kind is 'adversarial'"),
+        (("loss.adversarial_temperature=2.0",), "loss.temperature has no effect where loss.name is 'hinge'"),
+        (("loss.name=self_adversarial", "loss.scale=2.0"), "loss.scale has no effect where loss.name is 'adversarial'"),
         (
             ("model.attention=dense", "assignment.every=3"),
             "assignment.every has no effect where model.attention is 'dense'",
@@ -54,8 +54,8 @@ def test_what_is_idle_is_told(settings: tuple[str, ...], told: str) -> None:
     "settings",
     [
         (),
-        ("negatives.per_fact=8", "negatives.domain=0.001", "loss.margin=2.0"),
-        ("loss.kind=softmax", "loss.scale=2.0", "training.epochs=3"),
+        ("negatives.per_triple=8", "negatives.domain=0.001", "loss.margin=2.0"),
+        ("loss.name=cross_entropy", "loss.scale=2.0", "training.epochs=3"),
         ("model.attention=l1", "model.l1_weight=0.1"),
         ("model.name=transe", "negatives.shared=true"),
         ("warm_start.learning_rate=0.1", "warm_start.epochs=5"),
@@ -69,7 +69,7 @@ def test_files_and_mappings_are_looked_at_too(tmp_path: Path) -> None:
     file = tmp_path / "mine.toml"
     file.write_text("[loss]\nscale = 2.0\n", encoding="utf-8")
     config = build_config([], MODEL_CONFIGS)
-    told = ["loss.scale has no effect where loss.kind is 'hinge'"]
+    told = ["loss.scale has no effect where loss.name is 'hinge'"]
     assert list_idle(config, read_given(file, ["training.epochs=3", "loss.scale=1.0"])) == told
     assert list_idle(config, read_given({"loss": {"scale": 2.0}}, [])) == told
 

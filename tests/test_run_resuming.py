@@ -54,13 +54,13 @@ class TestResuming:
     def test_with_nothing_saved_it_starts(self, short: Any, graph: Graph, tmp_path: Path) -> None:
         assert same_weights(short(graph, out=tmp_path / "run", resume=True), short(graph))
 
-    def test_other_settings_or_facts_are_refused(
+    def test_other_settings_or_triples_are_refused(
         self, short: Any, graph: Graph, random_graph: GraphMaker, tmp_path: Path
     ) -> None:
         short(graph, out=tmp_path / "run")
         with pytest.raises(RunError, match=r"model\.dim: 4 then, 6 now"):
             short(graph, "itransf", "model.dim=6", out=tmp_path / "run", resume=True)
-        with pytest.raises(RunError, match="other facts"):
+        with pytest.raises(RunError, match="other triples"):
             short(random_graph(entities=13), out=tmp_path / "run", resume=True)
 
     def test_more_epochs_are_kept_in_the_runs_config(self, short: Any, graph: Graph, tmp_path: Path) -> None:
@@ -100,12 +100,12 @@ class TestOpening:
         self, short: Any, graph: Graph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         self.interrupt(short, graph, tmp_path / "run", monkeypatch, after=4)
-        stored, facts = RunFolder(tmp_path / "run").read_tensors(CHECKPOINT)
-        assert (facts["phase"], facts["progress"]["epoch"]) == ("training", 2)
+        stored, triples = RunFolder(tmp_path / "run").read_tensors(CHECKPOINT)
+        assert (triples["phase"], triples["progress"]["epoch"]) == ("training", 2)
         opened = open_run(tmp_path / "run", device="cpu")
         for name, tensor in weights(opened.model).items():
             assert torch.equal(tensor, stored[f"best.{name}"]), name
-        assert opened.unfinished == facts["progress"]["best_epoch"] > 0
+        assert opened.unfinished == triples["progress"]["best_epoch"] > 0
         assert opened.info()["unfinished"] == opened.unfinished
         assert repr(opened).endswith("unfinished)")
 
@@ -154,9 +154,9 @@ class TestOpening:
     ) -> None:
         short(graph, "itransf", out=tmp_path / "run")
         folder = RunFolder(tmp_path / "run")
-        tensors, facts = folder.read_tensors("model.safetensors")
+        tensors, triples = folder.read_tensors("model.safetensors")
         tensors[name][0, 0] = value
-        folder.write_tensors("model.safetensors", tensors, facts)
+        folder.write_tensors("model.safetensors", tensors, triples)
         with pytest.raises(CheckpointError, match=f"{fault}.*train again"):
             open_run(tmp_path / "run", device="cpu")
 
@@ -199,8 +199,8 @@ class TestSameness:
     @pytest.mark.parametrize(
         ("settings", "moved"),
         [
-            (("itransf", "training.decay=linear", "assignment.every=2"), "(training.decay, assignment.stop)"),
-            (("itransf", "assignment.every=0", "training.average=0.5"), "(training.average)"),
+            (("itransf", "training.lr_decay=linear", "assignment.every=2"), "(training.lr_decay, assignment.stop)"),
+            (("itransf", "assignment.every=0", "training.weight_averaging=0.5"), "(training.weight_averaging)"),
             (("transe", "negatives.domain=0.1", "negatives.domain_stop=0.5"), "(negatives.domain_stop)"),
             (("itransf", "model.attention=dense"), None),
             (("stranse", "negatives.domain_stop=0.5"), None),
@@ -227,10 +227,10 @@ class TestSameness:
         )
         check_same(folder, graph, longer, folder.read_config(MODEL_CONFIGS))
 
-    def test_other_facts_or_names_are_refused(self, folder: RunFolder, graph: Graph, config: Config) -> None:
+    def test_other_triples_or_names_are_refused(self, folder: RunFolder, graph: Graph, config: Config) -> None:
         renamed = Vocabulary(["another", *graph.entities.names[1:]], kind="entity")
         for other in (replace(graph, train=graph.train[:1]), replace(graph, entities=renamed)):
-            with pytest.raises(RunError, match="was trained on other facts than these"):
+            with pytest.raises(RunError, match="was trained on other triples than these"):
                 check_same(folder, other, config, config)
 
 

@@ -39,23 +39,23 @@ def read_all(folder: Path) -> dict[str, bytes]:
 
 def spoil(folder: Path, how: str) -> None:
     """Make a checkpoint one that cannot be gone on from."""
-    tensors, facts = RunFolder(folder).read_tensors(CHECKPOINT)
+    tensors, triples = RunFolder(folder).read_tensors(CHECKPOINT)
     if how == "cut":
         os.truncate(folder / CHECKPOINT, 100)
         return
-    if how == "no facts":
-        facts = {}
+    if how == "no triples":
+        triples = {}
     elif how == "no tensors":
         tensors = {name: tensor for name, tensor in tensors.items() if not name.startswith("model.")}
     elif how == "other shapes":
         tensors = {name: tensor[:1].clone() for name, tensor in tensors.items()}
     elif how == "another device":
         tensors |= {name: torch.zeros(16, dtype=torch.uint8) for name in ("random.now", "random.epoch")}
-    RunFolder(folder).write_tensors(CHECKPOINT, tensors, facts)
+    RunFolder(folder).write_tensors(CHECKPOINT, tensors, triples)
 
 
 class TestResuming:
-    @pytest.mark.parametrize("how", ["cut", "no facts", "no tensors", "other shapes", "another device"])
+    @pytest.mark.parametrize("how", ["cut", "no triples", "no tensors", "other shapes", "another device"])
     def test_a_checkpoint_that_cannot_be_used_costs_nothing(
         self, short: Any, graph: Graph, place: Path, how: str
     ) -> None:
@@ -67,7 +67,13 @@ class TestResuming:
         open_run(place, device="cpu")
 
     def test_averages_are_what_an_unfinished_run_is_opened_with(self, short: Any, graph: Graph, place: Path) -> None:
-        settings = ("transe", "training.average=1", "training.epochs=3", "validation.every=0", "model.entities=unit")
+        settings = (
+            "transe",
+            "training.weight_averaging=1",
+            "training.epochs=3",
+            "validation.every=0",
+            "model.entity_constraint=unit",
+        )
         run = short(graph, *settings, out=place, overwrite=True)
         (place / "model.safetensors").unlink()
         opened = open_run(place, device="cpu")
@@ -91,13 +97,13 @@ class TestOverwriting:
         assert read_all(place) == before
 
     def test_files_of_others_stay(self, short: Any, graph: Graph, place: Path) -> None:
-        (place / "facts.tsv").write_text("mine")
+        (place / "triples.tsv").write_text("mine")
         short(graph, "transe", out=place, overwrite=True)
-        assert (place / "facts.tsv").read_text() == "mine"
+        assert (place / "triples.tsv").read_text() == "mine"
         assert open_run(place, device="cpu").config.name == "transe"
         assert not (place / ".replaced").exists()
         RunFolder(place).clear()
-        assert [path.name for path in place.iterdir()] == ["facts.tsv"]
+        assert [path.name for path in place.iterdir()] == ["triples.tsv"]
 
     def test_settings_of_ones_own_are_no_run(self, short: Any, graph: Graph, tmp_path: Path) -> None:
         (tmp_path / "config.toml").write_text("# mine")

@@ -58,12 +58,12 @@ class TestRoundTrip:
         assert folder.read_config(KINDS) == config
         assert folder.read_summary()["itransf"] == "0.0.1"
 
-    def test_tensors_and_facts_come_back(self, folder: RunFolder) -> None:
+    def test_tensors_and_triples_come_back(self, folder: RunFolder) -> None:
         tensors = {"a": torch.randn(2, 3), "b.c": torch.arange(4), "none": torch.zeros(0, 3)}
-        facts = {"epoch": 3, "best": None, "loss": 0.1, "list": [{"x": 1}]}
-        folder.write_tensors("t.safetensors", {**tensors, "turned": tensors["a"].t()}, facts)
+        triples = {"epoch": 3, "best": None, "loss": 0.1, "list": [{"x": 1}]}
+        folder.write_tensors("t.safetensors", {**tensors, "turned": tensors["a"].t()}, triples)
         read, told = folder.read_tensors("t.safetensors")
-        assert told == facts
+        assert told == triples
         assert all(torch.equal(read[name], tensor) for name, tensor in tensors.items())
         assert torch.equal(read["turned"], tensors["a"].t())
 
@@ -72,8 +72,8 @@ class TestRoundTrip:
             Vocabulary(("1", "2"), {"1": "Paris"}),
             Vocabulary(("1",), {"1": "capital of"}, "relation"),
         )
-        facts = np.array([[0, 0, 1]])
-        graph = Graph("g", entities, relations, facts, facts[:0], facts[:0])
+        triples = np.array([[0, 0, 1]])
+        graph = Graph("g", entities, relations, triples, triples[:0], triples[:0])
         folder = RunFolder(tmp_path / "labels")
         folder.create(graph, configure("transe"), "0")
         found = folder.read_graph()
@@ -228,26 +228,26 @@ class TestDamage:
             folder.read_graph()
 
     @pytest.mark.parametrize(
-        ("facts", "fault"),
+        ("triples", "fault"),
         [
-            (None, "holds no facts called 'valid' as a run's file does"),
-            (torch.zeros(4, 2, dtype=torch.int64), "holds no facts called 'valid' as a run's file does"),
-            (torch.zeros(4, 3), "holds no facts called 'valid' as a run's file does"),
+            (None, "holds no triples called 'valid' as a run's file does"),
+            (torch.zeros(4, 2, dtype=torch.int64), "holds no triples called 'valid' as a run's file does"),
+            (torch.zeros(4, 3), "holds no triples called 'valid' as a run's file does"),
             (torch.tensor([[0, 0, 3]]), "names entity 3 in valid, but vocabulary.json has 3 names"),
             (torch.tensor([[-1, 0, 0]]), "names entity -1 in valid, but vocabulary.json has 3 names"),
             (torch.tensor([[0, 2, 0]]), "names relation 2 in valid, but vocabulary.json has 2 names"),
         ],
     )
-    def test_facts_that_are_none_are_said(self, folder: RunFolder, facts: Tensor | None, fault: str) -> None:
+    def test_triples_that_are_none_are_said(self, folder: RunFolder, triples: Tensor | None, fault: str) -> None:
         name = "graph.safetensors"
-        tensors = {**folder.read_tensors(name)[0], "valid": facts}
-        folder.write_tensors(name, {split: facts for split, facts in tensors.items() if facts is not None}, {})
+        tensors = {**folder.read_tensors(name)[0], "valid": triples}
+        folder.write_tensors(name, {split: triples for split, triples in tensors.items() if triples is not None}, {})
         with pytest.raises(CheckpointError, match=re.escape(f"{folder.path / name}: {fault}; the run is damaged")):
             folder.read_graph()
 
-    def test_facts_in_short_numbers_are_read(self, folder: RunFolder, graph: Graph) -> None:
+    def test_triples_in_short_numbers_are_read(self, folder: RunFolder, graph: Graph) -> None:
         tensors, _ = folder.read_tensors("graph.safetensors")
-        folder.write_tensors("graph.safetensors", {split: facts.int() for split, facts in tensors.items()}, {})
+        folder.write_tensors("graph.safetensors", {split: triples.int() for split, triples in tensors.items()}, {})
         assert folder.read_graph().train.dtype == np.int64
         assert np.array_equal(folder.read_graph().train, graph.train)
 

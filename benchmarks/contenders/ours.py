@@ -9,7 +9,7 @@ import torch
 
 from benchmarks.tasks import Stopwatch, Task, Triples, load_graph
 from itransf.config import Config, Layer, build_config
-from itransf.evaluation import rank_facts
+from itransf.evaluation import rank_triples
 from itransf.experiments.bench.running import train_until
 from itransf.fitting import build_model
 from itransf.run import MODEL_CONFIGS
@@ -24,8 +24,8 @@ def describe_settings(task: Task) -> dict[str, Any]:
         "name": task.model,
         "dim": task.dim,
         "norm": task.norm,
-        "entities": "unit",
-        "projected": "none" if task.model == "transe" else "unit",
+        "entity_constraint": "unit",
+        "projected_constraint": "none" if task.model == "transe" else "unit",
     }
     if task.model == "itransf":
         model |= {"concepts": task.concepts, "support_size": task.support_size, "attention": "sparse"}
@@ -40,7 +40,7 @@ def describe_settings(task: Task) -> dict[str, Any]:
             "learning_rate": task.learning_rate,
         },
         "loss": {"kind": "hinge", "margin": task.margin},
-        "negatives": {"per_fact": 1, "corrupt": "bernoulli"},
+        "negatives": {"per_triple": 1, "corrupt": "bernoulli"},
         # Updates alone are timed: what runs between epochs, on its own schedule, is not.
         "assignment": {"every": 0},
         "validation": {"every": 0},
@@ -60,11 +60,11 @@ def train(task: Task, clock: Stopwatch) -> None:
 
 
 def prepare_ranking(task: Task) -> Callable[[Triples], None]:
-    """Return what ranks facts with a fresh model."""
+    """Return what ranks triples with a fresh model."""
     graph, config = load_graph(task), make_config(task)
     model, known = build_model(graph, config, torch.device("cpu")).eval(), graph.known
 
-    def rank(facts: Triples) -> None:
-        rank_facts(model, facts, known)
+    def rank(triples: Triples) -> None:
+        rank_triples(model, triples, known)
 
     return rank

@@ -26,12 +26,12 @@ class _Counter(TrainingCallback):  # type: ignore[misc]
         self.clock = clock
 
     def post_batch(self, epoch: int, batch: Any, **kwargs: Any) -> None:
-        """Count the positive facts of a batch."""
+        """Count the positive triples of a batch."""
         self.clock.count(len(batch["positives"]))
 
 
 def make_model(task: Task, graph: Graph) -> tuple[TransR, CoreTriplesFactory]:
-    """Return a fresh TransR and the training facts as PyKEEN holds them."""
+    """Return a fresh TransR and the training triples as PyKEEN holds them."""
     factory = CoreTriplesFactory(
         torch.as_tensor(graph.train), num_entities=len(graph.entities), num_relations=len(graph.relations)
     )
@@ -67,16 +67,16 @@ def train(task: Task, clock: Stopwatch) -> None:
 
 
 def prepare_ranking(task: Task) -> Callable[[Triples], None]:
-    """Return what ranks facts with a fresh model, filtered with all three splits."""
+    """Return what ranks triples with a fresh model, filtered with all three splits."""
     graph = load_graph(task)
     model, _ = make_model(task, graph)
     model.eval()
     known = [torch.as_tensor(split) for split in (graph.train, graph.valid, graph.test)]
 
-    def rank(facts: Triples) -> None:
+    def rank(triples: Triples) -> None:
         RankBasedEvaluator(filtered=True).evaluate(
             model=model,
-            mapped_triples=torch.as_tensor(facts),
+            mapped_triples=torch.as_tensor(triples),
             batch_size=task.ranking_batch,
             additional_filter_triples=known,
             use_tqdm=False,

@@ -16,9 +16,9 @@ from benchmarks.tasks import Stopwatch, Task, Triples, load_graph
 from itransf import Graph
 
 
-def make_facts(graph: Graph, facts: Triples, known: KnowledgeGraph | None = None) -> KnowledgeGraph:
-    """Return facts as TorchKGE holds them; `known` lends what it knows for filtering."""
-    heads, relations, tails = (torch.as_tensor(np.ascontiguousarray(column)) for column in facts.T)
+def make_triples(graph: Graph, triples: Triples, known: KnowledgeGraph | None = None) -> KnowledgeGraph:
+    """Return triples as TorchKGE holds them; `known` lends what it knows for filtering."""
+    heads, relations, tails = (torch.as_tensor(np.ascontiguousarray(column)) for column in triples.T)
     dictionaries = {name: getattr(known, name) for name in ("dict_of_heads", "dict_of_tails", "dict_of_rels") if known}
     return KnowledgeGraph(
         kg={"heads": heads, "tails": tails, "relations": relations},
@@ -37,12 +37,12 @@ def make_model(task: Task, graph: Graph) -> TransRModel:
 def train(task: Task, clock: Stopwatch) -> None:
     """Train until the clock stops it."""
     graph = load_graph(task)
-    model, facts = make_model(task, graph), make_facts(graph, graph.train)
-    criterion, sampler = MarginLoss(task.margin), BernoulliNegativeSampler(facts)
+    model, triples = make_model(task, graph), make_triples(graph, graph.train)
+    criterion, sampler = MarginLoss(task.margin), BernoulliNegativeSampler(triples)
     # Its loss is a sum over the batch where the others' is a mean.
     optimizer = torch.optim.SGD(model.parameters(), lr=task.learning_rate / task.batch_size)
     while True:
-        for heads, tails, relations in DataLoader(facts, batch_size=task.batch_size):
+        for heads, tails, relations in DataLoader(triples, batch_size=task.batch_size):
             other_heads, other_tails = sampler.corrupt_batch(heads, tails, relations)
             optimizer.zero_grad()
             positive, negative = model(heads, tails, relations, other_heads, other_tails)
@@ -54,15 +54,15 @@ def train(task: Task, clock: Stopwatch) -> None:
 
 
 def prepare_ranking(task: Task) -> Callable[[Triples], None]:
-    """Return what ranks facts with a fresh model, filtered with all three splits."""
+    """Return what ranks triples with a fresh model, filtered with all three splits."""
     graph = load_graph(task)
     model = make_model(task, graph).eval()
-    known = make_facts(graph, np.concatenate([graph.train, graph.valid, graph.test]))
+    known = make_triples(graph, np.concatenate([graph.train, graph.valid, graph.test]))
     project_entities(model)
 
-    def rank(facts: Triples) -> None:
+    def rank(triples: Triples) -> None:
         with torch.no_grad():
-            evaluator = LinkPredictionEvaluator(model, make_facts(graph, facts, known))
+            evaluator = LinkPredictionEvaluator(model, make_triples(graph, triples, known))
             evaluator.evaluate(b_size=task.ranking_batch, verbose=False)
 
     return rank

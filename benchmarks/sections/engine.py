@@ -7,11 +7,11 @@ from benchmarks.sections.markdown import Record, describe_setting, format_verdic
 FEW, MANY = "epoch: FB15k, m 15, batch 1000", "epoch: FB15k, m 300, batch 1000"
 FLATNESS = 1.2  # the most that m = 15 and m = 300 may differ
 TEXT = (
-    "Seconds, the median with the lowest and highest beside it. One epoch is every training fact once: shuffling, "
-    "Bernoulli corruption that avoids known facts, all updates and constraints; the choice of concepts is timed "
-    "apart, over all training facts with one negative each. Ranking is filtered, of both sides of all test facts, "
+    "Seconds, the median with the lowest and highest beside it. One epoch is every training triple once: shuffling, "
+    "Bernoulli corruption that avoids known triples, all updates and constraints; the choice of concepts is timed "
+    "apart, over all training triples with one negative each. Ranking is filtered, of both sides of all test triples, "
     "from parameters on the device. The paper's recipe (hinge, SGD, l1, k 5, one negative, vectors of unit length) but "
-    "for the row with 128 negatives, drawn for each fact (self-adversarial loss, Adam, no lengths held)."
+    "for the row with 128 negatives, drawn for each triple (self-adversarial loss, Adam, no lengths held)."
 )
 
 

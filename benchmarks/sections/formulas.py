@@ -23,15 +23,15 @@ itransf interpret runs/a --no-ranking --json               # only what needs no 
 one model that differs by its seed; runs whose other settings differ are named in a warning. Each `--baseline` is
 measured beside it, and so is attention whose weights were moved to random concepts. `--sparse-coding` codes the
 matrices of a STransE baseline as mixtures of m shared ones, k at a time, m and k being those of the model (it needs the
-extra `reproduce`). Taking concepts away and ranking again takes longest: `--facts` bounds the facts of a relation that
-are ranked, `--no-ranking` leaves it out. In Python the same is `itransf.interpret.interpret_runs`.
+extra `reproduce`). Taking concepts away and ranking again takes longest: `--triples` bounds the triples of a relation
+that are ranked, `--no-ranking` leaves it out. In Python the same is `itransf.interpret.interpret_runs`.
 
-Gold labels come from the training facts alone: two relations are inverse where at least {100 * THRESHOLD:.0f} % of
-either's facts stand reversed in the other, and a relation is symmetric where at least as many of its own do. A domain
+Gold labels come from the training triples alone: two relations are inverse where at least {100 * THRESHOLD:.0f} % of
+either's triples stand reversed in the other, and a relation is symmetric where at least as many of its own do. A domain
 is the first part of a relation's name where names look like paths. No training, start or choice of concepts reads any
-of them, but for `assignment.first = "mirrored"`, which no model on this page has and which `itransf interpret` warns
+of them, but for `assignment.init = "mirrored"`, which no model on this page has and which `itransf interpret` warns
 of. When the models called dense + l1 were trained, their penalty was added to each batch as a whole and their weights
-learned at the full rate; by now the penalty is a mean over facts, and the weights learn at the rate of matrices.
+learned at the full rate; by now the penalty is a mean over triples, and the weights learn at the rate of matrices.
 """
 COLUMNS = """## How to read the tables
 
@@ -61,24 +61,24 @@ groups purity is higher by chance too: compare it with its null.""",
 adjusted Rand index of two groupings, (pairs together in both - expected) / (most - expected), averaged over all
 pairs of runs. The null shuffles the sides of one of each two runs.""",
     "faithful weights": f"""Concept i is taken away from one side of a relation, the side's other weights are
-scaled to the sum they had (free weights stay), and the relation's validation facts are ranked again; the loss is
+scaled to the sum they had (free weights stay), and the relation's validation triples are ranked again; the loss is
 how much smaller their MRR becomes. The first value is the mean loss with each side's heaviest concept over the
 mean loss with its lightest, which counts as at least {LEAST_LOSS:g}: where it is that small, the ratio says no
 more than that it is large. The second is Spearman's correlation of weight and loss over all sides and concepts.
 The null permutes losses within each side. Relations that do not use a concept do not change at all when it is
 taken away: that is a test, and not counted.""",
-    "rare relations": """Rare is the rarest third of relations by training facts; relations count the same,
-whatever their number of facts. *Gained*: Hits@10 on test minus the baseline's. *Lost without donors*: Hits@10
+    "rare relations": """Rare is the rarest third of relations by training triples; relations count the same,
+whatever their number of triples. *Gained*: Hits@10 on test minus the baseline's. *Lost without donors*: Hits@10
 minus Hits@10 without the concepts of which other relations taught more than half, relation q having taught the
-share n_q (head[q, i] + tail[q, i]) of concept i, n being training facts. The null swaps the two sides of the
-comparison fact by fact.""",
+share n_q (head[q, i] + tail[q, i]) of concept i, n being training triples. The null swaps the two sides of the
+comparison triple by triple.""",
     "planted supports": """Graphs are grown from known concepts, and a model with half as many concepts again as
 the truth learns them. True concepts are matched one to one with learned ones so that the uses they have in
 common, the hits, are most; F1 = 2 hits / (true uses + learned uses). The null shuffles the sides of the learned
 supports and matches again.""",
-    "faithful explanations": """The training facts that an explanation names as backing a right prediction are
-taken out and the model is trained again with the same seed; the same with as many random facts about the same
+    "faithful explanations": """The training triples that an explanation names as backing a right prediction are
+taken out and the model is trained again with the same seed; the same with as many random triples about the same
 entities, and with nothing taken out. loss(c) = mean of (1 / rank with nothing taken out - 1 / rank without the
-facts of condition c); the value is loss(named) / loss(random). The interval is over groups of predictions that
-share a training; the null swaps named and random facts, group by group.""",
+triples of condition c); the value is loss(named) / loss(random). The interval is over groups of predictions that
+share a training; the null swaps named and random triples, group by group.""",
 }

@@ -16,13 +16,13 @@ EXPECTED = {
     "world": "python -m benchmarks.interpretation --dataset world",
     "world-reading": "python -m benchmarks.interpretation --dataset world-reading",
     PLANTED: "python -m benchmarks.interpretation --dataset planted --seeds 5 6 7 8 9",
-    "named-facts": "python -m benchmarks.named_facts --dataset world",
+    "named-triples": "python -m benchmarks.named_triples --dataset world",
 }
 """The records that the page is made of, and what measures each."""
 HEADINGS = {
     "world-reading": "world, trained to be read",
     PLANTED: "planted graphs",
-    "named-facts": "explanations, by training again",
+    "named-triples": "explanations, by training again",
 }
 OTHERS = ("random", "STransE", "sparse coding of STransE", "dense attention", "dense + l1")
 OUTDATED = "- The recipe is another by now; these figures are of the commit above, and to be measured again."

@@ -60,14 +60,14 @@ def render_training(record: Record) -> str:
         return "### Training\n\nNothing was measured.\n"
     row, config = rows[0], record["config"]
     text = (
-        "Positive facts per second: hinge loss, SGD, one Bernoulli negative, batches of "
+        "Positive triples per second: hinge loss, SGD, one Bernoulli negative, batches of "
         f"{row['batch_size']:,}; ITransF with {row['concepts']} concepts, at most {row['support_size']} per "
         f"relation side, l1, projected vectors of unit length. {config['seconds']:g} s of updates count, "
         f"after {config['warmup']:g} s that do not. Updates alone are timed: validation and the choice of "
         "concepts, which run between epochs, are not. Peers train TransR with their own loops, their own "
         "distance (PyKEEN l1, TorchKGE squared l2) and the same dimension for entities and relations."
     )
-    return f"### Training\n\n{text}\n\n{make_rate_table(record, rows, 'facts/s')}"
+    return f"### Training\n\n{text}\n\n{make_rate_table(record, rows, 'triples/s')}"
 
 
 def render_ranking(record: Record) -> str:
@@ -76,9 +76,9 @@ def render_ranking(record: Record) -> str:
     if not rows:
         return "### Ranking\n\nNothing was measured.\n"
     text = (
-        "Filtered queries per second, one head or tail ranked among all entities each. The facts are a fixed "
-        "sample of the test facts (smaller for slow contenders) or all of them, each ranked on both sides. "
-        "Preparation is not timed: indexes of known facts, and TorchKGE's table of every entity projected by "
+        "Filtered queries per second, one head or tail ranked among all entities each. The triples are a fixed "
+        "sample of the test triples (smaller for slow contenders) or all of them, each ranked on both sides. "
+        "Preparation is not timed: indexes of known triples, and TorchKGE's table of every entity projected by "
         "every relation. Our own projecting is timed. Memory is the peak of the whole process."
     )
     return f"### Ranking\n\n{text}\n\n{make_rate_table(record, rows, 'queries/s', with_memory=True)}"
@@ -97,7 +97,7 @@ def render_starts(record: Record) -> str:
 def make_rate_table(record: Record, rows: Sequence[Record], unit: str, with_memory: bool = False) -> str:
     """Return rates, ratios to the faster peer, and targets."""
     titles = ["graph", "d", "contender", unit, "to the faster peer", "target"]
-    titles += ["facts ranked", "peak memory", "target"] if with_memory else []
+    titles += ["triples ranked", "peak memory", "target"] if with_memory else []
     cells = []
     for row in rows:
         ratio, memory = find_match(record["comparisons"], row), find_match(record["memory"], row)

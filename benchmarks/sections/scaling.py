@@ -1,4 +1,4 @@
-"""How the cost of a fact grows with the graph and the model."""
+"""How the cost of a triple grows with the graph and the model."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ THEORY = {
     "concepts are in use, each to be read, changed and written; on a GPU a step asks of every concept whether it is in "
     "use, and on a CPU the gradient of the concepts is as large as all of them",
     "support_size": "composing a matrix costs k; projecting, which does not, hides it where relations of a batch have "
-    "many facts",
-    "batch_size": "a small batch leaves most of the device idle and shares its matrices among fewer facts; the cost "
+    "many triples",
+    "batch_size": "a small batch leaves most of the device idle and shares its matrices among fewer triples; the cost "
     "falls until the device is full",
     "entities": "flat: a batch touches only its own rows. What grows is that fewer of them are in a cache",
-    "relations": "composing is shared by the facts of a relation in a batch: it grows until every fact of a batch has "
+    "relations": "composing is shared by the triples of a relation in a batch: it grows until each triple of a batch has "
     "a relation to itself, and is flat from there on",
 }
 
@@ -35,8 +35,9 @@ def render_scaling(record: Record) -> str:
     """Return the section on scaling."""
     base, device = record["base"], record["config"]["device"]
     text = (
-        f"Training ITransF (hinge, SGD, l1, one negative) on {base['facts']:,} random facts, d {base['dim']}. One size "
-        f"moves at a time; the others stay at {describe_base(base)}. Microseconds per fact: the median of "
+        f"Training ITransF (hinge, SGD, l1, one negative) on {base['triples']:,} random triples, d {base['dim']}. One "
+        f"size "
+        f"moves at a time; the others stay at {describe_base(base)}. Microseconds per triple: the median of "
         f"{record['config']['repetitions']} epochs after a first one, with the lowest and highest beside it. Memory is "
         f"the most that training held at once{WHERE[device]}, with the parameters' share beside it."
     )
@@ -46,7 +47,7 @@ def render_scaling(record: Record) -> str:
     missing = [f"- Not measured, as the time was up: {describe_point(point)}" for point in record["skipped"]]
     failed = [f"- {describe_point(p)} failed: {p['error']}" for p in record["points"] if "error" in p]
     setting = "\n".join([*describe_setting(record), *missing, *failed])
-    picture = f"![Microseconds per fact against the sizes of model and graph]({PICTURES[device]})"
+    picture = f"![Microseconds per triple against the sizes of model and graph]({PICTURES[device]})"
     title = f"## Scaling on {record['hardware']['gpu' if device == 'cuda' else 'cpu']}"
     return "\n\n".join([title, setting, text, picture, *sections]) + "\n"
 
@@ -58,18 +59,18 @@ def describe_axis(record: Record, axis: str) -> str:
     rows = [
         [
             f"{point[axis]:,}",
-            *format_cost(point["seconds_per_1000_facts"]),
+            *format_cost(point["seconds_per_1000_triples"]),
             "" if point["peak_bytes"] is None else format_bytes(point["peak_bytes"]),
             format_bytes(point["parameter_bytes"]),
         ]
         for point in found
     ]
-    table = make_table([NAMES[axis], "µs per fact", "low to high", "peak memory", "parameters"], rows)
+    table = make_table([NAMES[axis], "µs per triple", "low to high", "peak memory", "parameters"], rows)
     return f"{told}In theory {THEORY[axis]}.\n\n{table.rstrip()}"
 
 
 def format_cost(seconds: Record) -> list[str]:
-    """Return seconds per thousand facts as microseconds per fact: the median, and the extremes."""
+    """Return seconds per thousand triples as microseconds per triple: the median, and the extremes."""
     median, low, high = (format_microseconds(1000 * seconds[key]) for key in ("median", "low", "high"))
     return [median, f"{low} to {high}"]
 

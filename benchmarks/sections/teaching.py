@@ -15,7 +15,7 @@ TITLES = {
     "translation": "translation alone",
     "random": "random supports",
 }
-LEAST_SHARE, MOST_SECONDS = 0.8, 10  # the bars, where the most facts are given
+LEAST_SHARE, MOST_SECONDS = 0.8, 10  # the bars, where the most triples are given
 BEGIN, END = "<!-- begin: figures -->", "<!-- end: figures -->"
 Figures = Sequence[Mapping[str, Any]]
 
@@ -27,28 +27,28 @@ def render(records: Mapping[str, Record]) -> str:
 
 
 def summarise(figures: Figures) -> list[dict[str, Any]]:
-    """Return, for each number of facts, each method's mean MRR over relations, over the draws that were retrained."""
+    """Return, for each number of triples, each method's mean MRR over relations, over the draws that were retrained."""
     shared = choose_shared(figures)
     rows = []
-    for count in sorted({figure["facts"] for figure in shared}):
-        chosen = [figure for figure in shared if figure["facts"] == count]
+    for count in sorted({figure["triples"] for figure in shared}):
+        chosen = [figure for figure in shared if figure["triples"] == count]
         means = {method: _mean_over_relations(chosen, method) for method in TITLES}
-        learning = [f["seconds"] for f in figures if f["facts"] == count and f["method"] == "learned"]
+        learning = [f["seconds"] for f in figures if f["triples"] == count and f["method"] == "learned"]
         training = mean(f["seconds"] for f in chosen if f["method"] == "retrained")
         share = means["learned"] / means["retrained"]
-        rows.append({"facts": count, **means, "share": share, "slowest": max(learning), "training": training})
+        rows.append({"triples": count, **means, "share": share, "slowest": max(learning), "training": training})
     return rows
 
 
 def choose_shared(figures: Figures) -> list[Mapping[str, Any]]:
     """Return the figures of the draws for which everything was trained again too."""
-    paired = {(f["relation"], f["facts"], f["draw"]) for f in figures if f["method"] == "retrained"}
-    return [f for f in figures if (f["relation"], f["facts"], f["draw"]) in paired]
+    paired = {(f["relation"], f["triples"], f["draw"]) for f in figures if f["method"] == "retrained"}
+    return [f for f in figures if (f["relation"], f["triples"], f["draw"]) in paired]
 
 
 def judge(row: Mapping[str, Any], relations: Sequence[Mapping[str, Any]]) -> list[str]:
     """Say of each bar whether it was met, and how many single relations reach the share."""
-    least, given = format_share(LEAST_SHARE), f"with {row['facts']} facts"
+    least, given = format_share(LEAST_SHARE), f"with {row['triples']} triples"
     share = f"{format_share(row['share'])} of retraining's MRR {given}, at least {least}"
     reached = sum(one["learned"] >= LEAST_SHARE * one["retrained"] for one in relations)
     return [
@@ -77,16 +77,16 @@ def _describe(record: Record) -> str:
     ]
     if not rows:
         return "\n".join([*lines, "Nothing was trained again yet.\n"])
-    relations = summarise_relations(record["figures"], rows[-1]["facts"])
-    titles = ["facts given", *TITLES.values(), "learned / retrained", "slowest learning, s", "a retraining, s"]
+    relations = summarise_relations(record["figures"], rows[-1]["triples"])
+    titles = ["triples given", *TITLES.values(), "learned / retrained", "slowest learning, s", "a retraining, s"]
     lines += [make_table(titles, map(_format_row, rows)), *judge(rows[-1], relations), ""]
-    lines += [f"By relation, {rows[-1]['facts']} facts given:\n"]
+    lines += [f"By relation, {rows[-1]['triples']} triples given:\n"]
     return "\n".join([*lines, make_table(["relation", "asked", *TITLES.values()], map(_format_relation, relations))])
 
 
 def summarise_relations(figures: Figures, count: int) -> list[dict[str, Any]]:
-    """Return each relation's MRR by method with so many facts given, over the draws that were retrained."""
-    chosen = [figure for figure in choose_shared(figures) if figure["facts"] == count]
+    """Return each relation's MRR by method with so many triples given, over the draws that were retrained."""
+    chosen = [figure for figure in choose_shared(figures) if figure["triples"] == count]
     rows = []
     for name in dict.fromkeys(figure["relation"] for figure in chosen):
         own = [figure for figure in chosen if figure["relation"] == name]
@@ -97,7 +97,7 @@ def summarise_relations(figures: Figures, count: int) -> list[dict[str, Any]]:
 
 def _format_row(row: Mapping[str, Any]) -> list[str]:
     costs = [f"{row['slowest']:.1f}", f"{row['training']:.0f}"]
-    return [str(row["facts"]), *_format_means(row), format_share(row["share"]), *costs]
+    return [str(row["triples"]), *_format_means(row), format_share(row["share"]), *costs]
 
 
 def _format_relation(row: Mapping[str, Any]) -> list[str]:

@@ -1,1 +1,1 @@
-"""Sources, typed facts and split of the bundled graph `world`; run `scripts/build_world.py`."""
+"""Sources, typed triples and split of the bundled graph `world`; run `scripts/build_world.py`."""

@@ -6,7 +6,7 @@ here is what no source on the package index gives.
 
 from __future__ import annotations
 
-# The levels above the United Nations' sub-regions, and the seas: facts of `part_of`.
+# The levels above the United Nations' sub-regions, and the seas: triples of `part_of`.
 PART_OF: dict[str, str] = {
     "Northern Africa": "Africa",
     "Sub-Saharan Africa": "Africa",

@@ -150,7 +150,7 @@ SEATS: tuple[tuple[str, str, str], ...] = (
     ("Interpol", "FR", "Lyon"),
 )
 
-# Specialised agencies and programmes: facts of `part_of`.
+# Specialised agencies and programmes: triples of `part_of`.
 UNITED_NATIONS = (
     "UNESCO",
     "World Health Organization",
@@ -193,7 +193,7 @@ WORKING_LANGUAGES: dict[str, str] = {
     "World Trade Organization": "en fr es",
 }
 
-# Regions and continents an organisation covers: facts of `active_in`.
+# Regions and continents an organisation covers: triples of `active_in`.
 ACTIVE_IN: dict[str, tuple[str, ...]] = {
     "European Union": ("Europe",),
     "NATO": ("Europe", "Northern America"),

@@ -19,7 +19,7 @@ class UsageError(ITransFError):
 
 
 class DataError(UsageError):
-    """Facts, names or files that cannot be used as they are."""
+    """Triples, names or files that cannot be used as they are."""
 
 
 class ConfigError(UsageError):

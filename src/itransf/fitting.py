@@ -19,14 +19,13 @@ from itransf.config import Config
 from itransf.data.graph import Graph
 from itransf.data.leakage import mine_structure
 from itransf.errors import CheckpointError, ConfigError
-from itransf.evaluation import rank_facts, summarise
+from itransf.evaluation import rank_triples, summarise
 from itransf.interrupting import noticing_interrupts
-from itransf.models import MODELS, SIDES, ITransF, Model, Sizes, STransE
+from itransf.models import MODELS, SIDES, ITransF, Model, Sizes
 from itransf.models.translation import TranslationConfig
 from itransf.progress import track
 from itransf.storage import CHECKPOINT, WEIGHTS, RunFolder
 from itransf.training import EpochReport, Trainer
-from itransf.training.condensing import condense
 from itransf.training.mirroring import SHARE, mirror_supports
 from itransf.training.trainer import load_weights
 
@@ -65,45 +64,40 @@ class Fit:
 
     def run(self, resume: bool = False) -> Model:
         """Train (or go on from the folder's checkpoint) and return the model with its best weights."""
-        tensors, facts = self._read_checkpoint() if resume else (None, {})
-        self.history = facts.get("history", [])
+        tensors, meta = self._read_checkpoint() if resume else (None, {})
+        self.history = meta.get("history", [])
         warm_start = self.config.warm_start
-        phase = facts.get("phase", "warm start" if warm_start.epochs and not warm_start.run else "training")
+        phase = meta.get("phase", "warm start" if warm_start.epochs and not warm_start.run else "training")
         start = self._read_vectors() if warm_start.run and tensors is None else None
-        first: Model | None = None
         repeats = self.config.training.deterministic and self.device.type == "cuda"
         with torch.inference_mode(False), torch.enable_grad(), deterministic(repeats):
             if phase == "warm start":
                 warm = self._make_trainer(warm_config(self.config), None)
-                self._run_phase(warm, phase, tensors, facts)
-                first, start, tensors = warm.model, vectors_of(warm.model), None
+                self._run_phase(warm, phase, tensors, meta)
+                start, tensors = vectors_of(warm.model), None
             trainer = self._make_trainer(self.config, self._make_validate())
             if start is not None and tensors is None:
                 load_vectors(trainer.model, start)
             if isinstance(trainer.model, ITransF) and tensors is None:
-                self._choose_supports(trainer.model, first)
+                self._choose_supports(trainer.model)
             if self.start is not None and tensors is None:
                 load_weights(trainer.model, self.start)
-            self._run_phase(trainer, "training", tensors, facts)
+            self._run_phase(trainer, "training", tensors, meta)
         trainer.restore_best()
         return trainer.model
 
-    def _choose_supports(self, model: ITransF, first: Model | None) -> None:
+    def _choose_supports(self, model: ITransF) -> None:
         """Replace the supports that were drawn at random, where the settings say so."""
-        if self.config.assignment.first == "mirrored":
+        if self.config.assignment.init == "mirrored":
             mirror_supports(model, mine_structure(self.graph, SHARE), self.config.seed)
-        if isinstance(first, STransE):
-            condense(first, model, torch.as_tensor(self.graph.train[:, 1], device=self.device))
 
     def _make_trainer(self, config: Config, validate: Callable[[Model], float] | None) -> Trainer:
         model = build_model(self.graph, config, self.device)
         return Trainer(model, self.graph, config, validate, lower_is_better=config.validation.metric == "mr")
 
-    def _run_phase(
-        self, trainer: Trainer, phase: str, tensors: dict[str, Tensor] | None, facts: dict[str, Any]
-    ) -> None:
+    def _run_phase(self, trainer: Trainer, phase: str, tensors: dict[str, Tensor] | None, meta: dict[str, Any]) -> None:
         if tensors is not None:
-            self._take_up(trainer, tensors, facts)
+            self._take_up(trainer, tensors, meta)
         title = trainer.config.name if phase == "training" else f"{trainer.config.name} ({phase})"
         with track(title, trainer.config.training.epochs, "epochs", self.progress) as tracker:
             tracker.advance(trainer.progress.epoch)
@@ -116,13 +110,13 @@ class Fit:
         if interrupt.is_set() and phase == "warm start":  # after its last batch; a training that is over stays so
             raise KeyboardInterrupt
 
-    def _take_up(self, trainer: Trainer, tensors: dict[str, Tensor], facts: dict[str, Any]) -> None:
+    def _take_up(self, trainer: Trainer, tensors: dict[str, Tensor], meta: dict[str, Any]) -> None:
         """Go on from a checkpoint; only once it is known to fit does the folder learn of settings that changed."""
         assert self.folder is not None, "a checkpoint has a folder"
         try:
-            trainer.load_state(tensors, facts["progress"])
+            trainer.load_state(tensors, meta["progress"])
             # A run that ended goes on only if it is now given another limit.
-            trainer.progress.finished &= facts["limits"] == limits_of(trainer.config)
+            trainer.progress.finished &= meta["limits"] == limits_of(trainer.config)
         except (KeyError, RuntimeError, TypeError, ValueError) as error:
             raise CheckpointError(
                 f"{self.folder.path}: its checkpoint cannot be taken up here ({error}); go on with the settings and "
@@ -156,8 +150,8 @@ class Fit:
             return
         tensors, progress = trainer.state()
         limits = limits_of(trainer.config)
-        facts = {"phase": phase, "progress": progress, "limits": limits, "history": self.history}
-        self.folder.write_tensors(CHECKPOINT, tensors, facts)
+        meta = {"phase": phase, "progress": progress, "limits": limits, "history": self.history}
+        self.folder.write_tensors(CHECKPOINT, tensors, meta)
         self.folder.remove(WEIGHTS)  # of a training that ended before: the checkpoint knows better now
         self.folder.write_history(self.history)
 
@@ -167,15 +161,15 @@ class Fit:
         return self.folder.read_tensors(CHECKPOINT)
 
     def _make_validate(self) -> Callable[[Model], float] | None:
-        """Return what looks at the validation facts (always the same sample of them)."""
-        facts, limit = self.graph.valid, self.config.validation.facts
-        if len(facts) == 0:
+        """Return what looks at the validation triples (always the same sample of them)."""
+        triples, limit = self.graph.valid, self.config.validation.triples
+        if len(triples) == 0:
             return None
-        if limit and limit < len(facts):
-            facts = facts[np.sort(np.random.default_rng(0).permutation(len(facts))[:limit])]
+        if limit and limit < len(triples):
+            triples = triples[np.sort(np.random.default_rng(0).permutation(len(triples))[:limit])]
 
         def validate(model: Model) -> float:
-            ranks = rank_facts(model, facts, self.graph.known)
+            ranks = rank_triples(model, triples, self.graph.known)
             found = np.concatenate([ranks.ranks(side) for side in SIDES])
             return summarise(found, ranks.rivals[0].reshape(-1))[self.config.validation.metric]
 
@@ -202,19 +196,18 @@ def warm_config(config: Config) -> Config:
     """Return the settings of the epochs of a simpler model that come first."""
     shared = {key: getattr(config.model, key) for key in TranslationConfig.__dataclass_fields__}
     negatives = config.negatives
-    if config.warm_start.negatives != "same":
-        negatives = replace(negatives, corrupt=config.warm_start.negatives, domain=0.0)
+    if config.warm_start.sampler != "same":
+        negatives = replace(negatives, sampler=config.warm_start.sampler, domain=0.0)
     return replace(
         config,
-        name=config.warm_start.model,
+        name="transe",
         model=TranslationConfig(**shared),
         negatives=negatives,
         training=replace(
             config.training,
             epochs=config.warm_start.epochs,
             learning_rate=config.warm_start.learning_rate or config.training.learning_rate,
-            batch_size=config.warm_start.batch_size or config.training.batch_size,
-            average=0.0,
+            weight_averaging=0.0,
         ),
     )
 

@@ -46,7 +46,7 @@ def measure(graph: Graph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ca
 
     def call(*words: str, dataset: str = "any") -> dict[str, Any]:
         common = ["--dataset", dataset, "--runs", str(tmp_path / "runs"), "--results", str(tmp_path)]
-        interpretation.main([*common, "--draws", "20", "--facts", "3", *words])
+        interpretation.main([*common, "--draws", "20", "--triples", "3", *words])
         found: dict[str, Any] = json.loads((tmp_path / f"interpretation-{dataset}.json").read_text(encoding="utf-8"))
         return found
 
@@ -65,7 +65,7 @@ def test_groups_are_measured_as_the_command_line_measures_runs(
     monkeypatch.setattr(sparse_coding, "PASSES", 2)
     baselines = [readings["stranse"], readings["dense"]]
     ours = interpret_groups(group(readings["itransf"]), [group(each) for each in baselines], 20, 3)
-    theirs = interpret_runs(readings["itransf"], [each[0] for each in baselines], coded=True, most_facts=3, draws=20)
+    theirs = interpret_runs(readings["itransf"], [each[0] for each in baselines], coded=True, most_triples=3, draws=20)
     assert {one.name: one.to_dict() for one in ours} == {one.name: one.to_dict() for one in theirs}
 
 

@@ -136,7 +136,7 @@ def test_planted_sizes_have_tables_of_their_own(record: dict[str, Any]) -> None:
 
 def test_explanations_are_rendered_beside_the_rest() -> None:
     finding = Finding("faithful explanations", "ratio", 4.5, 3.0, 6.0, 1.0, 0.001, 100, "predictions", (), "as it is")
-    page = render({"named-facts": {**SETTING, "finding": finding.to_dict(), "complete": False}})
+    page = render({"named-triples": {**SETTING, "finding": finding.to_dict(), "complete": False}})
     assert "| faithful explanations, ratio | 4.500 | 3.000 to 6.000 | 1.000 | 0.001 | 100 predictions |" in page
     assert "- faithful explanations, ratio: as it is.\n" in page
     assert "Not all trainings are stored yet." in page

@@ -146,7 +146,7 @@ def test_targets_are_for_ranking_with_the_extra() -> None:
 
 
 def test_without_the_extra_nothing_is_compiled() -> None:
-    task = Task("ranking", "ours", "itransf", "world", 4, concepts=4, support_size=2, facts=3, fast=False)
+    task = Task("ranking", "ours", "itransf", "world", 4, concepts=4, support_size=2, triples=3, fast=False)
     code = (
         "import sys; from benchmarks import measure; "
         f"sys.argv = ['measure', {task.to_json()!r}]; measure.main(); "
@@ -158,7 +158,7 @@ def test_without_the_extra_nothing_is_compiled() -> None:
 
 
 def test_a_task_survives_the_way_to_its_process() -> None:
-    task = Task("ranking", "ours", "itransf", "wn18", 50, norm=2, facts=10)
+    task = Task("ranking", "ours", "itransf", "wn18", 50, norm=2, triples=10)
     assert Task.from_json(task.to_json()) == task
 
 

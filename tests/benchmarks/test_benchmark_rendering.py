@@ -139,11 +139,11 @@ def test_a_gpu_is_named(engine: dict[str, Any]) -> None:
 def test_machines_stand_beside_their_ceilings() -> None:
     record = start_record("bench", 0, {"data": "world", "device": "cpu"}, ()) | {
         "ceilings": {"product": {"flops": 1e11}, "copy": {"bytes": 2e10}},
-        "counted": {"fact": "A fact.", "query": "A query."},
+        "counted": {"triple": "A triple.", "query": "A query."},
         "measures": [
             {
                 "activity": "training",
-                "unit": "facts",
+                "unit": "triples",
                 "dim": 50,
                 "concepts": 30,
                 "counted": 3000,
@@ -157,7 +157,7 @@ def test_machines_stand_beside_their_ceilings() -> None:
         ],
     }
     (line,) = find_lines(render({"bench-cpu": record}), "training, n 50, m 30")
-    assert line.endswith("| 3,000 facts | 100,000 facts/s | 45.0 | 4.50 | 4.5% | 0.10 | 0.5% |")
+    assert line.endswith("| 3,000 triples | 100,000 triples/s | 45.0 | 4.50 | 4.5% | 0.10 | 0.5% |")
 
 
 def test_the_command_writes_the_page(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -28,7 +28,7 @@ from benchmarks.sections.scaling import format_microseconds, render_scaling
 from benchmarks import scaling
 
 CPU = torch.device("cpu")
-SMALL = Point(entities=30, relations=5, concepts=4, support_size=2, batch_size=10, dim=3, facts=40)
+SMALL = Point(entities=30, relations=5, concepts=4, support_size=2, batch_size=10, dim=3, triples=40)
 SMALL_AXES = {
     "concepts": [3, 4],
     "support_size": [1, 2],
@@ -56,7 +56,7 @@ def test_sizes_reach_as_far_as_is_claimed() -> None:
     assert (AXES["support_size"][0], AXES["support_size"][-1]) == (1, 10)
     assert (AXES["batch_size"][0], AXES["batch_size"][-1]) == (20, 8192)
     base, axes = choose_axes("cpu", True)
-    assert base.facts < choose_axes("cpu", False)[0].facts < BASE.facts
+    assert base.triples < choose_axes("cpu", False)[0].triples < BASE.triples
     assert max(axes["entities"]) < max(choose_axes("cpu", False)[1]["entities"]) < max(AXES["entities"])
 
 
@@ -74,8 +74,8 @@ def test_every_point_is_planned_once_and_ends_come_first() -> None:
     assert {point.relations for point in points} == {2, 5, 7, 9}
 
 
-def test_facts_are_random_distinct_and_in_range() -> None:
-    point = replace(SMALL, facts=500)
+def test_triples_are_random_distinct_and_in_range() -> None:
+    point = replace(SMALL, triples=500)
     graph = make_graph(point, seed=0)
     assert len(np.unique(graph.train, axis=0)) == len(graph.train) > 400
     assert graph.train.min() == 0
@@ -96,15 +96,15 @@ def test_the_record_has_every_point(record: dict[str, Any]) -> None:
     assert record["flat"] == compare_ends(record)
     assert all(ratio >= 1 for ratio in record["flat"].values())
     for point in record["points"]:
-        cost = point["seconds_per_1000_facts"]["median"]
-        assert cost > point["epoch_seconds"][0] > 0  # there are fewer than a thousand facts
+        cost = point["seconds_per_1000_triples"]["median"]
+        assert cost > point["epoch_seconds"][0] > 0  # there are fewer than a thousand triples
         assert point["parameter_bytes"] > 4 * 3 * point["entities"]
     assert [point["relations"] for point in list_axis(record, "relations")] == [2, 5, 7, 9]
 
 
 def test_flatness_is_the_dearest_over_the_cheapest() -> None:
     points = [
-        {**asdict(replace(SMALL, concepts=m)), "seconds_per_1000_facts": {"median": cost}}
+        {**asdict(replace(SMALL, concepts=m)), "seconds_per_1000_triples": {"median": cost}}
         for m, cost in ((3, 4.0), (4, 2.0))
     ]
     made = {"base": asdict(SMALL), "axes": {"concepts": [3, 4], "batch_size": [10]}, "points": points}

@@ -17,8 +17,8 @@ from itransf.data.graph import Graph
 METHODS = ("learned", "retrained", "translation", "random")
 
 
-def figure(relation: str, facts: int, draw: int, method: str, mrr: float, seconds: float = 1.0) -> dict[str, Any]:
-    named = {"relation": relation, "facts": facts, "draw": draw, "method": method}
+def figure(relation: str, triples: int, draw: int, method: str, mrr: float, seconds: float = 1.0) -> dict[str, Any]:
+    named = {"relation": relation, "triples": triples, "draw": draw, "method": method}
     return {**named, "seconds": seconds, "asked": 9, "mrr": mrr, "head mrr": mrr, "tail mrr": mrr}
 
 
@@ -49,16 +49,16 @@ def make_record(figures: list[dict[str, Any]]) -> dict[str, Any]:
 @pytest.fixture
 def graph() -> Graph:
     """Three relations along a line of entities, and one that alone knows its tails."""
-    facts = [(f"e{n}", name, f"e{n + 1}") for n in range(70) for name in "abc"]
-    facts += [(f"e{n}", "kind", f"kind {n % 3}") for n in range(70)]
-    return Graph.from_names("line", facts[5:], facts[:3], facts[3:5])
+    triples = [(f"e{n}", name, f"e{n + 1}") for n in range(70) for name in "abc"]
+    triples += [(f"e{n}", "kind", f"kind {n % 3}") for n in range(70)]
+    return Graph.from_names("line", triples[5:], triples[:3], triples[3:5])
 
 
 class TestHoldingOut:
     def test_relations_are_taken_out_of_every_split(self, graph: Graph) -> None:
         held = hold_out(graph, ["c", "a"])
         assert held.graph.relations.names == ("b", "kind")
-        assert {name: set(facts[:, 1].tolist()) for name, facts in held.facts.items()} == {"c": {2}, "a": {3}}
+        assert {name: set(triples[:, 1].tolist()) for name, triples in held.triples.items()} == {"c": {2}, "a": {3}}
         assert [len(held.answers[name]) for name in "ca"] == [70, 70]
         kept = sum(len(held.graph.split(split)) for split in ("train", "valid", "test"))
         assert kept == sum(len(graph.split(split)) for split in ("train", "valid", "test")) - 140
@@ -66,12 +66,12 @@ class TestHoldingOut:
         assert set(held.name_pairs(held.answers["c"])) == pairs
         assert held.name_pairs(held.graph.train[held.graph.train[:, 1] == 1])[0][1].startswith("kind")
 
-    def test_facts_about_entities_that_the_rest_never_mentions_are_left_out(self, graph: Graph) -> None:
+    def test_triples_about_entities_that_the_rest_never_mentions_are_left_out(self, graph: Graph) -> None:
         held = hold_out(graph, ["kind"])
-        assert len(held.facts["kind"]) == 0
+        assert len(held.triples["kind"]) == 0
         assert len(held.answers["kind"]) == 70
 
-    def test_draws_are_orders_and_facts_come_back(self, graph: Graph) -> None:
+    def test_draws_are_orders_and_triples_come_back(self, graph: Graph) -> None:
         held = hold_out(graph, ["c", "a"])
         first = held.draw("c", 0)
         assert np.array_equal(first, held.draw("c", 0))
@@ -108,9 +108,9 @@ class TestMeasuring:
 
         return call
 
-    def test_every_way_is_measured_on_the_same_facts(self, measure: Callable[..., dict[str, Any]]) -> None:
+    def test_every_way_is_measured_on_the_same_triples(self, measure: Callable[..., dict[str, Any]]) -> None:
         record = measure("--relations", "a", "c")
-        found = {(f["relation"], f["facts"], f["method"]) for f in record["figures"]}
+        found = {(f["relation"], f["triples"], f["method"]) for f in record["figures"]}
         assert found == {(name, 3, method) for name in "ac" for method in METHODS}
         assert len(record["figures"]) == len(found)
         assert {f["asked"] for f in record["figures"]} == {8}
@@ -128,15 +128,15 @@ class TestMeasuring:
         monkeypatch.setattr(itransf, "train", _listening(itransf.train, trained))
         second = measure("--held-out", "1")
         assert second["figures"][: len(first["figures"])] == first["figures"]
-        assert len(trained) == 1  # again with the facts; the base is not needed any more
+        assert len(trained) == 1  # again with the triples; the base is not needed any more
         assert measure("--held-out", "1") == second
         assert len(trained) == 1
         assert "held-out 1" in second["command"]
         measure("--render")
         assert "### line" in (tmp_path / "docs" / "teaching.md").read_text(encoding="utf-8")
 
-    def test_a_relation_without_enough_facts_is_refused(self, measure: Callable[..., dict[str, Any]]) -> None:
-        with pytest.raises(SystemExit, match="fewer than 60 facts can be asked of: kind"):
+    def test_a_relation_without_enough_triples_is_refused(self, measure: Callable[..., dict[str, Any]]) -> None:
+        with pytest.raises(SystemExit, match="fewer than 60 triples can be asked of: kind"):
             measure("--relations", "kind")
 
 
@@ -165,7 +165,7 @@ class TestRendering:
         shown = render({"teaching-world": make_record(make_figures()), "peers": {"benchmark": "peers"}})
         assert "| 20 | 0.500 | 0.600 | 0.300 | 0.400 | 83 % | 3.2 | 1 |" in shown
         assert "| a | 9 | 0.400 | 0.500 | 0.200 | 0.300 |" in shown
-        assert "- 83 % of retraining's MRR with 20 facts, at least 80 %: met; 2 of 2 relations reach it" in shown
+        assert "- 83 % of retraining's MRR with 20 triples, at least 80 %: met; 2 of 2 relations reach it" in shown
         page = put_figures(f"# Page\n\n{BEGIN}\nold\n{END}\nrest\n", shown)
         assert "old" not in page
         assert page.endswith(f"{END}\nrest\n")

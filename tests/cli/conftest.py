@@ -32,8 +32,8 @@ QUICK = (
     *("--set", "training.epochs=2"),
     *("--set", "training.batch_size=8"),
     *("--set", "training.optimizer=sgd"),
-    *("--set", "loss.kind=hinge"),
-    *("--set", "negatives.per_fact=1"),
+    *("--set", "loss.name=hinge"),
+    *("--set", "negatives.per_triple=1"),
     *("--set", "warm_start.epochs=0"),
     *("--set", "validation.every=1"),
     *("--set", "model.dim=6"),
@@ -60,18 +60,18 @@ def call(*arguments: object) -> Outcome:
     return Outcome(code, out.getvalue(), err.getvalue())
 
 
-def write_facts(path: Path, facts: list[tuple[str, str, str]]) -> Path:
+def write_triples(path: Path, triples: list[tuple[str, str, str]]) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text("".join("\t".join(fact) + "\n" for fact in facts), encoding="utf-8")
+    path.write_text("".join("\t".join(triple) + "\n" for triple in triples), encoding="utf-8")
     return path
 
 
 @pytest.fixture(scope="session")
 def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a folder of facts, with labels beside it."""
+    """Return a folder of triples, with labels beside it."""
     folder = tmp_path_factory.mktemp("data") / "places"
-    for name, facts in {"train": TRAIN, "valid": VALID, "test": TEST}.items():
-        write_facts(folder / f"{name}.tsv", facts)
+    for name, triples in {"train": TRAIN, "valid": VALID, "test": TEST}.items():
+        write_triples(folder / f"{name}.tsv", triples)
     (folder.parent / "labels.tsv").write_text("P36\thas capital\nRoma\tRome\n", encoding="utf-8")
     return folder
 

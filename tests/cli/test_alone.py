@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import itransf
-from cli.conftest import CONCEPTS, QUICK, write_facts
+from cli.conftest import CONCEPTS, QUICK, write_triples
 from cli.test_main import COMMANDS
 
 SOURCE = Path(itransf.__file__).parent
@@ -21,7 +21,7 @@ TOLD = {
     "train": ("DATA", "--out", "new", *QUICK, *CONCEPTS, "--quiet"),
     "evaluate": ("RUN",),
     "predict": ("RUN", "--head", "Lyon", "--relation", "city_in"),
-    "score": ("RUN", "facts.tsv"),
+    "score": ("RUN", "triples.tsv"),
     "explain": ("RUN", "Lyon", "city_in", "France"),
     "relation": ("RUN", "near"),
     "concepts": ("RUN",),
@@ -42,7 +42,7 @@ def test_all_commands_are_here() -> None:
 
 @pytest.mark.parametrize("command", TOLD)
 def test_a_command_works_alone(command: str, run: Path, data: Path, tmp_path: Path) -> None:
-    write_facts(tmp_path / "facts.tsv", [("Lyon", "near", "Paris")])
+    write_triples(tmp_path / "triples.tsv", [("Lyon", "near", "Paris")])
     (tmp_path / "pairs.tsv").write_text("Lyon\tMilano\nParis\tMadrid\n", encoding="utf-8")
     words = [str({"RUN": run, "DATA": data}.get(word, word)) for word in TOLD[command]]
     done = subprocess.run(

@@ -17,12 +17,12 @@ RECORD: dict[str, Any] = {
     "hardware": {"cpu": "Some CPU", "gpu": None},
     "versions": {"python": "3.11.7", "torch": "2.4.0", "numba": None},
     "threads": 2,
-    "counted": {"fact": "A fact: so much.", "query": "A query: so much more."},
+    "counted": {"triple": "A triple: so much.", "query": "A query: so much more."},
     "ceilings": {"product": {"flops": 1.5e11, "side": 1024}, "copy": {"bytes": 2.0e10, "numbers": 1 << 26}},
     "measures": [
         {
             "activity": "training",
-            "unit": "facts",
+            "unit": "triples",
             "dim": 50,
             "concepts": 30,
             "support_size": 5,
@@ -69,7 +69,7 @@ def test_the_command_prints_and_stores_the_record(monkeypatch: pytest.MonkeyPatc
     assert asked == [("wn18", "cpu", 0.5, 7)]
     assert json.loads(done.out) == RECORD
     assert json.loads((tmp_path / "new" / "bench.json").read_text(encoding="utf-8")) == RECORD
-    assert "100,000 facts/s" in call("bench").out
+    assert "100,000 triples/s" in call("bench").out
 
 
 def test_misuse_is_said_before_anything_is_measured(tmp_path: Path) -> None:

@@ -33,7 +33,7 @@ def test_weak_and_surplus_concepts_are_left_out() -> None:
 
 
 def test_many_relations_are_cut_and_the_rest_counted() -> None:
-    entry = {"relation": "r", "label": "r", "train_facts": 1, "head": [], "tail": []}
+    entry = {"relation": "r", "label": "r", "train_triples": 1, "head": [], "tail": []}
     console, paper = make_paper()
     show_attention({"relations": [entry] * 100}, console)
     assert "40 rarer relations are not listed" in paper.getvalue()
@@ -162,7 +162,7 @@ def test_letters_without_a_font_are_said(run: Path, tmp_path: Path, monkeypatch:
 
 def test_long_lists_are_cut_and_counted() -> None:
     donors = [{"label": "donor", "share": 0.25}] * 5
-    entry = {"relation": "r", "label": "r", "train_facts": 1, "rare": True, "own": 0.1, "donors": donors}
+    entry = {"relation": "r", "label": "r", "train_triples": 1, "rare": True, "own": 0.1, "donors": donors}
     link = {"left": "r", "right": "r", "weight": 0.5, "crossed": True, "concepts": [1, 2]}
     console, paper = make_paper()
     show_sharing_graph({"relations": [entry] * 40, "links": [link] * 50}, console)

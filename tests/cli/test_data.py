@@ -34,8 +34,8 @@ def test_world_fits_eighty_columns() -> None:
 
 
 def test_many_relations_are_cut_unless_all_are_asked_for() -> None:
-    facts = [(f"h{place}", f"r{place}", "t") for place in range(50)]
-    description = itransf.data.describe(itransf.Graph.from_names("many", facts))
+    triples = [(f"h{place}", f"r{place}", "t") for place in range(50)]
+    description = itransf.data.describe(itransf.Graph.from_names("many", triples))
     console, paper = make_paper()
     show_description(description, console)
     assert "10 rarer relations are not listed" in paper.getvalue()
@@ -53,8 +53,8 @@ def test_list_names_every_dataset() -> None:
     assert found["world"]["where"] == "bundled"
     assert found["wn18"]["where"] == "index"
     assert found["codex-s"]["where"] == "by hand"
-    assert found["wn18"]["facts"] == 151442
-    assert found["world"]["facts"] == 10364
+    assert found["wn18"]["triples"] == 151442
+    assert found["world"]["triples"] == 10364
 
 
 def test_list_sees_what_is_on_this_machine(data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -74,7 +74,7 @@ def test_info_of_a_folder(data: Path) -> None:
     assert "places: 16 entities, 4 relations" in done.out
     assert "has capital" in done.out
     content = json.loads(call("data", "info", data, "--json").out)
-    assert content["facts"] == {"train": len(TRAIN), "valid": 1, "test": 2}
+    assert content["triples"] == {"train": len(TRAIN), "valid": 1, "test": 2}
 
 
 def test_get_of_what_is_bundled() -> None:

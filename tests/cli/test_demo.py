@@ -11,8 +11,8 @@ from itransf.cli.demo import show_result
 from itransf.interpret import concepts_behind, format_heatmap
 
 QUICK = [
-    *("training.epochs=1", "training.batch_size=1000", "training.optimizer=adam", "loss.kind=hinge"),
-    *("negatives.per_fact=1", "warm_start.epochs=0", "validation.every=0", "model.dim=8"),
+    *("training.epochs=1", "training.batch_size=1000", "training.optimizer=adam", "loss.name=hinge"),
+    *("negatives.per_triple=1", "warm_start.epochs=0", "validation.every=0", "model.dim=8"),
 ]
 
 
@@ -30,7 +30,7 @@ def make_result(heatmap: str | None) -> dict[str, Any]:
         }
         for place, name in enumerate(("transe", "stranse", "itransf"))
     ]
-    facts = [("Paris", "capital_of", "France"), ("Lyon", "near", "Grenoble [city]"), ("Ghana", "P37", "Twi")]
+    triples = [("Paris", "capital_of", "France"), ("Lyon", "near", "Grenoble [city]"), ("Ghana", "P37", "Twi")]
     discoveries = [
         {
             "head_label": head,
@@ -41,7 +41,7 @@ def make_result(heatmap: str | None) -> dict[str, Any]:
                 for side, found in concepts_behind(make_attention(), relation).items()
             },
         }
-        for head, relation, tail in facts
+        for head, relation, tail in triples
     ]
     return {
         "models": models,

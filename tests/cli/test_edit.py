@@ -35,7 +35,7 @@ def test_what_people_see() -> None:
 def test_without_validation_it_is_said() -> None:
     console, paper = make_paper()
     show_edit({**FOUND, "valid": None, "concepts": [16, 16]}, console)
-    assert "There are no validation facts to measure it on." in paper.getvalue()
+    assert "There are no validation triples to measure it on." in paper.getvalue()
     assert "where there were" not in paper.getvalue()
 
 

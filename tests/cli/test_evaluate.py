@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from cli.conftest import TRAIN, call, write_facts
+from cli.conftest import TRAIN, call, write_triples
 from golden.comparing import check_golden, make_paper
 from itransf.cli.evaluation import show_evaluation
 from itransf.cli.options import parse_memory
@@ -43,7 +43,7 @@ def make_evaluation() -> dict[str, Any]:
             "bucket": place,
             "relations": 11,
             "ranked_relations": 11,
-            "train_facts": span,
+            "train_triples": span,
             "weighting": "relation",
             **make_metrics(23.46 + place, 0.6512 - place / 10, 1486 // (place + 1)),
         }
@@ -53,14 +53,14 @@ def make_evaluation() -> dict[str, Any]:
         {
             "relation": "r1",
             "label": "near",
-            "train_facts": 1012,
+            "train_triples": 1012,
             "category": "N-N",
             **make_sides(9.5, 0.8, 252),
         },
         {
             "relation": "r2",
             "label": "/people/person/spouse_s./people/marriage/type_of_union",
-            "train_facts": 31,
+            "train_triples": 31,
             "category": "1-1",
             **make_sides(1234.5, 0.0123, 8),
         },
@@ -121,17 +121,17 @@ def test_relations_are_listed_when_asked_for(run: Path) -> None:
     assert "has capital" in call("evaluate", run, "--relations").out
 
 
-def test_a_split_without_facts_is_misuse(tmp_path: Path) -> None:
+def test_a_split_without_triples_is_misuse(tmp_path: Path) -> None:
     import itransf
     from cli.conftest import CONCEPTS, QUICK
 
-    write_facts(tmp_path / "only" / "train.tsv", TRAIN)
+    write_triples(tmp_path / "only" / "train.tsv", TRAIN)
     folder = tmp_path / "run"
     settings = [word for word in (*QUICK, *CONCEPTS) if word != "--set"]
     itransf.train(tmp_path / "only", settings=settings, out=folder, progress=False)
     done = call("evaluate", folder)
     assert done.code == 2
-    assert "no test facts" in done.err
+    assert "no test triples" in done.err
 
 
 @pytest.mark.parametrize(

@@ -50,7 +50,7 @@ def test_a_concept_that_changes_nothing_is_said_to_stay() -> None:
     assert "without concept 0 on the tail side, France [state] stays at rank 1" in paper.getvalue()
 
 
-def test_a_fact_by_names_and_labels(run: Path, opened: Any) -> None:
+def test_a_triple_by_names_and_labels(run: Path, opened: Any) -> None:
     done = call("explain", run, "Italy", "has capital", "Rome")
     expected = opened.explain("Italy", "P36", "Roma")
     assert done.code == 0, done.err
@@ -62,7 +62,7 @@ def test_a_fact_by_names_and_labels(run: Path, opened: Any) -> None:
 
 
 def test_the_other_side_and_more_evidence(run: Path) -> None:
-    shown = json.loads(call("explain", run, "Italy", "P36", "Lyon", "--side", "head", "--facts", 1, "--json").out)
+    shown = json.loads(call("explain", run, "Italy", "P36", "Lyon", "--side", "head", "--triples", 1, "--json").out)
     assert (shown["side"], shown["known"], len(shown["nearest"])) == ("head", None, 1)
     assert f"{shown['ranks']['head']:g}" in call("explain", run, "Italy", "P36", "Lyon", "--side", "head").out
 

@@ -20,7 +20,7 @@ def test_a_run_described() -> None:
         "graph": "world",
         "entities": 1542,
         "relations": 33,
-        "facts": {"train": 8290, "valid": 1037, "test": 1037},
+        "triples": {"train": 8290, "valid": 1037, "test": 1037},
         "parameters": 109542,
         "epochs": 60,
         "seconds": 41.7,

@@ -73,7 +73,7 @@ def test_runs_with_other_settings_are_remarked(run: Path, transe_run: Path) -> N
 
 
 def test_a_start_that_gives_the_answer_away_is_remarked(run: Path, data: Path, tmp_path: Path) -> None:
-    settings = (*QUICK, *CONCEPTS, "--set", "assignment.first=mirrored")
+    settings = (*QUICK, *CONCEPTS, "--set", "assignment.init=mirrored")
     done = call("train", data, "--out", tmp_path / "mirrored", *settings, "--quiet", "--device", "cpu")
     assert done.code == 0, done.err
     told = " ".join(call("interpret", tmp_path / "mirrored", "--no-ranking", *FEW).err.split())

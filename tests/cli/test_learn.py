@@ -7,14 +7,14 @@ from typing import Any
 import pytest
 
 import itransf
-from cli.conftest import call, write_facts
+from cli.conftest import call, write_triples
 from golden.comparing import check_golden, make_paper
 from itransf.cli.learn import show_learned
 
 RELATION: dict[str, Any] = {
     "run": "runs/new places",
     "seconds": 1.25,
-    "facts": 20,
+    "triples": 20,
     "kind": "relation",
     "name": "twinned with",
     "head": [{"concept": 3, "weight": 0.91}, {"concept": 0, "weight": 0.09}],
@@ -24,7 +24,7 @@ RELATION: dict[str, Any] = {
 ENTITY: dict[str, Any] = {
     "run": "runs/new",
     "seconds": 0.5,
-    "facts": 1,
+    "triples": 1,
     "kind": "entity",
     "name": "Nantes",
     "closest": [{"label": "Lyon", "cosine": 0.934}, {"label": "Lille", "cosine": 0.9}],
@@ -49,19 +49,19 @@ def test_what_people_see(found: dict[str, Any], name: str) -> None:
 def test_a_relation_from_pairs(run: Path, pairs: Path, tmp_path: Path) -> None:
     done = call("learn", run, pairs, "--relation", "twin", "--out", tmp_path / "new")
     assert done.code == 0, done.err
-    assert done.out.startswith("Learned the relation twin from 3 facts in ")
+    assert done.out.startswith("Learned the relation twin from 3 triples in ")
     opened = itransf.open(tmp_path / "new", device="cpu")
     assert opened.graph.relations.names[-1] == "twin"
     assert opened.graph.entities.label(int(opened.graph.train[-2, 2])) == "Rome"  # by its label
     asked = done.out.splitlines()[-2].split()
     assert call(*asked[1:], "--json").code == 0
-    assert "'twin' was learned from 3 facts" in call("info", tmp_path / "new").err
+    assert "'twin' was learned from 3 triples" in call("info", tmp_path / "new").err
 
 
 def test_as_json_and_overwriting(run: Path, pairs: Path, tmp_path: Path) -> None:
     asked = ("learn", run, pairs, "--relation", "twin", "--out", tmp_path / "new", "--json")
     shown = json.loads(call(*asked).out)
-    assert (shown["kind"], shown["name"], shown["facts"]) == ("relation", "twin", 3)
+    assert (shown["kind"], shown["name"], shown["triples"]) == ("relation", "twin", 3)
     assert sum(use["weight"] for use in shown["head"]) == pytest.approx(1.0)
     again = call(*asked)
     assert again.code == 2
@@ -70,8 +70,8 @@ def test_as_json_and_overwriting(run: Path, pairs: Path, tmp_path: Path) -> None
 
 
 def test_a_relation_of_transe_has_no_concepts(transe_run: Path, tmp_path: Path) -> None:
-    facts = write_facts(tmp_path / "facts.tsv", [("Lyon", "twin", "Milano"), ("Lille", "twin", "Roma")])
-    done = call("learn", transe_run, facts, "--relation", "twin", "--out", tmp_path / "new")
+    triples = write_triples(tmp_path / "triples.tsv", [("Lyon", "twin", "Milano"), ("Lille", "twin", "Roma")])
+    done = call("learn", transe_run, triples, "--relation", "twin", "--out", tmp_path / "new")
     assert done.code == 0, done.err
     assert "concepts" not in done.out
 
@@ -79,8 +79,10 @@ def test_a_relation_of_transe_has_no_concepts(transe_run: Path, tmp_path: Path) 
 @pytest.mark.parametrize("side", ["head", "tail"])
 def test_an_entity(run: Path, tmp_path: Path, side: str) -> None:
     known = [("Nantes", "city_in", "France"), ("Nantes", "near", "Lille")]
-    facts = write_facts(tmp_path / "facts.tsv", [*known, *([("Lyon", "near", "Nantes")] if side == "tail" else [])])
-    done = call("learn", run, facts, "--entity", "Nantes", "--out", tmp_path / "new")
+    triples = write_triples(
+        tmp_path / "triples.tsv", [*known, *([("Lyon", "near", "Nantes")] if side == "tail" else [])]
+    )
+    done = call("learn", run, triples, "--entity", "Nantes", "--out", tmp_path / "new")
     assert done.code == 0, done.err
     assert "close to" in done.out
     assert f"--{side} Nantes" in done.out
@@ -102,8 +104,8 @@ def test_an_entity(run: Path, tmp_path: Path, side: str) -> None:
     ],
 )
 def test_mistakes_are_misuse(options: tuple[str, ...], lines: str, message: str, run: Path, tmp_path: Path) -> None:
-    (tmp_path / "facts.tsv").write_text(lines, encoding="utf-8")
-    done = call("learn", run, tmp_path / "facts.tsv", *options, "--out", tmp_path / "new")
+    (tmp_path / "triples.tsv").write_text(lines, encoding="utf-8")
+    done = call("learn", run, tmp_path / "triples.tsv", *options, "--out", tmp_path / "new")
     assert done.code == 2
     assert message in done.err
     assert done.out == ""

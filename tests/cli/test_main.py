@@ -209,7 +209,7 @@ def test_json_loses_no_letter_where_the_terminal_lacks_some(monkeypatch: pytest.
 
 
 def test_what_reading_found_is_said_once(tmp_path: Path) -> None:
-    file = tmp_path / "facts.tsv"
+    file = tmp_path / "triples.tsv"
     file.write_text("a\tr\tb\na\tr\tb\nb\tr\tc\n", encoding="utf-8")
     command = [sys.executable, "-m", "itransf", "data", "info", str(file)]
     done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120)

@@ -76,7 +76,7 @@ def test_other_questions(run: Path, asked: tuple[str, ...]) -> None:
 def test_a_relation_alone_is_searched_in_its_domain(run: Path) -> None:
     def ask(*options: str) -> list[tuple[str, str]]:
         found = json.loads(call("predict", run, "--relation", "city_in", "--top", 500, "--json", *options).out)
-        return [(fact["head"], fact["tail"]) for fact in found["predictions"]]
+        return [(triple["head"], triple["tail"]) for triple in found["predictions"]]
 
     countries = {"France", "Spain", "Italy", "Poland"}
     assert ask()
@@ -175,5 +175,5 @@ def test_questions_without_an_answer_say_so(run: Path, opened: Any, tmp_path: Pa
     known.write_text(f"{graph.entities.name(tail)}\n")
     done = call("predict", run, "--queries", asked, "--candidates", known)
     assert done.code == 0, done.err
-    assert done.out.startswith("There is no answer: every candidate is a known fact (--known shows them)")
+    assert done.out.startswith("There is no answer: every candidate is a known triple (--known shows them)")
     assert "Score" in call("predict", run, "--queries", asked, "--candidates", known, "--known").out

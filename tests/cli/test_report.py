@@ -20,7 +20,7 @@ def test_a_report_is_written_and_its_place_told(run: Path, tmp_path: Path) -> No
 
 
 def test_json_tells_place_and_size_alone(run: Path, tmp_path: Path) -> None:
-    done = call("report", run, "--out", tmp_path / "report.html", "--split", "valid", "--facts", "1", "--json")
+    done = call("report", run, "--out", tmp_path / "report.html", "--split", "valid", "--triples", "1", "--json")
     content = json.loads(done.out)
     assert content == {"report": str(tmp_path / "report.html"), "bytes": (tmp_path / "report.html").stat().st_size}
     assert done.err == ""

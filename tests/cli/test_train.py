@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import itransf
-from cli.conftest import CONCEPTS, QUICK, TRAIN, Outcome, call, write_facts
+from cli.conftest import CONCEPTS, QUICK, TRAIN, Outcome, call, write_triples
 from itransf.cli.train import write_resuming
 
 
@@ -16,7 +16,7 @@ def test_training_prints_ranks_and_what_to_do_next(trained: tuple[Path, Outcome]
     assert "filtered  both" in done.out
     assert f"\n\nWhat next:\n  itransf predict {folder} --head" in done.out
     assert f"itransf concepts {folder}" in done.out
-    assert "Training on places: 16 entities, 4 relations, 27 train facts" in done.err
+    assert "Training on places: 16 entities, 4 relations, 27 train triples" in done.err
 
 
 def test_the_commands_it_recommends_work(trained: tuple[Path, Outcome], tmp_path: Path) -> None:
@@ -75,16 +75,16 @@ def test_an_occupied_folder_is_refused_replaced_or_continued(data: Path, tmp_pat
     longer = call(*arguments, "--set", "training.epochs=3", "--resume")
     assert longer.code == 0, longer.err
     assert json.loads(longer.out)["epochs"] == 3
-    told = "Note: the run was begun for 2 epochs; what depends on their number (training.decay) has 3 now\n"
+    told = "Note: the run was begun for 2 epochs; what depends on their number (training.lr_decay) has 3 now\n"
     assert longer.err == told
     assert call(*arguments, "--set", "training.epochs=3", "--resume").err == ""
 
 
-def test_other_settings_or_facts_are_misuse_and_damage_is_a_failure(data: Path, tmp_path: Path) -> None:
+def test_other_settings_or_triples_are_misuse_and_damage_is_a_failure(data: Path, tmp_path: Path) -> None:
     arguments = ("train", data, "--out", tmp_path / "run", *QUICK, *CONCEPTS, "-q", "--resume")
     assert call(*arguments).code == 0
     assert call(*arguments, "--set", "model.dim=7").code == 2
-    write_facts(tmp_path / "other" / "train.tsv", TRAIN[1:])
+    write_triples(tmp_path / "other" / "train.tsv", TRAIN[1:])
     assert call("train", tmp_path / "other", *arguments[2:]).code == 2
     (tmp_path / "run" / "checkpoint.safetensors").write_bytes(b"damaged")
     damaged = call(*arguments)
@@ -127,30 +127,30 @@ def test_resume_and_overwrite_exclude_each_other(data: Path) -> None:
 
 
 def test_a_single_file_is_split_and_the_note_is_a_warning(tmp_path: Path) -> None:
-    path = write_facts(tmp_path / "facts.csv", [(f"{h},{r},{t}", "", "") for h, r, t in TRAIN])
-    path.write_text("".join(",".join(fact) + "\n" for fact in TRAIN))
+    path = write_triples(tmp_path / "triples.csv", [(f"{h},{r},{t}", "", "") for h, r, t in TRAIN])
+    path.write_text("".join(",".join(triple) + "\n" for triple in TRAIN))
     done = call("train", path, "--out", tmp_path / "run", *QUICK, *CONCEPTS, "--no-header", "--json")
     assert done.code == 0, done.err
     assert "Note: " in done.err
     assert "was split with seed 0" in done.err
-    assert json.loads(done.out)["facts"]["train"] > 0
+    assert json.loads(done.out)["triples"]["train"] > 0
 
 
 def test_settings_without_effect_are_told(tmp_path: Path) -> None:
-    write_facts(tmp_path / "only" / "train.tsv", TRAIN)
-    idle = ("--set", "loss.kind=softmax", "--set", "loss.margin=2")
+    write_triples(tmp_path / "only" / "train.tsv", TRAIN)
+    idle = ("--set", "loss.name=cross_entropy", "--set", "loss.margin=2")
     done = call("train", tmp_path / "only", "--out", tmp_path / "run", *QUICK, *CONCEPTS, *idle)
     assert done.code == 0, done.err
-    assert "Note: loss.margin has no effect where loss.kind is 'softmax'" in done.err
+    assert "Note: loss.margin has no effect where loss.name is 'softmax'" in done.err
     again = call("train", tmp_path / "only", "--out", tmp_path / "run", *QUICK, *CONCEPTS, *idle, "--resume")
     assert "no effect" not in again.err
 
 
-def test_without_test_facts_nothing_is_ranked(tmp_path: Path) -> None:
-    write_facts(tmp_path / "only" / "train.tsv", TRAIN)
+def test_without_test_triples_nothing_is_ranked(tmp_path: Path) -> None:
+    write_triples(tmp_path / "only" / "train.tsv", TRAIN)
     done = call("train", tmp_path / "only", "--out", tmp_path / "run", *QUICK, *CONCEPTS, "-q")
     assert done.code == 0, done.err
-    assert "no test facts" in done.out
+    assert "no test triples" in done.out
 
 
 @pytest.mark.parametrize(
@@ -182,7 +182,7 @@ def test_mistakes_are_misuse_and_leave_nothing_behind(
 
 def test_a_bad_line_is_named(data: Path, tmp_path: Path) -> None:
     folder = tmp_path / "bad"
-    write_facts(folder / "train.tsv", TRAIN)
+    write_triples(folder / "train.tsv", TRAIN)
     with (folder / "train.tsv").open("a") as file:
         file.write("only\ttwo\n")
     done = call("train", folder)
@@ -192,8 +192,8 @@ def test_a_bad_line_is_named(data: Path, tmp_path: Path) -> None:
 
 def test_strict_refuses_names_train_does_not_have(data: Path, tmp_path: Path) -> None:
     folder = tmp_path / "strange"
-    write_facts(folder / "train.tsv", TRAIN)
-    write_facts(folder / "test.tsv", [("Atlantis", "near", "Paris")])
+    write_triples(folder / "train.tsv", TRAIN)
+    write_triples(folder / "test.tsv", [("Atlantis", "near", "Paris")])
     done = call("train", folder, "--strict", "--out", tmp_path / "run")
     assert done.code == 2
     assert "Atlantis" in done.err

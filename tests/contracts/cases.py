@@ -38,7 +38,7 @@ CASES = [
 def make_model(name: str, kind: dict[str, Any], norm: int = 1, projected: str = "unit", seed: int = 0) -> Model:
     """Return a model in float64 with random parameters, so that nothing hides behind the identity."""
     torch.manual_seed(seed)
-    config = MODELS[name].Config(dim=DIM, norm=norm, entities="unit", projected=projected, **kind)
+    config = MODELS[name].Config(dim=DIM, norm=norm, entity_constraint="unit", projected=projected, **kind)
     model = MODELS[name](SIZES, config).double()
     with torch.no_grad():
         for parameter in model.parameters():
@@ -51,15 +51,15 @@ def numpy_weights(model: Model) -> dict[str, npt.NDArray[Any]]:
     return {name: tensor.numpy() for name, tensor in weights(model).items()}
 
 
-def random_facts(count: int, seed: int = 1) -> tuple[Tensor, Tensor, Tensor]:
+def random_triples(count: int, seed: int = 1) -> tuple[Tensor, Tensor, Tensor]:
     """Return heads, relations and tails in no order."""
     generator = torch.Generator().manual_seed(seed)
     heads, tails = torch.randint(SIZES.entities, (2, count), generator=generator)
     return heads, torch.randint(SIZES.relations, (count,), generator=generator), tails
 
 
-def all_facts() -> tuple[Tensor, Tensor, Tensor]:
-    """Return every possible fact."""
+def all_triples() -> tuple[Tensor, Tensor, Tensor]:
+    """Return every possible triple."""
     cells = torch.cartesian_prod(
         torch.arange(SIZES.entities), torch.arange(SIZES.relations), torch.arange(SIZES.entities)
     )

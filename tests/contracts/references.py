@@ -1,4 +1,4 @@
-"""Every model once more, for one fact at a time, in plain loops: what the fast code must equal."""
+"""Every model once more, for one triple at a time, in plain loops: what the fast code must equal."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ def limit(vector: Vector, length: str) -> Vector:
 
 
 def score_translation(head: Vector, relation: Vector, tail: Vector, config: Any) -> float:
-    head, tail = limit(head, config.projected), limit(tail, config.projected)
+    head, tail = limit(head, config.projected_constraint), limit(tail, config.projected_constraint)
     gaps = [abs(h + r - t) for h, r, t in zip(head, relation, tail, strict=True)]
-    return -sum(gaps) if config.norm == 1 else -math.sqrt(sum(gap * gap for gap in gaps))
+    return -sum(gaps) if config.p_norm == 1 else -math.sqrt(sum(gap * gap for gap in gaps))
 
 
 def full_matrix(weights: Weights, name: str, relation: int, dim: int) -> npt.NDArray[Any]:

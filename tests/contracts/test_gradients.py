@@ -7,33 +7,33 @@ import pytest
 import torch
 from torch import Tensor
 
-from contracts.cases import CASES, SIZES, make_model, random_facts
+from contracts.cases import CASES, SIZES, make_model, random_triples
 from itransf.models import SIDES, Model
 
 STEP = 1e-6
 
 
-def fact_scores(model: Model) -> Tensor:
-    return model.score(*random_facts(30))
+def triple_scores(model: Model) -> Tensor:
+    return model.score(*random_triples(30))
 
 
 def contrast_scores(model: Model) -> Tensor:
     generator = torch.Generator().manual_seed(5)
     replaces_head = torch.rand(30, generator=generator) < 0.5
     replacements = torch.randint(SIZES.entities, (30, 2), generator=generator)
-    positive, negative = model.score_contrast(*random_facts(30), replaces_head, replacements)
+    positive, negative = model.score_contrast(*random_triples(30), replaces_head, replacements)
     return torch.cat([positive, negative.flatten()])
 
 
 def shared_scores(model: Model) -> Tensor:
     generator = torch.Generator().manual_seed(5)
-    heads, relations, tails = random_facts(30)
+    heads, relations, tails = random_triples(30)
     order = relations.argsort(stable=True)
     distinct, owners = relations[order].unique_consecutive(return_inverse=True)
     replaces_head = torch.arange(len(distinct)) % 2 == 0
     replacements = torch.randint(SIZES.entities, (len(distinct), 4), generator=generator)
-    facts = heads[order], relations[order], tails[order]
-    positive, negative = model.score_shared(*facts, owners, replaces_head, replacements)
+    triples = heads[order], relations[order], tails[order]
+    positive, negative = model.score_shared(*triples, owners, replaces_head, replacements)
     return torch.cat([positive, negative.flatten()])
 
 
@@ -45,7 +45,7 @@ def all_entity_scores(model: Model) -> Tensor:
 
 
 def pooled_scores(model: Model) -> Tensor:
-    pool, (heads, relations, tails) = model.pool(torch.tensor([5, 2, 5, 0])), random_facts(30)
+    pool, (heads, relations, tails) = model.pool(torch.tensor([5, 2, 5, 0])), random_triples(30)
     as_tails = model.score_pool(heads, relations, "tail", pool)
     as_heads = model.score_pool(tails, relations, "head", pool)
     return torch.cat([as_tails.flatten(), as_heads.flatten()])
@@ -56,7 +56,7 @@ def weigh(scores: Tensor) -> Tensor:
     return (scores * torch.linspace(0.5, 1.5, len(scores), dtype=scores.dtype)).sum()
 
 
-@pytest.mark.parametrize("scores", [fact_scores, contrast_scores, shared_scores, all_entity_scores, pooled_scores])
+@pytest.mark.parametrize("scores", [triple_scores, contrast_scores, shared_scores, all_entity_scores, pooled_scores])
 @pytest.mark.parametrize(("name", "kind", "norm", "projected"), CASES)
 def test_gradients_reach_every_parameter_and_equal_finite_differences(
     name: str, kind: dict[str, Any], norm: int, projected: str, scores: Callable[[Model], Tensor]
@@ -90,7 +90,7 @@ def test_gradients_stay_finite_where_distances_and_lengths_vanish(
     with torch.no_grad():
         for parameter in model.parameters():
             parameter.zero_()
-    for scores in (fact_scores, contrast_scores, shared_scores, all_entity_scores, pooled_scores):
+    for scores in (triple_scores, contrast_scores, shared_scores, all_entity_scores, pooled_scores):
         weigh(scores(model)).backward()
     for key, parameter in model.named_parameters():
         assert parameter.grad is not None, key

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 import torch
 
-from contracts.cases import MODEL_CASES, SIZES, make_model, random_facts
+from contracts.cases import MODEL_CASES, SIZES, make_model, random_triples
 from itransf.models import SIDES
 from itransf.storage import RunFolder
 from itransf.training.trainer import load_weights, weights
@@ -15,8 +15,8 @@ from itransf.training.trainer import load_weights, weights
 @pytest.mark.parametrize(("name", "kind"), MODEL_CASES)
 def test_weights_saved_and_loaded_are_bit_equal(name: str, kind: dict[str, Any], tmp_path: Path) -> None:
     model, other = make_model(name, kind).float(), make_model(name, kind, seed=9).float()
-    facts = random_facts(12)
-    assert not torch.equal(model.score(*facts), other.score(*facts))
+    triples = random_triples(12)
+    assert not torch.equal(model.score(*triples), other.score(*triples))
     RunFolder(tmp_path).write_tensors("model.safetensors", weights(model), {"why": "test"})
     stored, told = RunFolder(tmp_path).read_tensors("model.safetensors")
     load_weights(other, stored)
@@ -24,8 +24,8 @@ def test_weights_saved_and_loaded_are_bit_equal(name: str, kind: dict[str, Any],
     assert set(stored) == set(weights(model))
     for key, tensor in weights(model).items():
         assert torch.equal(weights(other)[key], tensor), key
-    assert torch.equal(model.score(*facts), other.score(*facts))
-    assert torch.equal(model.score_tails(*facts[:2]), other.score_tails(*facts[:2]))
+    assert torch.equal(model.score(*triples), other.score(*triples))
+    assert torch.equal(model.score_tails(*triples[:2]), other.score_tails(*triples[:2]))
 
 
 @pytest.mark.parametrize(("name", "kind"), MODEL_CASES)
@@ -63,10 +63,10 @@ def test_constrain_of_everything_brings_every_row_to_unit_length(name: str, kind
 @pytest.mark.parametrize(("name", "kind"), MODEL_CASES)
 def test_models_have_supports_and_single_concept_scores_both_or_neither(name: str, kind: dict[str, Any]) -> None:
     model = make_model(name, kind)
-    facts = random_facts(3)
+    triples = random_triples(3)
     for side in SIDES:
         if model.supports(side) is not None:
-            assert len(model.single_concept_scores(*facts, side)) == 3
+            assert len(model.single_concept_scores(*triples, side)) == 3
         elif name != "itransf":
             with pytest.raises(NotImplementedError, match="has no concepts"):
-                model.single_concept_scores(*facts, side)
+                model.single_concept_scores(*triples, side)

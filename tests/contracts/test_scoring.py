@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 import torch
 
-from contracts.cases import CASES, SIZES, all_facts, make_model, numpy_weights, random_facts
+from contracts.cases import CASES, SIZES, all_triples, make_model, numpy_weights, random_triples
 from contracts.references import REFERENCES
 from itransf.models import MODELS, SIDES, Model
 
@@ -22,11 +22,11 @@ def test_every_model_has_a_naive_reference() -> None:
 class TestScores:
     def test_score_equals_the_naive_reference(self, name: str, kind: dict[str, Any], norm: int, projected: str) -> None:
         model = make_model(name, kind, norm, projected)
-        heads, relations, tails = random_facts(20)
+        heads, relations, tails = random_triples(20)
         weights = numpy_weights(model)
         wanted = [
-            REFERENCES[name](weights, model.config, *fact)
-            for fact in zip(heads.tolist(), relations.tolist(), tails.tolist(), strict=True)
+            REFERENCES[name](weights, model.config, *triple)
+            for triple in zip(heads.tolist(), relations.tolist(), tails.tolist(), strict=True)
         ]
         torch.testing.assert_close(
             model.score(heads, relations, tails), torch.tensor(wanted, dtype=torch.float64), **EXACT
@@ -35,8 +35,8 @@ class TestScores:
     def test_all_ways_of_scoring_agree(self, name: str, kind: dict[str, Any], norm: int, projected: str) -> None:
         model = make_model(name, kind, norm, projected)
         shape = (SIZES.entities, SIZES.relations, SIZES.entities)
-        scores = model.score(*all_facts()).view(shape)  # (heads, relations, tails)
-        heads, relations, tails = random_facts(11)
+        scores = model.score(*all_triples()).view(shape)  # (heads, relations, tails)
+        heads, relations, tails = random_triples(11)
         torch.testing.assert_close(model.score_tails(heads, relations), scores[heads, relations], **CLOSE)
         torch.testing.assert_close(model.score_heads(relations, tails), scores[:, relations, tails].T, **CLOSE)
         entities = torch.tensor([4, 0, 4, 6])  # in no order, one of them twice
@@ -54,7 +54,7 @@ class TestScores:
         self, name: str, kind: dict[str, Any], norm: int, projected: str
     ) -> None:
         model = make_model(name, kind, norm, projected)
-        heads, relations, tails = random_facts(11)
+        heads, relations, tails = random_triples(11)
         for pool in (model.pool(), model.pool(torch.tensor([4, 0, 4, 6]))):
             chosen = torch.arange(SIZES.entities) if pool.entities is None else pool.entities
             for order in (torch.arange(11), relations.argsort(stable=True)):
@@ -69,7 +69,7 @@ class TestScores:
         self, name: str, kind: dict[str, Any], norm: int, projected: str, replaced: tuple[str, int]
     ) -> None:
         model = make_model(name, kind, norm, projected)
-        facts = random_facts(9)
+        triples = random_triples(9)
         generator = torch.Generator().manual_seed(3)
         replaces_head = {
             "some": torch.rand(9, generator=generator) < 0.5,
@@ -77,17 +77,17 @@ class TestScores:
             "tails": torch.zeros(9, dtype=torch.bool),
         }[replaced[0]]
         replacements = torch.randint(SIZES.entities, (9, replaced[1]), generator=generator)
-        positive, negative = model.score_contrast(*facts, replaces_head, replacements)
-        wanted = Model.score_contrast(model, *facts, replaces_head, replacements)
+        positive, negative = model.score_contrast(*triples, replaces_head, replacements)
+        wanted = Model.score_contrast(model, *triples, replaces_head, replacements)
         torch.testing.assert_close(positive, wanted[0], **EXACT)
         torch.testing.assert_close(negative, wanted[1], **EXACT)
 
     @pytest.mark.parametrize("replaced", ["some", "heads", "tails"])
-    def test_score_shared_equals_each_fact_with_copies_of_its_own(
+    def test_score_shared_equals_each_triple_with_copies_of_its_own(
         self, name: str, kind: dict[str, Any], norm: int, projected: str, replaced: str
     ) -> None:
         model = make_model(name, kind, norm, projected)
-        heads, _, tails = random_facts(9)
+        heads, _, tails = random_triples(9)
         owners = torch.tensor([0, 0, 0, 1, 2, 2, 3, 3, 3])
         relations = torch.tensor([0, 1, 1, 2])[owners]  # two groups may have one relation
         replaces_head = {"some": [True, False, True, False], "heads": [True] * 4, "tails": [False] * 4}[replaced]
@@ -102,7 +102,7 @@ class TestScores:
         self, name: str, kind: dict[str, Any], norm: int, projected: str
     ) -> None:
         model = make_model(name, kind, norm, projected)
-        heads, relations, tails = random_facts(16)
+        heads, relations, tails = random_triples(16)
         together = model.score(heads, relations, tails)
         alone = [model.score(heads[i : i + 1], relations[i : i + 1], tails[i : i + 1]) for i in range(16)]
         torch.testing.assert_close(together, torch.cat(alone), **EXACT)

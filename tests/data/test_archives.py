@@ -123,10 +123,10 @@ def test_zip_with_a_password(tmp_path: Path) -> None:
     [("", bytes), (".gz", gzip.compress), (".xz", lzma.compress), (".bz2", bz2.compress)],
 )
 def test_compressed_files(tmp_path: Path, ending: str, compress: Callable[[bytes], bytes]) -> None:
-    path = tmp_path / f"facts.tsv{ending}"
+    path = tmp_path / f"triples.tsv{ending}"
     path.write_bytes(compress(b"a\tb\tc\n"))
     assert read_content(path) == b"a\tb\tc\n"
-    assert strip_compression(path.name) == "facts.tsv"
+    assert strip_compression(path.name) == "triples.tsv"
 
 
 @pytest.mark.parametrize(
@@ -135,7 +135,7 @@ def test_compressed_files(tmp_path: Path, ending: str, compress: Callable[[bytes
 def test_damaged_and_oversized_files(
     tmp_path: Path, ending: str, compress: Callable[[bytes], bytes], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    path = tmp_path / f"facts.tsv{ending}"
+    path = tmp_path / f"triples.tsv{ending}"
     path.write_bytes(compress(bytes(range(256)) * 64)[:-20])
     with pytest.raises(DataError, match="is damaged or not what its name says"):
         read_content(path)

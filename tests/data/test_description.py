@@ -22,7 +22,7 @@ def test_description_is_complete_and_ready_for_json() -> None:
     description = describe(graph.labelled({"borders": "is next to"}))
     assert json.loads(json.dumps(description)) == description
     assert description["entities"] == 6
-    assert description["facts"] == {"train": 9, "valid": 0, "test": 2}
+    assert description["triples"] == {"train": 9, "valid": 0, "test": 2}
     assert description["relation_table"][0] == {
         "name": "borders",
         "label": "is next to",

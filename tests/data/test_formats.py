@@ -12,20 +12,20 @@ from itransf.errors import DataError
 @pytest.mark.parametrize(
     ("name", "kind"),
     [
-        ("facts.json", "JSON"),
-        ("facts.JSONL.gz", "JSON"),
-        ("facts.ndjson", "JSON"),
-        ("facts.xlsx", "Excel"),
-        ("facts.xls", "Excel"),
-        ("facts.nt", "RDF"),
-        ("facts.ttl.bz2", "RDF"),
+        ("triples.json", "JSON"),
+        ("triples.JSONL.gz", "JSON"),
+        ("triples.ndjson", "JSON"),
+        ("triples.xlsx", "Excel"),
+        ("triples.xls", "Excel"),
+        ("triples.nt", "RDF"),
+        ("triples.ttl.bz2", "RDF"),
     ],
 )
 def test_files_that_hold_no_table_are_refused_by_name(name: str, kind: str) -> None:
     with pytest.raises(DataError) as caught:
         read_table(b"a,r,b\n", name, name)
     assert str(caught.value) == (
-        f"{name}: {kind} files are not read; write the facts as a table of three columns "
+        f"{name}: {kind} files are not read; write the triples as a table of three columns "
         "(head, relation, tail): Parquet, CSV or TSV"
     )
 
@@ -40,12 +40,12 @@ def test_files_that_hold_no_table_are_refused_by_name(name: str, kind: str) -> N
     ],
 )
 def test_statements_are_refused_whatever_the_file_is_called(tmp_path: Path, line: str) -> None:
-    path = tmp_path / "facts.txt"
+    path = tmp_path / "triples.txt"
     path.write_text(f"\n{line}\n{line}\n", encoding="utf-8")
-    with pytest.raises(DataError, match=r"facts\.txt: RDF \(N-Triples\) files are not read"):
+    with pytest.raises(DataError, match=r"triples\.txt: RDF \(N-Triples\) files are not read"):
         load(path)
 
 
 @pytest.mark.parametrize("line", ["<a>\t<b>\t<c>", '<a>\t<b>\t"so."', "a\tb\tc.", "<a b>\t<c>\t<d>"])
 def test_names_in_angle_brackets_are_names(line: str) -> None:
-    assert len(read_table(line.encode(), "facts.tsv", "facts.tsv")) == 1
+    assert len(read_table(line.encode(), "triples.tsv", "triples.tsv")) == 1

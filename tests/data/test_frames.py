@@ -9,10 +9,10 @@ import pyarrow as pa
 import pytest
 
 from itransf.data import Graph, load
-from itransf.data.frames import gather_facts
+from itransf.data.frames import gather_triples
 from itransf.errors import DataError
 
-FACTS = [("a", "r", "b"), ("c", "s", "d")]
+TRIPLES = [("a", "r", "b"), ("c", "s", "d")]
 MANY = [(f"e{head}", f"r{relation}", f"e{tail}") for head in range(20) for relation in range(2) for tail in range(20)]
 
 
@@ -40,8 +40,8 @@ class OldFrame:
         return iter(self.rows)
 
 
-def rows_of(facts: Any) -> list[tuple[str, ...]]:
-    return [tuple(row.values()) for row in gather_facts(facts, "f").facts.to_pylist()]
+def rows_of(triples: Any) -> list[tuple[str, ...]]:
+    return [tuple(row.values()) for row in gather_triples(triples, "f").triples.to_pylist()]
 
 
 @pytest.mark.parametrize(
@@ -54,11 +54,11 @@ def rows_of(facts: Any) -> list[tuple[str, ...]]:
         Stream(x=["a", "c"], y=["r", "s"], z=["b", "d"], __index_level_0__=[3, 7]),
         Stream(x=pa.array(["a", "c"], pa.large_string()), y=pa.array(["r", "s"]).dictionary_encode(), z=["b", "d"]),
         OldFrame(["tail", "head", "relation"], [("b", "a", "r"), ("d", "c", "s")]),
-        OldFrame([0, 1, 2], FACTS),
+        OldFrame([0, 1, 2], TRIPLES),
     ],
 )
-def test_columns_of_frames_are_facts(frame: Any) -> None:
-    assert rows_of(frame) == FACTS
+def test_columns_of_frames_are_triples(frame: Any) -> None:
+    assert rows_of(frame) == TRIPLES
     assert Graph.from_names("g", frame).entities.names == ("a", "c", "b", "d")
 
 
@@ -66,7 +66,7 @@ def test_columns_of_frames_are_facts(frame: Any) -> None:
 def test_columns_as_polars_hands_them_out() -> None:
     views = pa.array(["r", "s"], pa.string_view())
     category = pa.DictionaryArray.from_arrays(pa.array([0, 1], pa.uint32()), views)
-    assert rows_of(Stream(x=pa.array(["a", "c"], pa.string_view()), y=category, z=["b", "d"])) == FACTS
+    assert rows_of(Stream(x=pa.array(["a", "c"], pa.string_view()), y=category, z=["b", "d"])) == TRIPLES
 
 
 @pytest.mark.parametrize(
@@ -82,14 +82,17 @@ def test_columns_as_polars_hands_them_out() -> None:
         ),
         (OldFrame(["h", "r", "t"], [("a", "r", float("nan"))]), "train, row 1: 't' is empty"),
         (pa.chunked_array([["a"]]), "train: the data frame cannot be read"),
-        (pa.table({"head": [], "relation": [], "tail": []}), "train: there are no facts to train on"),
-        ("facts.csv", r"train: 'facts\.csv' holds no facts; give rows .* or a data frame \(itransf\.load reads files"),
-        (Path("facts.csv"), "train: .*holds no facts"),
-        (None, "train: None holds no facts"),
-        ({"a": 1}, "train: {'a': 1} holds no facts"),
+        (pa.table({"head": [], "relation": [], "tail": []}), "train: there are no triples to train on"),
+        (
+            "triples.csv",
+            r"train: 'triples\.csv' holds no triples; give rows .* or a data frame \(itransf\.load reads files",
+        ),
+        (Path("triples.csv"), "train: .*holds no triples"),
+        (None, "train: None holds no triples"),
+        ({"a": 1}, "train: {'a': 1} holds no triples"),
     ],
 )
-def test_what_holds_no_facts_is_refused(frame: Any, told: str) -> None:
+def test_what_holds_no_triples_is_refused(frame: Any, told: str) -> None:
     with pytest.raises(DataError, match=told):
         Graph.from_names("g", frame)
 
@@ -98,25 +101,25 @@ def test_blanks_around_names_in_memory_go_as_those_in_files() -> None:
     assert Graph.from_names("g", [(" a", "r ", "b\n"), ("a", "r", "a")]).entities.names == ("a", "b")
 
 
-def test_facts_in_memory_are_split_as_a_file_is(tmp_path: Path) -> None:
+def test_triples_in_memory_are_split_as_a_file_is(tmp_path: Path) -> None:
     path = tmp_path / "mine.tsv"
-    path.write_text("\n".join("\t".join(fact) for fact in [*MANY, MANY[0]]), encoding="utf-8")
+    path.write_text("\n".join("\t".join(triple) for triple in [*MANY, MANY[0]]), encoding="utf-8")
     file = load(path, seed=3, valid_share=0.2)
-    graph = Graph.from_facts([*MANY, MANY[0]], name="mine", seed=3, valid_share=0.2)
+    graph = Graph.from_triples([*MANY, MANY[0]], name="mine", seed=3, valid_share=0.2)
     assert repr(graph) == repr(file)
     assert all(np.array_equal(graph.split(split), file.split(split)) for split in ("train", "valid", "test"))
     assert graph.notes == (
-        "1 duplicate row was dropped from mine (first: mine, fact 801).",
+        "1 duplicate row was dropped from mine (first: mine, triple 801).",
         "mine was split with seed 3: 560 to train, 160 to valid, 80 to test.",
     )
 
 
-def test_load_takes_facts_in_memory() -> None:
+def test_load_takes_triples_in_memory() -> None:
     heads, relations, tails = zip(*MANY, strict=True)
     frame = Stream(head=heads, relation=relations, tail=tails)
     graph = load(frame, seed=1, test_share=0.25, labels={"e0": "zero"})
-    assert repr(graph) == "Graph('facts': 20 entities, 2 relations, 520 train, 80 valid, 200 test)"
+    assert repr(graph) == "Graph('triples': 20 entities, 2 relations, 520 train, 80 valid, 200 test)"
     assert graph.entities.label(0) == "zero"
     assert np.array_equal(graph.test, load(iter(MANY), seed=1, test_share=0.25).test)
-    with pytest.raises(DataError, match="facts holds no facts"):
+    with pytest.raises(DataError, match="triples holds no triples"):
         load([])

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from itransf.data import SPLITS, Graph
-from itransf.data.checking import key_facts
+from itransf.data.checking import key_triples
 from itransf.errors import DataError
 
 TRAIN = [("Paris", "capital_of", "France"), ("France", "borders", "Spain"), ("Spain", "borders", "France")]
@@ -36,13 +36,13 @@ def test_duplicates_are_dropped_and_counted() -> None:
     graph = Graph.from_names("g", train, [TRAIN[1]], [TRAIN[1], ("Spain", "borders", "Spain")])
     assert graph.train.tolist() == [[0, 0, 1], [1, 1, 2], [2, 1, 1]]
     assert graph.notes == (
-        "2 duplicate rows were dropped from train (first: train, fact 3).",
-        "The splits overlap: 1 fact of valid also stands in train (first: valid, fact 1). "
-        "Keep each fact in one file only, or results on it say little.",
-        "The splits overlap: 1 fact of test also stands in train (first: test, fact 1). "
-        "Keep each fact in one file only, or results on it say little.",
-        "The splits overlap: 1 fact of test also stands in valid (first: test, fact 1). "
-        "Keep each fact in one file only, or results on it say little.",
+        "2 duplicate rows were dropped from train (first: train, triple 3).",
+        "The splits overlap: 1 triple of valid also stands in train (first: valid, triple 1). "
+        "Keep each triple in one file only, or results on it say little.",
+        "The splits overlap: 1 triple of test also stands in train (first: test, triple 1). "
+        "Keep each triple in one file only, or results on it say little.",
+        "The splits overlap: 1 triple of test also stands in valid (first: test, triple 1). "
+        "Keep each triple in one file only, or results on it say little.",
     )
 
 
@@ -51,17 +51,17 @@ def test_unknown_names_are_kept_counted_and_refused_when_strict() -> None:
     test = [("Paris", "near", "France")]
     graph = Graph.from_names("g", TRAIN, valid, test)
     assert graph.notes == (
-        "2 entities of valid or test never occur in train (2 valid and 0 test facts touch one; "
-        "first: 'Italy' in valid, fact 1): kept, but nothing can be learned about them.",
-        "1 relation of valid or test never occurs in train (0 valid and 1 test facts touch one; "
-        "first: 'near' in test, fact 1): kept, but nothing can be learned about it.",
+        "2 entities of valid or test never occur in train (2 valid and 0 test triples touch one; "
+        "first: 'Italy' in valid, triple 1): kept, but nothing can be learned about them.",
+        "1 relation of valid or test never occurs in train (0 valid and 1 test triples touch one; "
+        "first: 'near' in test, triple 1): kept, but nothing can be learned about it.",
     )
     assert len(graph.entities) == 5
-    with pytest.raises(DataError, match=r"2 entities .* never occur in train, the first 'Italy' in valid, fact 1"):
+    with pytest.raises(DataError, match=r"2 entities .* never occur in train, the first 'Italy' in valid, triple 1"):
         Graph.from_names("g", TRAIN, valid, test, strict=True)
     with pytest.raises(DataError, match=r"or keep them by not asking for strict reading \(--strict, strict=True\)"):
         Graph.from_names("g", TRAIN, valid, test, strict=True)
-    with pytest.raises(DataError, match=r"1 relation .* never occurs in train, the first 'near' in test, fact 1"):
+    with pytest.raises(DataError, match=r"1 relation .* never occurs in train, the first 'near' in test, triple 1"):
         Graph.from_names("g", TRAIN, (), test, strict=True)
 
 
@@ -69,33 +69,33 @@ def test_empty_splits() -> None:
     graph = Graph.from_names("g", TRAIN)
     assert graph.valid.shape == graph.test.shape == (0, 3)
     assert graph.notes == (
-        "There are no valid facts: valid is empty.",
-        "There are no test facts: test is empty.",
+        "There are no valid triples: valid is empty.",
+        "There are no test triples: test is empty.",
     )
-    with pytest.raises(DataError, match="train: there are no facts to train on"):
+    with pytest.raises(DataError, match="train: there are no triples to train on"):
         Graph.from_names("g", [], TRAIN)
 
 
 @pytest.mark.parametrize(
-    ("fact", "told"),
+    ("triple", "told"),
     [
-        (("a", "b"), r"train, fact 2: \('a', 'b'\) is not a fact; give three names"),
-        ("abc", "train, fact 2: 'abc' is not a fact"),
-        (3, "train, fact 2: 3 is not a fact"),
-        ({"h": 1, "r": 2, "t": 3}, "train, fact 2: .* is not a fact"),
-        (("a", "b", 3), "train, fact 2: the tail 3 is not text"),
-        (("a", " ", "c"), "train, fact 2: the relation is empty"),
-        (("a\ud800", "b", "c"), "train, fact 2: the head .* holds half a character"),
+        (("a", "b"), r"train, triple 2: \('a', 'b'\) is not a triple; give three names"),
+        ("abc", "train, triple 2: 'abc' is not a triple"),
+        (3, "train, triple 2: 3 is not a triple"),
+        ({"h": 1, "r": 2, "t": 3}, "train, triple 2: .* is not a triple"),
+        (("a", "b", 3), "train, triple 2: the tail 3 is not text"),
+        (("a", " ", "c"), "train, triple 2: the relation is empty"),
+        (("a\ud800", "b", "c"), "train, triple 2: the head .* holds half a character"),
     ],
 )
-def test_bad_facts_are_named(fact: object, told: str) -> None:
+def test_bad_triples_are_named(triple: object, told: str) -> None:
     with pytest.raises(DataError, match=told):
-        Graph.from_names("g", [TRAIN[0], fact])  # type: ignore[list-item]
+        Graph.from_names("g", [TRAIN[0], triple])  # type: ignore[list-item]
 
 
 @pytest.mark.parametrize("kind", [list, np.array, iter])
-def test_a_fact_is_any_row_of_three_names(kind: Callable[[tuple[str, ...]], Any]) -> None:
-    graph = Graph.from_names("g", [kind(fact) for fact in TRAIN])
+def test_a_triple_is_any_row_of_three_names(kind: Callable[[tuple[str, ...]], Any]) -> None:
+    graph = Graph.from_names("g", [kind(triple) for triple in TRAIN])
     assert graph.train.tolist() == Graph.from_names("g", TRAIN).train.tolist()
     assert graph.entities == Graph.from_names("g", TRAIN).entities
 
@@ -109,7 +109,7 @@ def test_unknown_split() -> None:
 
 @pytest.mark.parametrize("name", [None, 5, [TRAIN[0]], Path("x.csv"), "a\ud800"])
 def test_a_name_that_is_no_text_is_refused(name: Any) -> None:
-    for build in (lambda: Graph.from_names(name, TRAIN), lambda: Graph.from_facts(TRAIN, name)):
+    for build in (lambda: Graph.from_names(name, TRAIN), lambda: Graph.from_triples(TRAIN, name)):
         with pytest.raises(
             DataError, match=r"a graph's name is text, not .*; write Graph\.from_names\('name', train\)"
         ):
@@ -158,9 +158,9 @@ def test_labels_that_are_missing_or_no_text() -> None:
         graph.labelled(["Paris"])  # type: ignore[arg-type]
 
 
-def test_keys_tell_facts_apart_when_their_product_would_overflow() -> None:
+def test_keys_tell_triples_apart_when_their_product_would_overflow() -> None:
     entities, relations = 10**7, 10**5
-    facts = np.array([[entities - 1, relations - 1, 3], [0, 0, 3], [entities - 1, relations - 1, 3]])
-    first, second = key_facts([facts[:2], facts[2:]], entities, relations)
+    triples = np.array([[entities - 1, relations - 1, 3], [0, 0, 3], [entities - 1, relations - 1, 3]])
+    first, second = key_triples([triples[:2], triples[2:]], entities, relations)
     assert first[0] == second[0]
     assert first[0] != first[1]

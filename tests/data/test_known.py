@@ -11,21 +11,21 @@ from hypothesis import strategies as st
 from itransf.data.known import KnownIndex
 
 ENTITIES, RELATIONS = 6, 3
-FACT = st.tuples(st.integers(0, ENTITIES - 1), st.integers(0, RELATIONS - 1), st.integers(0, ENTITIES - 1))
+TRIPLE = st.tuples(st.integers(0, ENTITIES - 1), st.integers(0, RELATIONS - 1), st.integers(0, ENTITIES - 1))
 
 
-def to_array(facts: list[tuple[int, int, int]]) -> np.ndarray:
-    return np.array(facts, dtype=np.int64).reshape(-1, 3)
+def to_array(triples: list[tuple[int, int, int]]) -> np.ndarray:
+    return np.array(triples, dtype=np.int64).reshape(-1, 3)
 
 
 @settings(deadline=None)
-@given(st.lists(FACT, max_size=40), st.lists(FACT, max_size=20))
+@given(st.lists(TRIPLE, max_size=40), st.lists(TRIPLE, max_size=20))
 def test_answers_equal_a_dictionary_of_sets(
-    facts: list[tuple[int, int, int]], queries: list[tuple[int, int, int]]
+    triples: list[tuple[int, int, int]], queries: list[tuple[int, int, int]]
 ) -> None:
-    known = KnownIndex(to_array(facts), ENTITIES, RELATIONS)
+    known = KnownIndex(to_array(triples), ENTITIES, RELATIONS)
     tails, heads = defaultdict(set), defaultdict(set)
-    for head, relation, tail in facts:
+    for head, relation, tail in triples:
         tails[head, relation].add(tail)
         heads[relation, tail].add(head)
     asked = to_array(queries)
@@ -37,20 +37,20 @@ def test_answers_equal_a_dictionary_of_sets(
     assert [values[a:b].tolist() for a, b in pairwise(offsets)] == [
         sorted(heads[relation, tail]) for _, relation, tail in queries
     ]
-    assert known.contains(asked).tolist() == [query in facts for query in queries]
+    assert known.contains(asked).tolist() == [query in triples for query in queries]
     assert offsets.dtype == values.dtype == np.int64
     assert len(offsets) == len(queries) + 1
 
 
 def test_largest_sizes_do_not_overflow() -> None:
     entities, relations = 10**7, 10**5
-    facts = to_array([(entities - 1, relations - 1, entities - 1), (entities - 1, relations - 1, 0), (0, 0, 5)])
-    known = KnownIndex(facts, entities, relations)
+    triples = to_array([(entities - 1, relations - 1, entities - 1), (entities - 1, relations - 1, 0), (0, 0, 5)])
+    known = KnownIndex(triples, entities, relations)
     offsets, values = known.tails([entities - 1, 0, 1], [relations - 1, 0, 0])
     assert offsets.tolist() == [0, 2, 3, 3]
     assert values.tolist() == [0, entities - 1, 5]
     assert known.heads([relations - 1], [0])[1].tolist() == [entities - 1]
-    assert known.contains(np.concatenate((facts, [[0, 0, 6]]))).tolist() == [True, True, True, False]
+    assert known.contains(np.concatenate((triples, [[0, 0, 6]]))).tolist() == [True, True, True, False]
 
 
 def test_one_relation_serves_many_heads() -> None:

@@ -10,18 +10,18 @@ from itransf.data.leakage import Structure
 from itransf.data.planted import plant
 
 ENTITIES, RELATIONS = 5, 4
-FACT = st.tuples(st.integers(0, ENTITIES - 1), st.integers(0, RELATIONS - 1), st.integers(0, ENTITIES - 1))
-Facts = set[tuple[int, int, int]]
+TRIPLE = st.tuples(st.integers(0, ENTITIES - 1), st.integers(0, RELATIONS - 1), st.integers(0, ENTITIES - 1))
+Triples = set[tuple[int, int, int]]
 
 
-def make_graph(train: Facts, test: Facts) -> Graph:
-    splits = [np.array(sorted(facts), dtype=np.int64).reshape(-1, 3) for facts in (train, set(), test)]
+def make_graph(train: Triples, test: Triples) -> Graph:
+    splits = [np.array(sorted(triples), dtype=np.int64).reshape(-1, 3) for triples in (train, set(), test)]
     names = [str(number) for number in range(ENTITIES)]
     return Graph("g", Vocabulary(names), Vocabulary(names[:RELATIONS], kind="relation"), *splits)
 
 
 def mine_by_hand(
-    train: Facts, threshold: float
+    train: Triples, threshold: float
 ) -> tuple[set[tuple[int, int]], set[int], set[tuple[int, int]], list[set[tuple[int, int]]]]:
     of = {r: {(h, t) for h, x, t in train if x == r} for r in range(RELATIONS)}
     back = {r: {(t, h) for h, t in pairs} for r, pairs in of.items()}
@@ -44,8 +44,8 @@ def mine_by_hand(
 
 
 @settings(deadline=None, max_examples=60)
-@given(st.sets(FACT, min_size=1, max_size=40), st.sets(FACT, max_size=15), st.sampled_from([0.3, 0.5, 0.8]))
-def test_structure_and_leakage_equal_loops_over_sets(train: Facts, test: Facts, threshold: float) -> None:
+@given(st.sets(TRIPLE, min_size=1, max_size=40), st.sets(TRIPLE, max_size=15), st.sampled_from([0.3, 0.5, 0.8]))
+def test_structure_and_leakage_equal_loops_over_sets(train: Triples, test: Triples, threshold: float) -> None:
     graph = make_graph(train, test)
     structure = mine_structure(graph, threshold)
     inverse, symmetric, duplicate, (one_way_inverse, one_way_duplicate) = mine_by_hand(train, threshold)
@@ -92,11 +92,11 @@ def test_a_small_relation_inside_a_large_one_implies_it_one_way() -> None:
     assert (structure.inverse, structure.duplicate) == ((), ())
     assert structure.one_way_inverse == ((1, 0, 1.0), (1, 2, 1.0))
     assert structure.one_way_duplicate == ((2, 0, 1.0),)
-    # Relation 0 gives nothing of relation 1 away: most of its facts have no such reverse.
+    # Relation 0 gives nothing of relation 1 away: most of its triples have no such reverse.
     assert measure_leakage(graph, structure=structure).inverse == 0
 
 
-def test_a_graph_is_described_by_all_its_facts_and_labels_come_from_train_alone() -> None:
+def test_a_graph_is_described_by_all_its_triples_and_labels_come_from_train_alone() -> None:
     forward = {(0, 0, 1), (1, 0, 2), (2, 0, 3), (3, 0, 4)}
     backward = {(t, 1, h) for h, _, t in forward}
     held_out = {(1, 1, 0), (2, 0, 3)}

@@ -33,8 +33,8 @@ def test_what_from_names_finds_is_logged_once(heard: pytest.LogCaptureFixture) -
 
 
 def test_what_load_finds_is_logged_once(heard: pytest.LogCaptureFixture, tmp_path: Path) -> None:
-    (tmp_path / "facts.csv").write_text("tail,head,relation,weight\nb,a,likes,1\nc,b,likes,1\nb,a,likes,2\n")
-    graph = load(tmp_path / "facts.csv", labels={"a": "Anna", "x": "nobody"})
+    (tmp_path / "triples.csv").write_text("tail,head,relation,weight\nb,a,likes,1\nc,b,likes,1\nb,a,likes,2\n")
+    graph = load(tmp_path / "triples.csv", labels={"a": "Anna", "x": "nobody"})
     assert [message for _, message in levels(heard)] == list(graph.notes)
     assert [level for level, _ in levels(heard)] == ["INFO", "INFO", "WARNING", "INFO", "WARNING"]
     assert "columns stand in the order" in graph.notes[0]
@@ -49,7 +49,7 @@ def test_a_missing_file_may_be_a_mistake(heard: pytest.LogCaptureFixture, tmp_pa
 
 
 def test_notes_stay_plain_text() -> None:
-    graph = Graph.from_facts(TRAIN)
+    graph = Graph.from_triples(TRAIN)
     assert json.loads(json.dumps(graph.notes)) == list(graph.notes)
 
 

@@ -13,14 +13,14 @@ def planted() -> Planted:
     return plant(seed=0)
 
 
-def count_facts(planted: Planted) -> np.ndarray:
+def count_triples(planted: Planted) -> np.ndarray:
     graph = planted.graph
-    facts = np.concatenate((graph.train, graph.valid, graph.test))
-    return np.bincount(facts[:, 1], minlength=len(graph.relations))
+    triples = np.concatenate((graph.train, graph.valid, graph.test))
+    return np.bincount(triples[:, 1], minlength=len(graph.relations))
 
 
 def rank_by_truth(planted: Planted) -> np.ndarray:
-    """Filtered ranks of the test facts, heads and tails, when the true geometry scores them."""
+    """Filtered ranks of the test triples, heads and tails, when the true geometry scores them."""
     known, ranks = planted.graph.known, []
     for head, relation, tail in planted.graph.test.tolist():
         heads, tails = planted.geometry.project(relation)
@@ -39,7 +39,7 @@ def test_default_sizes(planted: Planted) -> None:
     assert planted.concepts.shape == (8, 6, 6)
     assert len(planted.inverse_pairs) >= 3
     assert len(planted.symmetric) >= 2
-    counts = count_facts(planted)
+    counts = count_triples(planted)
     assert len(planted.rare) == 6
     assert np.flatnonzero(counts < RARE).tolist() == list(planted.rare)
     assert (np.delete(counts, planted.rare) >= 2 * RARE).all()
@@ -72,14 +72,15 @@ def test_inverse_and_symmetric_relations_mirror(planted: Planted) -> None:
         assert np.array_equal(planted.supports_head[original], planted.supports_tail[inverse])
         assert np.array_equal(geometry.matrix(original, 0), geometry.matrix(inverse, 1))
         assert np.array_equal(geometry.translations[original], -geometry.translations[inverse])
-    facts = {
-        tuple(fact) for fact in np.concatenate((planted.graph.train, planted.graph.valid, planted.graph.test)).tolist()
+    triples = {
+        tuple(triple)
+        for triple in np.concatenate((planted.graph.train, planted.graph.valid, planted.graph.test)).tolist()
     }
     for relation in planted.symmetric:
         assert np.array_equal(geometry.matrix(relation, 0), geometry.matrix(relation, 1))
         assert not geometry.translations[relation].any()
-        own = [(h, r, t) for h, r, t in facts if r == relation]
-        assert np.mean([(t, r, h) in facts for h, r, t in own]) > 0.85  # all but the noise
+        own = [(h, r, t) for h, r, t in triples if r == relation]
+        assert np.mean([(t, r, h) in triples for h, r, t in own]) > 0.85  # all but the noise
 
 
 def test_composition_equals_the_sum_by_hand(planted: Planted) -> None:
@@ -106,7 +107,7 @@ def test_concepts_are_soft_projections_on_half_of_the_space(dim: int) -> None:
     assert np.allclose(vectors * np.sqrt(values) @ vectors.T, mixture)
 
 
-def test_the_true_geometry_explains_the_test_facts(planted: Planted) -> None:
+def test_the_true_geometry_explains_the_test_triples(planted: Planted) -> None:
     ranks = rank_by_truth(planted)
     assert np.mean(1 / ranks) > 0.8
     assert np.mean(ranks <= 10) > 0.9
@@ -132,7 +133,7 @@ def test_support_of_one_and_few_relations() -> None:
     small = plant(seed=0, entities=RARE, relations=4, concepts=1, support_size=1, dim=2, noise=1.0)
     assert set(small.supports_head.reshape(-1).tolist()) == {0}
     assert small.rare == (3,)
-    assert count_facts(small)[3] < RARE
+    assert count_triples(small)[3] < RARE
 
 
 @pytest.mark.parametrize(

@@ -8,34 +8,34 @@ import pytest
 
 from itransf.data.layout import detect_layout, find_columns, parse_separator
 from itransf.data.readers import read_table
-from itransf.data.tables import FactTable
+from itransf.data.tables import TripleTable
 from itransf.errors import DataError
 
-FACTS = [("a", "r", "b"), ("c", "s", "d")]
+TRIPLES = [("a", "r", "b"), ("c", "s", "d")]
 
 
-def read(content: str | bytes, name: str = "facts.txt", **options: object) -> FactTable:
+def read(content: str | bytes, name: str = "triples.txt", **options: object) -> TripleTable:
     raw = content.encode() if isinstance(content, str) else content
     return read_table(raw, name, name, **options)  # type: ignore[arg-type]
 
 
-def rows_of(table: FactTable) -> list[tuple[str, ...]]:
-    return [tuple(row.values()) for row in table.facts.to_pylist()]
+def rows_of(table: TripleTable) -> list[tuple[str, ...]]:
+    return [tuple(row.values()) for row in table.triples.to_pylist()]
 
 
 @pytest.mark.parametrize("separator", ["\t", ",", ";", "|", " "])
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
-@pytest.mark.parametrize("name", ["facts.txt", "facts.tsv", "facts.csv"])
+@pytest.mark.parametrize("name", ["triples.txt", "triples.tsv", "triples.csv"])
 def test_separator_and_line_ends_are_detected(separator: str, end: str, name: str) -> None:
-    content = end.join(separator.join(fact) for fact in FACTS)
-    assert rows_of(read(content, name)) == FACTS
-    assert rows_of(read(content + end, name)) == FACTS
-    assert rows_of(read(content + end * 3, name)) == FACTS
+    content = end.join(separator.join(triple) for triple in TRIPLES)
+    assert rows_of(read(content, name)) == TRIPLES
+    assert rows_of(read(content + end, name)) == TRIPLES
+    assert rows_of(read(content + end * 3, name)) == TRIPLES
 
 
 def test_byte_order_mark_is_no_part_of_a_name() -> None:
-    assert rows_of(read(b"\xef\xbb\xbfa\tr\tb\nc\ts\td\n")) == FACTS
-    assert rows_of(read(b"\xef\xbb\xbfhead\trelation\ttail\na\tr\tb\n")) == FACTS[:1]
+    assert rows_of(read(b"\xef\xbb\xbfa\tr\tb\nc\ts\td\n")) == TRIPLES
+    assert rows_of(read(b"\xef\xbb\xbfhead\trelation\ttail\na\tr\tb\n")) == TRIPLES[:1]
 
 
 def test_names_stay_text_and_blanks_around_them_go() -> None:
@@ -61,14 +61,14 @@ def test_tab_wins_over_commas_inside_names() -> None:
 )
 def test_plain_headers_are_skipped(header: str) -> None:
     table = read(f"\n{header}\n\na\tr\tb\n")
-    assert rows_of(table) == FACTS[:1]
-    assert table.locate(0) == "facts.txt, line 4"
+    assert rows_of(table) == TRIPLES[:1]
+    assert table.locate(0) == "triples.txt, line 4"
     assert table.notes == ()
 
 
 def test_header_says_the_order_of_the_columns() -> None:
     table = read("source,target,relation\na,b,r\n", "f.csv")
-    assert rows_of(table) == FACTS[:1]
+    assert rows_of(table) == TRIPLES[:1]
     assert table.notes == ("f.csv: the columns stand in the order head, tail, relation, as the header says.",)
 
 
@@ -78,7 +78,7 @@ def test_header_says_the_order_of_the_columns() -> None:
 )
 @pytest.mark.parametrize("name", ["f.csv", "f.txt"])
 def test_headers_may_have_blanks_hyphens_and_quotes(header: str, name: str) -> None:
-    assert rows_of(read(f"{header}\na,r,b\n", name)) == FACTS[:1]
+    assert rows_of(read(f"{header}\na,r,b\n", name)) == TRIPLES[:1]
 
 
 @pytest.mark.parametrize(
@@ -93,17 +93,17 @@ def test_headers_may_have_blanks_hyphens_and_quotes(header: str, name: str) -> N
 )
 def test_a_header_picks_three_of_many_columns(content: str, others: str) -> None:
     table = read(content, "f.csv")
-    assert rows_of(table) == FACTS
+    assert rows_of(table) == TRIPLES
     assert table.notes == (f"f.csv: beside head, relation and tail, columns were left out: {others}.",)
 
 
 def test_columns_left_out_are_listed_up_to_a_point_and_order_is_told() -> None:
     names = ["tail", *(f"x{number}" for number in range(10)), "head", "relation"]
     table = read("\t".join(names) + "\n" + "\t".join(["b", *"0123456789", "a", "r"]) + "\n")
-    assert rows_of(table) == FACTS[:1]
+    assert rows_of(table) == TRIPLES[:1]
     assert table.notes == (
-        "facts.txt: the columns stand in the order tail, head, relation, as the header says.",
-        "facts.txt: beside head, relation and tail, columns were left out: x0, x1, x2, x3, x4, x5, x6, x7, ....",
+        "triples.txt: the columns stand in the order tail, head, relation, as the header says.",
+        "triples.txt: beside head, relation and tail, columns were left out: x0, x1, x2, x3, x4, x5, x6, x7, ....",
     )
 
 
@@ -126,41 +126,41 @@ RING = "".join(f"e{number}\tknows\te{number + 1}\n" for number in range(12))
 
 
 @pytest.mark.parametrize(
-    ("first", "facts", "told"),
+    ("first", "triples", "told"),
     [
         ("start\tedge\tend", RING, True),
         ("start\tknows\tend", RING, False),  # a relation that occurs again
         ("e0\tedge\tend", RING, False),
         ("start\tedge\tstart", RING, False),
-        ("start\tedge\tend", "a\tknows\tb\n", False),  # too few facts to tell
+        ("start\tedge\tend", "a\tknows\tb\n", False),  # too few triples to tell
         ("head\trelation\ttail", RING, False),  # a header, and skipped
     ],
 )
-def test_a_first_line_that_may_be_a_header_is_told(first: str, facts: str, told: bool) -> None:
-    table = read_table(f"{first}\n{facts}".encode(), "facts.tsv", "facts.tsv")
+def test_a_first_line_that_may_be_a_header_is_told(first: str, triples: str, told: bool) -> None:
+    table = read_table(f"{first}\n{triples}".encode(), "triples.tsv", "triples.tsv")
     words = (
-        "facts.tsv: the first line (start, edge, end) was read as a fact; "
+        "triples.tsv: the first line (start, edge, end) was read as a triple; "
         "if it names the columns, give --header (header=True)."
     )
     assert table.notes == ((words,) if told else ())
     for header in (True, False):
-        assert read_table(f"{first}\n{facts}".encode(), "facts.tsv", "facts.tsv", header=header).notes == ()
+        assert read_table(f"{first}\n{triples}".encode(), "triples.tsv", "triples.tsv", header=header).notes == ()
 
 
-@pytest.mark.parametrize("name", ["facts.tsv", "facts.csv"])
+@pytest.mark.parametrize("name", ["triples.tsv", "triples.csv"])
 @pytest.mark.parametrize("end", ["\n", "\r\n"])
 def test_lines_of_blanks_alone_are_as_good_as_empty(name: str, end: str) -> None:
     mark = "," if name.endswith("csv") else "\t"
     lines = [mark.join("abc"), "   ", mark.join("bcd"), "", mark.join("cde"), "  "]
     table = read_table(end.join(lines).encode(), name, name)
-    assert table.facts.column("head").to_pylist() == ["a", "b", "c"]
+    assert table.triples.column("head").to_pylist() == ["a", "b", "c"]
     assert table.locate(2) == f"{name}, line 5"
     with pytest.raises(DataError, match=r"line 4: 2 columns instead of 3"):
         read_table(end.join([*lines[:3], mark.join("ab")]).encode(), name, name)
 
 
 def test_header_given_by_the_user() -> None:
-    assert rows_of(read("who\thow\twhom\na\tr\tb\n", header=True)) == FACTS[:1]
+    assert rows_of(read("who\thow\twhom\na\tr\tb\n", header=True)) == TRIPLES[:1]
     assert rows_of(read("who\thow\twhom\n")) == [("who", "how", "whom")]
     assert rows_of(read("head\trelation\ttail\n", header=False)) == [("head", "relation", "tail")]
     assert find_columns(["head", "head", "tail"]) is None
@@ -168,7 +168,7 @@ def test_header_given_by_the_user() -> None:
 
 
 def test_separator_given_by_the_user() -> None:
-    assert rows_of(read("a:r:b\nc:s:d", separator=":")) == FACTS
+    assert rows_of(read("a:r:b\nc:s:d", separator=":")) == TRIPLES
     assert rows_of(read("a,x\tr\tb", separator="\\t")) == [("a,x", "r", "b")]
     assert [parse_separator(word) for word in ("tab", "comma", "pipe")] == ["\t", ",", "|"]
     with pytest.raises(DataError, match=r"the separator 'comme' is not one character.*Did you mean 'comma'"):
@@ -176,7 +176,7 @@ def test_separator_given_by_the_user() -> None:
 
 
 @pytest.mark.parametrize("content", ["", "\n", "\r\n\r\n", "head,relation,tail", "head,relation,tail\n\n"])
-def test_no_facts(content: str) -> None:
+def test_no_triples(content: str) -> None:
     assert len(read(content, "f.csv")) == 0
 
 
@@ -257,7 +257,7 @@ def write_parquet(**columns: object) -> bytes:
 def test_parquet_by_place_by_name_and_from_numbers() -> None:
     assert rows_of(read(write_parquet(x=["a"], y=["r"], z=["b"]), "f.parquet")) == [("a", "r", "b")]
     table = read(write_parquet(tail=["b", "d"], head=["a", "c"], relation=["r", "s"]), "f.parquet")
-    assert rows_of(table) == FACTS
+    assert rows_of(table) == TRIPLES
     assert table.notes == ("f.parquet: the columns stand in the order tail, head, relation, as the header says.",)
     assert table.locate(1) == "f.parquet, row 2"
     encoded = pa.array(["r", "r"]).dictionary_encode()
@@ -272,7 +272,7 @@ def test_parquet_by_place_by_name_and_from_numbers() -> None:
 def test_parquet_with_more_columns() -> None:
     columns = {"tail": ["b", "d"], "weight": [1, 2], "head": ["a", "c"], "relation": ["r", "s"]}
     table = read(write_parquet(**columns, __index_level_0__=[5, 6]), "f.parquet")
-    assert rows_of(table) == FACTS
+    assert rows_of(table) == TRIPLES
     assert table.notes == (
         "f.parquet: the columns stand in the order tail, head, relation, as the header says.",
         "f.parquet: beside head, relation and tail, columns were left out: weight, __index_level_0__.",
@@ -295,9 +295,9 @@ def test_bad_parquet(content: bytes, told: str) -> None:
 
 
 def test_a_name_may_be_very_long() -> None:
-    assert rows_of(read(f"a,r,{'b' * 200_000}\n", "facts.csv")) == [("a", "r", "b" * 200_000)]
+    assert rows_of(read(f"a,r,{'b' * 200_000}\n", "triples.csv")) == [("a", "r", "b" * 200_000)]
 
 
 @pytest.mark.parametrize("content", ["", "\n\n", "  \n"])
-def test_a_file_without_a_word_has_no_facts(content: str) -> None:
+def test_a_file_without_a_word_has_no_triples(content: str) -> None:
     assert len(read(content)) == 0

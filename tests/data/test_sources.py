@@ -77,8 +77,8 @@ def test_archive_of_several_graphs_or_none(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"holds 2 folders with a train file; unpack it and give one"):
         load(tmp_path / "x.zip")
     with zipfile.ZipFile(tmp_path / "y.zip", "w") as archive:
-        archive.writestr("a/facts.txt", "a\tb\tc\n")
-    with pytest.raises(DataError, match=r"y\.zip holds no train file; looked for .* found facts\.txt\."):
+        archive.writestr("a/triples.txt", "a\tb\tc\n")
+    with pytest.raises(DataError, match=r"y\.zip holds no train file; looked for .* found triples\.txt\."):
         load(tmp_path / "y.zip")
 
 
@@ -91,10 +91,10 @@ def test_fault_in_an_archive_names_archive_member_and_line(tmp_path: Path) -> No
 
 def test_one_file_is_split_reproducibly(tmp_path: Path) -> None:
     rows = [f"e{h}\tr{r}\te{t}" for h in range(20) for r in range(2) for t in range(20)]
-    path = tmp_path / "facts.tsv"
+    path = tmp_path / "triples.tsv"
     path.write_text("\n".join([*rows, rows[0]]), encoding="utf-8")
     graph, again, other = load(path), load(path), load(path, seed=1)
-    assert graph.name == "facts"
+    assert graph.name == "triples"
     assert graph.notes == (
         f"1 duplicate row was dropped from {path} (first: {path}, line 801).",
         f"{path} was split with seed 0: 640 to train, 80 to valid, 80 to test.",
@@ -105,7 +105,7 @@ def test_one_file_is_split_reproducibly(tmp_path: Path) -> None:
 
 
 def test_one_small_file_says_why_little_is_held_out(tmp_path: Path) -> None:
-    path = tmp_path / "facts.csv.gz"
+    path = tmp_path / "triples.csv.gz"
     path.write_bytes(gzip.compress(b"a,r,b\nc,r,d\ne,r,f\ng,r,h\ni,s,j\nk,s,l\n"))
     graph = load(path)
     assert len(graph.train) == 6
@@ -128,14 +128,14 @@ def test_missing_and_empty_splits(tmp_path: Path) -> None:
     graph = load(folder)
     assert (len(graph.valid), len(graph.test)) == (0, 0)
     assert graph.notes == (
-        f"There are no valid facts: {folder / 'valid.txt'} is empty.",
-        f"There are no test facts: there is no test file in {folder}.",
+        f"There are no valid triples: {folder / 'valid.txt'} is empty.",
+        f"There are no test triples: there is no test file in {folder}.",
     )
     write_folder(folder, train="\n\n")
-    with pytest.raises(DataError, match=r"train\.txt: there are no facts to train on"):
+    with pytest.raises(DataError, match=r"train\.txt: there are no triples to train on"):
         load(folder)
     (tmp_path / "nothing.tsv").write_text("")
-    with pytest.raises(DataError, match=r"nothing\.tsv holds no facts"):
+    with pytest.raises(DataError, match=r"nothing\.tsv holds no triples"):
         load(tmp_path / "nothing.tsv")
 
 
@@ -174,7 +174,7 @@ def test_sources_that_are_not_there(source: str, told: str) -> None:
 
 @pytest.mark.parametrize("source", [None, 5, b"wn18", {"a": "b"}])
 def test_what_is_no_source(source: Any) -> None:
-    with pytest.raises(DataError, match=r"is nothing to load; .* as Graph\.from_facts takes them"):
+    with pytest.raises(DataError, match=r"is nothing to load; .* as Graph\.from_triples takes them"):
         load(source)
 
 
@@ -196,9 +196,9 @@ def test_a_dataset_is_named_by_text(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     ],
 )
 def test_options_that_cannot_be_used(tmp_path: Path, option: dict[str, Any], told: str) -> None:
-    (tmp_path / "facts.tsv").write_text(SPLITS["train"])
+    (tmp_path / "triples.tsv").write_text(SPLITS["train"])
     with pytest.raises(DataError, match=told):
-        load(tmp_path / "facts.tsv", **option)
+        load(tmp_path / "triples.tsv", **option)
 
 
 def test_a_seed_that_plants_no_graph() -> None:

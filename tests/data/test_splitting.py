@@ -5,41 +5,41 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from itransf.data.splitting import split_facts
+from itransf.data.splitting import split_triples
 from itransf.errors import DataError
 
-FACT = st.tuples(st.integers(0, 8), st.integers(0, 2), st.integers(0, 8))
+TRIPLE = st.tuples(st.integers(0, 8), st.integers(0, 2), st.integers(0, 8))
 
 
 @settings(deadline=None)
-@given(st.sets(FACT, min_size=1, max_size=80), st.integers(0, 5), st.floats(0, 0.4), st.floats(0, 0.4))
+@given(st.sets(TRIPLE, min_size=1, max_size=80), st.integers(0, 5), st.floats(0, 0.4), st.floats(0, 0.4))
 def test_nothing_is_lost_and_train_knows_all(
-    facts: set[tuple[int, int, int]], seed: int, valid_share: float, test_share: float
+    triples: set[tuple[int, int, int]], seed: int, valid_share: float, test_share: float
 ) -> None:
-    array = np.array(sorted(facts), dtype=np.int64)
-    parts = split_facts(array, valid_share, test_share, seed)
-    lists = [[tuple(fact) for fact in part.tolist()] for part in parts]
-    assert sorted(lists[0] + lists[1] + lists[2]) == sorted(facts)
+    array = np.array(sorted(triples), dtype=np.int64)
+    parts = split_triples(array, valid_share, test_share, seed)
+    lists = [[tuple(triple) for triple in part.tolist()] for part in parts]
+    assert sorted(lists[0] + lists[1] + lists[2]) == sorted(triples)
     assert all(part == sorted(part) for part in lists)  # the order they came in
     train = parts[0]
     assert set(array[:, (0, 2)].reshape(-1).tolist()) == set(train[:, (0, 2)].reshape(-1).tolist())
     assert set(array[:, 1].tolist()) == set(train[:, 1].tolist())
-    assert len(parts[1]) <= round(len(facts) * valid_share)
-    assert len(parts[2]) <= round(len(facts) * test_share)
+    assert len(parts[1]) <= round(len(triples) * valid_share)
+    assert len(parts[2]) <= round(len(triples) * test_share)
 
 
 def test_shares_are_met_and_seeds_matter() -> None:
-    facts = np.array([(h, r, t) for h in range(20) for r in range(3) for t in range(20)])
-    first, again, other = (split_facts(facts, 0.1, 0.2, seed) for seed in (1, 1, 2))
+    triples = np.array([(h, r, t) for h in range(20) for r in range(3) for t in range(20)])
+    first, again, other = (split_triples(triples, 0.1, 0.2, seed) for seed in (1, 1, 2))
     assert [len(part) for part in first] == [840, 120, 240]
     assert all(np.array_equal(a, b) for a, b in zip(first, again, strict=True))
     assert not np.array_equal(first[1], other[1])
 
 
-def test_too_few_free_facts_are_shared_out() -> None:
-    # A star: every fact is some entity's only one, but for the doubles of the second relation.
-    facts = np.array([(0, 0, t) for t in range(1, 9)] + [(0, 1, t) for t in range(1, 9)])
-    train, valid, test = split_facts(facts, 0.4, 0.4, 0)
+def test_too_few_free_triples_are_shared_out() -> None:
+    # A star: every triple is some entity's only one, but for the doubles of the second relation.
+    triples = np.array([(0, 0, t) for t in range(1, 9)] + [(0, 1, t) for t in range(1, 9)])
+    train, valid, test = split_triples(triples, 0.4, 0.4, 0)
     assert len(valid) + len(test) == 16 - len(train)
     assert abs(len(valid) - len(test)) <= 1
     assert set(train[:, 2].tolist()) == set(range(1, 9))
@@ -48,4 +48,4 @@ def test_too_few_free_facts_are_shared_out() -> None:
 @pytest.mark.parametrize(("valid", "test"), [(-0.1, 0.1), (0.1, 1.0), (0.5, 0.5)])
 def test_bad_shares(valid: float, test: float) -> None:
     with pytest.raises(DataError, match="share"):
-        split_facts(np.zeros((1, 3), dtype=np.int64), valid, test)
+        split_triples(np.zeros((1, 3), dtype=np.int64), valid, test)

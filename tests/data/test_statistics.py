@@ -9,15 +9,15 @@ from itransf.data.statistics import RelationStatistics
 from itransf.errors import DataError
 
 ENTITIES, RELATIONS = 7, 4
-FACT = st.tuples(st.integers(0, ENTITIES - 1), st.integers(0, RELATIONS - 1), st.integers(0, ENTITIES - 1))
+TRIPLE = st.tuples(st.integers(0, ENTITIES - 1), st.integers(0, RELATIONS - 1), st.integers(0, ENTITIES - 1))
 
 
 @settings(deadline=None)
-@given(st.sets(FACT, max_size=50))
-def test_statistics_equal_a_count_by_hand(facts: set[tuple[int, int, int]]) -> None:
-    statistics = RelationStatistics(np.array(sorted(facts), dtype=np.int64).reshape(-1, 3), ENTITIES, RELATIONS)
+@given(st.sets(TRIPLE, max_size=50))
+def test_statistics_equal_a_count_by_hand(triples: set[tuple[int, int, int]]) -> None:
+    statistics = RelationStatistics(np.array(sorted(triples), dtype=np.int64).reshape(-1, 3), ENTITIES, RELATIONS)
     for relation in range(RELATIONS):
-        pairs = [(head, tail) for head, r, tail in facts if r == relation]
+        pairs = [(head, tail) for head, r, tail in triples if r == relation]
         heads, tails = {head for head, _ in pairs}, {tail for _, tail in pairs}
         assert statistics.counts[relation] == len(pairs)
         assert statistics.head_domain(relation).tolist() == sorted(heads)
@@ -29,8 +29,8 @@ def test_statistics_equal_a_count_by_hand(facts: set[tuple[int, int, int]]) -> N
 
 
 def make_statistics(*sizes: int) -> RelationStatistics:
-    facts = [(fact, relation, fact) for relation, size in enumerate(sizes) for fact in range(size)]
-    return RelationStatistics(np.array(facts, dtype=np.int64), 2000, len(sizes))
+    triples = [(triple, relation, triple) for relation, size in enumerate(sizes) for triple in range(size)]
+    return RelationStatistics(np.array(triples, dtype=np.int64), 2000, len(sizes))
 
 
 def test_mapping_categories() -> None:
@@ -38,10 +38,10 @@ def test_mapping_categories() -> None:
     one_to_many = [(0, 1, 1), (0, 1, 2), (0, 1, 3)]
     many_to_one = [(1, 2, 0), (2, 2, 0), (3, 2, 0)]
     many_to_many = [(h, 3, t) for h in range(2) for t in range(2)]
-    # Two heads and two tails with three facts: exactly 1.5 each, which counts as many.
+    # Two heads and two tails with three triples: exactly 1.5 each, which counts as many.
     border = [(0, 4, 0), (0, 4, 1), (1, 4, 1)]
-    facts = np.array(one_to_one + one_to_many + many_to_one + many_to_many + border)
-    assert RelationStatistics(facts, 4, 6).categories == ("1-1", "1-N", "N-1", "N-N", "N-N", "1-1")
+    triples = np.array(one_to_one + one_to_many + many_to_one + many_to_many + border)
+    assert RelationStatistics(triples, 4, 6).categories == ("1-1", "1-N", "N-1", "N-N", "N-N", "1-1")
 
 
 def test_buckets_by_count_are_of_equal_size_most_frequent_first() -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-Fact = tuple[str, str, str]
+Triple = tuple[str, str, str]
 
 FOLDER = Path(__file__).parents[2] / "src" / "itransf" / "data" / "world"
 PARTS = ("train", "valid", "test")
@@ -23,52 +23,52 @@ SYMMETRIC = ("borders", "near")
 RARE = 60
 
 
-def read_part(part: str) -> list[Fact]:
+def read_part(part: str) -> list[Triple]:
     rows = (FOLDER / f"{part}.tsv").read_text(encoding="utf-8").split("\n")
     assert rows.pop() == "", f"{part}.tsv must end with a line feed"
-    facts = []
+    triples = []
     for row in rows:
         head, relation, tail = row.split("\t")
-        facts.append((head, relation, tail))
-    return facts
+        triples.append((head, relation, tail))
+    return triples
 
 
 @pytest.fixture(scope="module")
-def parts() -> dict[str, list[Fact]]:
+def parts() -> dict[str, list[Triple]]:
     return {part: read_part(part) for part in PARTS}
 
 
 @pytest.fixture(scope="module")
-def facts(parts: dict[str, list[Fact]]) -> set[Fact]:
-    return {fact for rows in parts.values() for fact in rows}
+def triples(parts: dict[str, list[Triple]]) -> set[Triple]:
+    return {triple for rows in parts.values() for triple in rows}
 
 
 @pytest.fixture(scope="module")
-def pairs(facts: set[Fact]) -> dict[str, set[tuple[str, str]]]:
+def pairs(triples: set[Triple]) -> dict[str, set[tuple[str, str]]]:
     found: dict[str, set[tuple[str, str]]] = defaultdict(set)
-    for head, relation, tail in facts:
+    for head, relation, tail in triples:
         found[relation].add((head, tail))
     return found
 
 
-def list_names(rows: list[Fact]) -> set[str]:
+def list_names(rows: list[Triple]) -> set[str]:
     return {name for head, _, tail in rows for name in (head, tail)}
 
 
-def test_size(parts: dict[str, list[Fact]], facts: set[Fact]) -> None:
-    assert 3_000 <= len(facts) <= 15_000
+def test_size(parts: dict[str, list[Triple]], triples: set[Triple]) -> None:
+    assert 3_000 <= len(triples) <= 15_000
     assert sum((FOLDER / f"{part}.tsv").stat().st_size for part in PARTS) < 1_000_000
     for part in ("valid", "test"):
-        assert 0.08 < len(parts[part]) / len(facts) < 0.12
+        assert 0.08 < len(parts[part]) / len(triples) < 0.12
 
 
-def test_no_fact_occurs_twice(parts: dict[str, list[Fact]], facts: set[Fact]) -> None:
-    assert sum(len(rows) for rows in parts.values()) == len(facts)
+def test_no_triple_occurs_twice(parts: dict[str, list[Triple]], triples: set[Triple]) -> None:
+    assert sum(len(rows) for rows in parts.values()) == len(triples)
     for rows in parts.values():
         assert rows == sorted(rows)
 
 
-def test_train_knows_every_name_and_relation(parts: dict[str, list[Fact]]) -> None:
+def test_train_knows_every_name_and_relation(parts: dict[str, list[Triple]]) -> None:
     names = list_names(parts["train"])
     relations = {relation for _, relation, _ in parts["train"]}
     for part in ("valid", "test"):
@@ -76,20 +76,20 @@ def test_train_knows_every_name_and_relation(parts: dict[str, list[Fact]]) -> No
         assert {relation for _, relation, _ in parts[part]} == relations
 
 
-def test_names_are_clean(facts: set[Fact]) -> None:
-    relations = {relation for _, relation, _ in facts}
+def test_names_are_clean(triples: set[Triple]) -> None:
+    relations = {relation for _, relation, _ in triples}
     assert all(relation == relation.lower() and relation.replace("_", "").isalpha() for relation in relations)
-    for name in list_names(list(facts)) | relations:
+    for name in list_names(list(triples)) | relations:
         assert name == name.strip()
         assert name.isprintable()
         assert "  " not in name
         assert not (len(name) == 2 and name.isalpha() and name.isupper()), f"a code instead of a name: {name}"
 
 
-def test_every_name_has_two_facts(facts: set[Fact]) -> None:
-    counts = Counter(name for head, _, tail in facts for name in (head, tail))
+def test_every_name_has_two_triples(triples: set[Triple]) -> None:
+    counts = Counter(name for head, _, tail in triples for name in (head, tail))
     assert min(counts.values()) >= 2
-    assert all(head != tail for head, _, tail in facts)
+    assert all(head != tail for head, _, tail in triples)
 
 
 def test_relations(pairs: dict[str, set[tuple[str, str]]]) -> None:
@@ -98,16 +98,16 @@ def test_relations(pairs: dict[str, set[tuple[str, str]]]) -> None:
     assert len(rare) >= 4
 
 
-def test_every_relation_can_be_tested(parts: dict[str, list[Fact]], pairs: dict[str, set[tuple[str, str]]]) -> None:
+def test_every_relation_can_be_tested(parts: dict[str, list[Triple]], pairs: dict[str, set[tuple[str, str]]]) -> None:
     tested = Counter(relation for _, relation, _ in parts["test"])
     for relation, found in pairs.items():
         assert tested[relation] >= (4 if len(found) >= 20 else 2), relation
 
 
-def test_readme_states_the_counts(facts: set[Fact], pairs: dict[str, set[tuple[str, str]]]) -> None:
+def test_readme_states_the_counts(triples: set[Triple], pairs: dict[str, set[tuple[str, str]]]) -> None:
     text = (FOLDER / "README.md").read_text(encoding="utf-8")
-    assert f"{len(facts):,} facts" in text
-    assert f"{len(list_names(list(facts))):,} entities, {len(pairs)} relations" in text
+    assert f"{len(triples):,} triples" in text
+    assert f"{len(list_names(list(triples))):,} entities, {len(pairs)} relations" in text
     for relation, found in pairs.items():
         assert f"| `{relation}` | {len(found)} |" in text
 
@@ -157,7 +157,7 @@ def test_each_name_means_one_thing(pairs: dict[str, set[tuple[str, str]]]) -> No
 
 
 @pytest.mark.parametrize(
-    "fact",
+    "triple",
     [
         ("Paris", "capital_of", "France"),
         ("France", "borders", "Germany"),
@@ -170,12 +170,12 @@ def test_each_name_means_one_thing(pairs: dict[str, set[tuple[str, str]]]) -> No
         ("Japan", "drives_on", "left side of the road"),
     ],
 )
-def test_well_known_facts(fact: Fact, facts: set[Fact]) -> None:
-    assert fact in facts
+def test_well_known_triples(triple: Triple, triples: set[Triple]) -> None:
+    assert triple in triples
 
 
 @pytest.mark.parametrize(
-    "fact",
+    "triple",
     [
         ("United Kingdom", "member_of", "European Union"),
         ("Sri Lanka", "borders", "India"),
@@ -184,5 +184,5 @@ def test_well_known_facts(fact: Fact, facts: set[Fact]) -> None:
         ("United States", "borders", "Cuba"),
     ],
 )
-def test_outdated_and_doubtful_facts_are_gone(fact: Fact, facts: set[Fact]) -> None:
-    assert fact not in facts
+def test_outdated_and_doubtful_triples_are_gone(triple: Triple, triples: set[Triple]) -> None:
+    assert triple not in triples

@@ -34,17 +34,17 @@ class TableModel(Model):
 
 
 def brute_force(
-    table: npt.NDArray[Any], graph: Graph, fact: list[int], side: Side, *, filtered: bool, ties: Ties
+    table: npt.NDArray[Any], graph: Graph, triple: list[int], side: Side, *, filtered: bool, ties: Ties
 ) -> tuple[float, int]:
-    """One fact's rank, and among how many rivals, counted one entity at a time."""
+    """One triple's rank, and among how many rivals, counted one entity at a time."""
     known = {tuple(other) for split in ("train", "valid", "test") for other in graph.split(split).tolist()}
-    head, relation, tail = fact
+    head, relation, tail = triple
     above = tied = rivals = 0
     for entity in range(len(table)):
         other = (entity, relation, tail) if side == "head" else (head, relation, entity)
-        if other == tuple(fact) or (filtered and other in known):
+        if other == tuple(triple) or (filtered and other in known):
             continue
         rivals += 1
-        above += table[other] > table[tuple(fact)]
-        tied += table[other] == table[tuple(fact)]
+        above += table[other] > table[tuple(triple)]
+        tied += table[other] == table[tuple(triple)]
     return 1 + above + SHARES[ties] * tied, rivals

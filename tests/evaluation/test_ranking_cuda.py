@@ -33,7 +33,7 @@ def whole_number_model(configure: Configure, name: str, norm: int) -> QueryModel
     """A model whose every distance is exact in float32: ties are ties."""
     torch.manual_seed(0)
     model = MODELS[name](
-        Sizes(ENTITIES, RELATIONS), configure(name, "model.projected=none", f"model.norm={norm}").model
+        Sizes(ENTITIES, RELATIONS), configure(name, "model.projected_constraint=none", f"model.p_norm={norm}").model
     )
     with torch.no_grad():
         for parameter in model.parameters():
@@ -46,20 +46,20 @@ def whole_number_model(configure: Configure, name: str, norm: int) -> QueryModel
 
 
 def count_one_by_one(model: QueryModel, graph: Graph) -> np.ndarray:
-    """Above, tied and rivals, (3, 2, 2, n), from the model's scores of single facts."""
-    known = {tuple(fact) for split in ("train", "valid", "test") for fact in graph.split(split).tolist()}
+    """Above, tied and rivals, (3, 2, 2, n), from the model's scores of single triples."""
+    known = {tuple(triple) for split in ("train", "valid", "test") for triple in graph.split(split).tolist()}
     cells = torch.cartesian_prod(*(torch.arange(size) for size in (ENTITIES, RELATIONS, ENTITIES)))
     with torch.no_grad():
         scores = model.score(*cells.T.to(DEVICE)).view(ENTITIES, RELATIONS, ENTITIES).cpu().numpy()
     counts = np.zeros((3, 2, 2, len(graph.test)), dtype=np.int64)
-    for number, fact in enumerate(map(tuple, graph.test.tolist())):
+    for number, triple in enumerate(map(tuple, graph.test.tolist())):
         for place, side in enumerate(SIDES):
             for entity in range(ENTITIES):
-                other = (entity, *fact[1:]) if side == "head" else (*fact[:2], entity)
-                if other != fact:
+                other = (entity, *triple[1:]) if side == "head" else (*triple[:2], entity)
+                if other != triple:
                     protocols = [1] if other in known else [0, 1]
-                    counts[0, protocols, place, number] += scores[other] > scores[fact]
-                    counts[1, protocols, place, number] += scores[other] == scores[fact]
+                    counts[0, protocols, place, number] += scores[other] > scores[triple]
+                    counts[1, protocols, place, number] += scores[other] == scores[triple]
                     counts[2, protocols, place, number] += 1
     return counts
 
@@ -79,13 +79,13 @@ def test_the_memory_changes_nothing(
 ) -> None:
     """One question at a time; then two relations at a time."""
     model = whole_number_model(configure, "itransf", 1)
-    facts = graph.test[:6]
-    bounded = rank_on_device(model, facts, graph.known, memory, progress=True, tiling=TILING)
-    assert np.array_equal(bounded, rank_on_device(model, facts, graph.known, EVERYTHING, tiling=TILING))
+    triples = graph.test[:6]
+    bounded = rank_on_device(model, triples, graph.known, memory, progress=True, tiling=TILING)
+    assert np.array_equal(bounded, rank_on_device(model, triples, graph.known, EVERYTHING, tiling=TILING))
     assert "ranking: 12/12 queries" in capsys.readouterr().err
 
 
-def test_no_facts_give_no_counts(configure: Configure, graph: Graph) -> None:
+def test_no_triples_give_no_counts(configure: Configure, graph: Graph) -> None:
     model = whole_number_model(configure, "itransf", 1)
     for counts in rank_on_device(model, graph.test[:0], graph.known, EVERYTHING):
         assert counts.shape == (2, 2, 0)
@@ -102,8 +102,8 @@ def test_turns_keep_relations_together_where_they_fit() -> None:
 
 @pytest.mark.parametrize("side", SIDES)
 def test_questions_asked_twice_share_their_known_answers(number_graph: GraphMaker, side: str) -> None:
-    facts = [(0, 0, 1), (0, 0, 2), (3, 1, 1), (3, 0, 2), (4, 1, 1)]
-    known = number_graph(facts).known
+    triples = [(0, 0, 1), (0, 0, 2), (3, 1, 1), (3, 0, 2), (4, 1, 1)]
+    known = number_graph(triples).known
     anchors, relations = (np.array([0, 3, 0, 2]), np.array([0, 1, 0, 0]))
     starts, ends, values = look_up_known(known, anchors, relations, side)  # type: ignore[arg-type]
     lists = [values[start:end].tolist() for start, end in zip(starts, ends, strict=True)]

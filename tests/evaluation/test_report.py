@@ -24,7 +24,7 @@ SIDED = {"both", "head", "tail"}
 
 @pytest.fixture
 def graph(number_graph: GraphMaker) -> Graph:
-    """Relations 0 .. 3 with 8, 4, 2 and 1 training facts; 0 is 1-N, 1 is N-1, 2 and 3 are 1-1."""
+    """Relations 0 .. 3 with 8, 4, 2 and 1 training triples; 0 is 1-N, 1 is N-1, 2 and 3 are 1-1."""
     train = [(0, 0, tail) for tail in range(1, 9)]
     train += [(head, 1, 9) for head in range(4)]
     train += [(4, 2, 5), (6, 2, 7), (1, 3, 8)]
@@ -89,12 +89,12 @@ def test_other_tie_policies_stand_beside_the_chosen_one(graph: Graph) -> None:
 def test_relations_are_listed_from_the_most_frequent(graph: Graph) -> None:
     found = evaluate_table(graph)
     assert [line["relation"] for line in found.relations] == ["r0", "r1", "r2", "r3"]
-    assert [line["train_facts"] for line in found.relations] == [8, 4, 2, 1]
+    assert [line["train_triples"] for line in found.relations] == [8, 4, 2, 1]
     assert [line["category"] for line in found.relations] == ["1-N", "N-1", "1-1", "1-1"]
     assert [line["both"]["queries"] for line in found.relations] == [4, 2, 2, 6]
     for number, line in enumerate(found.relations):
         assert line["both"] == pytest.approx(summarise(*relation_ranks(found, number)))
-        assert set(line) == {"relation", "label", "train_facts", "category", *SIDED}
+        assert set(line) == {"relation", "label", "train_triples", "category", *SIDED}
 
 
 def test_relations_that_are_not_in_the_split_are_not_listed(graph: Graph, number_graph: GraphMaker) -> None:
@@ -108,7 +108,7 @@ def test_buckets_of_equal_count_weigh_relations_equally(graph: Graph) -> None:
     assert [line["bucket"] for line in found.buckets] == [0, 1]
     assert [line["relations"] for line in found.buckets] == [2, 2]
     assert [line["ranked_relations"] for line in found.buckets] == [2, 2]
-    assert [line["train_facts"] for line in found.buckets] == [[4, 8], [1, 2]]
+    assert [line["train_triples"] for line in found.buckets] == [[4, 8], [1, 2]]
     assert {line["weighting"] for line in found.buckets} == {"relation"}
     for line, relations in zip(found.buckets, ((0, 1), (2, 3)), strict=True):
         each = [summarise(*relation_ranks(found, relation)) for relation in relations]
@@ -128,11 +128,11 @@ def test_buckets_can_weigh_queries_equally(graph: Graph) -> None:
 
 
 def test_buckets_can_be_cut_by_the_logarithm_of_frequency(number_graph: GraphMaker) -> None:
-    train = [(0, relation, tail) for relation, facts in enumerate((8, 7, 6, 1)) for tail in range(1, facts + 1)]
+    train = [(0, relation, tail) for relation, triples in enumerate((8, 7, 6, 1)) for tail in range(1, triples + 1)]
     graph = number_graph(train, test=[(1, relation, 0) for relation in range(4)])
     by_count, by_log = (evaluate_table(graph, buckets=2, bucket_edges=edges) for edges in ("count", "log"))
-    assert [line["train_facts"] for line in by_count.buckets] == [[7, 8], [1, 6]]
-    assert [line["train_facts"] for line in by_log.buckets] == [[6, 8], [1, 1]]
+    assert [line["train_triples"] for line in by_count.buckets] == [[7, 8], [1, 6]]
+    assert [line["train_triples"] for line in by_log.buckets] == [[6, 8], [1, 1]]
     assert [line["relations"] for line in by_log.buckets] == [3, 1]
 
 
@@ -146,7 +146,7 @@ def test_a_bucket_without_relations_is_left_out(number_graph: GraphMaker) -> Non
 
 def test_more_buckets_than_relations_give_one_for_each(graph: Graph) -> None:
     found = evaluate_table(graph, buckets=1000)
-    assert [line["train_facts"] for line in found.buckets] == [[8, 8], [4, 4], [2, 2], [1, 1]]
+    assert [line["train_triples"] for line in found.buckets] == [[8, 8], [4, 4], [2, 2], [1, 1]]
 
 
 def test_categories_gather_their_relations(graph: Graph) -> None:
@@ -160,7 +160,7 @@ def test_categories_gather_their_relations(graph: Graph) -> None:
 
 
 def test_an_empty_split_and_unknown_ways_and_metrics_are_refused(graph: Graph) -> None:
-    with pytest.raises(DataError, match="the graph has no valid facts to rank; choose another split"):
+    with pytest.raises(DataError, match="the graph has no valid triples to rank; choose another split"):
         evaluate_table(graph, split="valid")
     with pytest.raises(ConfigError, match="ties cannot be 'half'; choose from realistic, "):
         evaluate_table(graph, ties="half")

@@ -16,8 +16,8 @@ QUICK = (
     "training.batch_size=1000",
     "training.optimizer=adam",
     "training.learning_rate=0.01",
-    "loss.kind=hinge",
-    "negatives.per_fact=1",
+    "loss.name=hinge",
+    "negatives.per_triple=1",
     "warm_start.epochs=0",
     "validation.every=0",
     "model.dim=16",
@@ -38,12 +38,12 @@ def test_three_models_are_measured_on_test(result: DemoResult) -> None:
         assert model.evaluation["queries"] == 2 * len(result.graph.test)
 
 
-def test_ten_new_facts_have_concepts_and_at_most_two_share_a_relation(result: DemoResult) -> None:
-    facts = [discovery.fact for discovery in result.discoveries]
-    assert len(facts) == 10
-    assert all(fact.known is None for fact in facts)
-    assert len({fact.head for fact in facts}) == 10
-    relations = [fact.relation for fact in facts]
+def test_ten_new_triples_have_concepts_and_at_most_two_share_a_relation(result: DemoResult) -> None:
+    triples = [discovery.triple for discovery in result.discoveries]
+    assert len(triples) == 10
+    assert all(triple.known is None for triple in triples)
+    assert len({triple.head for triple in triples}) == 10
+    relations = [triple.relation for triple in triples]
     assert max(relations.count(relation) for relation in relations) <= 2
     assert all(discovery.concepts["head"] for discovery in result.discoveries)
 

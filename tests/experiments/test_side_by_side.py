@@ -52,8 +52,8 @@ class Folder(RunFolder):
         self.has_begun = True
         super().create(graph, config, version)
 
-    def write_tensors(self, name: str, tensors: Any, facts: Any) -> None:
-        super().write_tensors(name, tensors, facts)
+    def write_tensors(self, name: str, tensors: Any, triples: Any) -> None:
+        super().write_tensors(name, tensors, triples)
         if name == CHECKPOINT:
             self.has_saved.set()
 

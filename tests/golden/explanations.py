@@ -56,7 +56,7 @@ def make_explanation() -> Explanation:
 
 
 def make_loser() -> Explanation:
-    """Return the same for an answer that is behind, a training fact, asked for its head."""
+    """Return the same for an answer that is behind, a training triple, asked for its head."""
     explanation = make_explanation()
     parts = tuple(
         Contribution(part.side, part.concept, part.weight, part.rival or 0.0, part.value, -(part.favour or 0.0))

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from itransf.evaluation import rank_facts
+from itransf.evaluation import rank_triples
 from itransf.interpret.ablation import Loss, measure_losses, reciprocal_ranks, sample_evenly, without_concept
 from itransf.models import SIDES, ITransF
 from itransf.run import Run
@@ -72,32 +72,32 @@ def test_relations_that_do_not_use_a_concept_change_by_exactly_nothing(random_gr
     attention = run.concepts()
     concept = int(np.flatnonzero(attention.used)[0])
     users = (attention.weights[:, :, concept] != 0).any(axis=0)
-    facts = run.graph.valid[~users[run.graph.valid[:, 1]]]
-    assert len(facts)
-    before = reciprocal_ranks(run.model, run.graph, facts)
+    triples = run.graph.valid[~users[run.graph.valid[:, 1]]]
+    assert len(triples)
+    before = reciprocal_ranks(run.model, run.graph, triples)
     with without_concept(run.model, concept):
-        np.testing.assert_array_equal(reciprocal_ranks(run.model, run.graph, facts), before)
+        np.testing.assert_array_equal(reciprocal_ranks(run.model, run.graph, triples), before)
 
 
-def test_losses_equal_ranking_the_users_facts_twice(run: Run) -> None:
+def test_losses_equal_ranking_the_users_triples_twice(run: Run) -> None:
     assert isinstance(run.model, ITransF)
     users = [(0, np.array([0, 2])), (3, np.array([1]))]
     for (concept, relations), loss in zip(users, measure_losses(run.model, run.graph, users), strict=True):
-        facts = run.graph.valid[np.isin(run.graph.valid[:, 1], relations)]
+        triples = run.graph.valid[np.isin(run.graph.valid[:, 1], relations)]
         means = []
         for taken in (False, True):
             if taken:
                 with without_concept(run.model, concept):
-                    ranks = rank_facts(run.model, facts, run.graph.known)
+                    ranks = rank_triples(run.model, triples, run.graph.known)
             else:
-                ranks = rank_facts(run.model, facts, run.graph.known)
+                ranks = rank_triples(run.model, triples, run.graph.known)
             means.append(np.mean(1 / np.concatenate([ranks.ranks(side) for side in SIDES])))
         assert loss is not None
-        assert (loss.facts, loss.ranked, loss.total) == (len(facts), len(facts), 20)
+        assert (loss.triples, loss.ranked, loss.total) == (len(triples), len(triples), 20)
         np.testing.assert_allclose([loss.mrr, loss.mrr_without], means)
 
 
-def test_users_without_validation_facts_lose_nothing_that_is_known(random_graph: Callable, short: Callable) -> None:
+def test_users_without_validation_triples_lose_nothing_that_is_known(random_graph: Callable, short: Callable) -> None:
     run = short(random_graph(valid=0), "itransf", "validation.every=0")
     assert measure_losses(run.model, run.graph, [(0, np.array([0]))]) == [None]
 
@@ -109,10 +109,10 @@ def test_a_sample_is_even_and_is_all_where_all_is_asked_for() -> None:
 
 
 def test_a_sample_is_ranked_and_the_rest_counted(run: Run) -> None:
-    (loss,) = measure_losses(run.model, run.graph, [(0, np.arange(3))], most_facts=5)
+    (loss,) = measure_losses(run.model, run.graph, [(0, np.arange(3))], most_triples=5)
     assert loss is not None
-    assert (loss.facts, loss.ranked) == (20, 5)
-    assert "20 facts, 5 of them ranked" in loss.describe()
+    assert (loss.triples, loss.ranked) == (20, 5)
+    assert "20 triples, 5 of them ranked" in loss.describe()
 
 
 @pytest.mark.parametrize(("after", "told"), [(0.4, "falls by 0.050"), (0.6, "rises by 0.050"), (0.5, "hardly changes")])

@@ -14,11 +14,11 @@ from itransf.interpret import ConceptWeight, read_attention
 from itransf.models import ITransF, Sizes
 from itransf.models.itransf import ITransFConfig
 
-FACTS = [("a", "likes", "b"), ("b", "likes", "c"), ("a", "knows", "c"), ("c", "likes", "a")]
+TRIPLES = [("a", "likes", "b"), ("b", "likes", "c"), ("a", "knows", "c"), ("c", "likes", "a")]
 
 
 def make_model(kind: str = "sparse") -> tuple[ITransF, Graph]:
-    graph = Graph.from_names("small", FACTS)
+    graph = Graph.from_names("small", TRIPLES)
     torch.manual_seed(0)
     config = ITransFConfig(dim=3, concepts=5, support_size=2, temperature=0.5, attention=kind)  # type: ignore[arg-type]
     model = ITransF(Sizes(3, 2), config)
@@ -115,7 +115,7 @@ def test_to_dict_holds_only_what_is_not_zero_and_can_be_json() -> None:
     assert by_name["capital_of"]["head"] == [{"concept": 1, "weight": 1.0}]
     assert [use["concept"] for use in by_name["capital_of"]["tail"]] == [0, 4]
     assert by_name["P37"]["label"] == "has official language"
-    assert by_name["near"]["train_facts"] == 1012
+    assert by_name["near"]["train_triples"] == 1012
 
 
 def test_chosen_relations_keep_their_weights_labels_and_counts() -> None:

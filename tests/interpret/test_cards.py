@@ -97,7 +97,7 @@ def test_a_given_name_is_told_before_the_suggestion(run: Run) -> None:
 
 def test_a_card_is_ready_for_json(cards: list[ConceptCard]) -> None:
     content = json.loads(json.dumps(cards[0].to_dict()))
-    assert content["loss"]["facts"] > 0
+    assert content["loss"]["triples"] > 0
     assert content["users"][0]["side"] in SIDES
 
 
@@ -127,12 +127,12 @@ def test_concepts_may_be_told_by_name(run: Run) -> None:
     assert [card.concept for card in cards] == [1, 3, 0]
 
 
-def test_a_number_of_facts_below_zero_is_refused(run: Run, tmp_path: Path) -> None:
-    told = "most_facts must be a whole number of at least 0, not -1"
+def test_a_number_of_triples_below_zero_is_refused(run: Run, tmp_path: Path) -> None:
+    told = "most_triples must be a whole number of at least 0, not -1"
     with pytest.raises(ConfigError, match=told):
-        run.cards([0], most_facts=-1)
+        run.cards([0], most_triples=-1)
     with pytest.raises(ConfigError, match=told):
-        run.report(tmp_path / "report.html", most_facts=-1)
+        run.report(tmp_path / "report.html", most_triples=-1)
 
 
 def test_a_card_shows_itself_in_a_line(cards: list[ConceptCard]) -> None:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from contracts.cases import CASES, SIZES, all_facts, make_model
+from contracts.cases import CASES, SIZES, all_triples, make_model
 from itransf.errors import ConfigError
 from itransf.interpret.decomposition import split_distances
 from itransf.interpret.spaces import open_space
@@ -14,33 +14,33 @@ from itransf.models import MODELS, Sizes
 from prediction.conftest import TableModel
 
 
-def facts_of(relation: int) -> np.ndarray[Any, Any]:
-    facts = torch.stack(all_facts(), dim=1).numpy()
-    return facts[facts[:, 1] == relation]
+def triples_of(relation: int) -> np.ndarray[Any, Any]:
+    triples = torch.stack(all_triples(), dim=1).numpy()
+    return triples[triples[:, 1] == relation]
 
 
-def score(model: Any, facts: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+def score(model: Any, triples: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     with torch.no_grad():
-        return model.score(*torch.tensor(facts).unbind(1)).double().numpy()
+        return model.score(*torch.tensor(triples).unbind(1)).double().numpy()
 
 
 @pytest.mark.parametrize(("name", "kind", "norm", "projected"), CASES)
 def test_the_parts_sum_to_the_distance(name: str, kind: dict[str, Any], norm: int, projected: str) -> None:
     model = make_model(name, kind, norm, projected)
     for relation in range(SIZES.relations):
-        facts = facts_of(relation)
-        split = split_distances(model, facts)
-        assert split.values.shape == (len(facts), len(split.parts))
+        triples = triples_of(relation)
+        split = split_distances(model, triples)
+        assert split.values.shape == (len(triples), len(split.parts))
         assert np.abs(split.values.sum(1) - split.distances).max() < 1e-9
-        assert np.abs(split.distances + score(model, facts)).max() < 1e-9
+        assert np.abs(split.distances + score(model, triples)).max() < 1e-9
 
 
 @pytest.mark.parametrize(("name", "kind", "norm", "projected"), CASES)
 def test_single_precision_agrees_to_its_tolerance(name: str, kind: dict[str, Any], norm: int, projected: str) -> None:
     model = make_model(name, kind, norm, projected).float()
-    facts = facts_of(1)
-    split = split_distances(model, facts)
-    scores = score(model, facts)
+    triples = triples_of(1)
+    split = split_distances(model, triples)
+    scores = score(model, triples)
     assert np.allclose(split.values.sum(1), -scores, rtol=1e-5, atol=1e-5)
 
 

@@ -15,8 +15,8 @@ def names(found: Any) -> list[tuple[str, str, str]]:
     return [(line.head, line.relation, line.tail) for line in found]
 
 
-def call(fact: Any) -> tuple[str, str, str]:
-    return f"e{fact[0]}", f"r{fact[1]}", f"e{fact[2]}"
+def call(triple: Any) -> tuple[str, str, str]:
+    return f"e{triple[0]}", f"r{triple[1]}", f"e{triple[2]}"
 
 
 def place(model: Any, entity: int, relation: int, side: Any) -> torch.Tensor:
@@ -27,45 +27,45 @@ def place(model: Any, entity: int, relation: int, side: Any) -> torch.Tensor:
 @pytest.mark.parametrize("name", ["transe", "stranse", "itransf"])
 @pytest.mark.parametrize("norm", [1, 2])
 @pytest.mark.parametrize("memory", [1, 2**28])
-def test_the_nearest_facts_equal_measuring_each(name: str, norm: int, memory: int) -> None:
+def test_the_nearest_triples_equal_measuring_each(name: str, norm: int, memory: int) -> None:
     case = make_case(name, norm)
     for relation in range(RELATIONS):
-        fact = (3, relation, 8)
+        triple = (3, relation, 8)
         distances = {}
         for other in case.graph.train[case.graph.train[:, 1] == relation].tolist():
             apart = [
                 torch.linalg.vector_norm(
                     place(case.model, mine, relation, side) - place(case.model, theirs, relation, side), ord=norm
                 )
-                for mine, theirs, side in ((fact[0], other[0], "head"), (fact[2], other[2], "tail"))
+                for mine, theirs, side in ((triple[0], other[0], "head"), (triple[2], other[2], "tail"))
             ]
             distances[call(other)] = float(sum(apart))
-        found = find_nearest(open_space(case.model, relation), case.graph, fact, 4, memory)
+        found = find_nearest(open_space(case.model, relation), case.graph, triple, 4, memory)
         expected = sorted(distances, key=lambda key: distances[key])[:4]
         assert names(found) == expected
         assert [line.value for line in found] == pytest.approx([distances[key] for key in expected])
 
 
-def test_a_fact_is_no_evidence_for_itself() -> None:
+def test_a_triple_is_no_evidence_for_itself() -> None:
     case = make_case("itransf")
-    fact = tuple(case.graph.train[0].tolist())
-    space: Any = open_space(case.model, fact[1])
-    assert call(fact) not in names(find_nearest(space, case.graph, fact, 100))
-    assert call(fact) not in names(find_supporting(space.model, case.graph, fact, 1000))
+    triple = tuple(case.graph.train[0].tolist())
+    space: Any = open_space(case.model, triple[1])
+    assert call(triple) not in names(find_nearest(space, case.graph, triple, 100))
+    assert call(triple) not in names(find_supporting(space.model, case.graph, triple, 1000))
 
 
-def step(case: Case, fact: Any, other: Any, size: float) -> float:
-    """Return how much a step on another fact, of the ends both have, lessens a fact's distance, per size."""
+def step(case: Case, triple: Any, other: Any, size: float) -> float:
+    """Return how much a step on another triple, of the ends both have, lessens a triple's distance, per size."""
     model: Any = case.model
-    before = float(model.score(*torch.tensor([fact]).T).detach())
+    before = float(model.score(*torch.tensor([triple]).T).detach())
     model.zero_grad()
     (-model.score(*torch.tensor([other]).T)).sum().backward()
     gradient = model.entities.grad.to_dense()
     kept = model.entities.detach().clone()
     with torch.no_grad():
-        for entity in {fact[0], fact[2]} & {other[0], other[2]}:
+        for entity in {triple[0], triple[2]} & {other[0], other[2]}:
             model.entities[entity] -= size * gradient[entity]
-        after = float(model.score(*torch.tensor([fact]).T))
+        after = float(model.score(*torch.tensor([triple]).T))
         model.entities.copy_(kept)
     model.zero_grad()
     return (after - before) / size
@@ -74,25 +74,25 @@ def step(case: Case, fact: Any, other: Any, size: float) -> float:
 @pytest.mark.parametrize("name", ["transe", "transr", "stranse", "itransf"])
 def test_a_pull_is_what_a_small_step_does(name: str) -> None:
     case = make_case(name, norm=2)
-    fact = (3, 1, 8)
+    triple = (3, 1, 8)
     pulls = {
-        call(other): step(case, fact, other, 1e-6)
+        call(other): step(case, triple, other, 1e-6)
         for other in case.graph.train.tolist()
-        if {other[0], other[2]} & {3, 8} and tuple(other) != fact
+        if {other[0], other[2]} & {3, 8} and tuple(other) != triple
     }
     model: Any = case.model
-    found = find_supporting(model, case.graph, fact, 1000, memory=1)
+    found = find_supporting(model, case.graph, triple, 1000, memory=1)
     assert {name: line.value for name, line in zip(names(found), found, strict=True)} == pytest.approx(
         {name: pull for name, pull in pulls.items() if pull > 0}, abs=1e-4
     )
     values = [line.value for line in found]
     assert values == sorted(values, reverse=True)
-    assert find_supporting(model, case.graph, fact, 2) == found[:2]
+    assert find_supporting(model, case.graph, triple, 2) == found[:2]
     assert np.isfinite(values).all()
     assert found[0].to_dict()["value"] == values[0]
 
 
-def test_without_facts_there_is_no_evidence(number_graph: Any) -> None:
+def test_without_triples_there_is_no_evidence(number_graph: Any) -> None:
     case = make_case("itransf")
     graph = number_graph([(0, 1, 2)], entities=17, relations=4)
     space: Any = open_space(case.model, 0)

@@ -13,11 +13,11 @@ from itransf.models import MODELS
 from prediction.conftest import Case, make_case
 
 
-def rival_score(case: Case, fact: tuple[int, int, int], side: str) -> float:
-    """Return the best score of another candidate whose fact is not known."""
-    head, relation, tail = fact
+def rival_score(case: Case, triple: tuple[int, int, int], side: str) -> float:
+    """Return the best score of another candidate whose triple is not known."""
+    head, relation, tail = triple
     others = [(head, relation, e) if side == "tail" else (e, relation, tail) for e in range(len(case.scores))]
-    allowed = [other for other in others if other != fact and other not in case.known and other[0] != other[2]]
+    allowed = [other for other in others if other != triple and other not in case.known and other[0] != other[2]]
     return max(float(case.scores[other]) for other in allowed)
 
 
@@ -26,13 +26,13 @@ def rival_score(case: Case, fact: tuple[int, int, int], side: str) -> float:
 @pytest.mark.parametrize("side", ["head", "tail"])
 def test_values_and_favours_sum_to_what_they_split(name: str, norm: int, side: str) -> None:
     case = make_case(name, norm)
-    fact = (3, 1, 8)
+    triple = (3, 1, 8)
     found = explain(case.model, case.graph, "e3", "Relation One", "e8", side=side)
     values = sum(part.value for part in found.contributions)
     assert values == pytest.approx(found.distance, abs=1e-9)
-    assert found.score == pytest.approx(float(case.scores[fact]), abs=1e-9)
+    assert found.score == pytest.approx(float(case.scores[triple]), abs=1e-9)
     assert found.runner_up is not None
-    assert found.runner_up.distance == pytest.approx(-rival_score(case, fact, side), abs=1e-9)
+    assert found.runner_up.distance == pytest.approx(-rival_score(case, triple, side), abs=1e-9)
     assert sum(part.favour or 0.0 for part in found.contributions) == pytest.approx(found.lead, abs=1e-9)
     assert (found.head_label, found.relation_label) == ("e3", "Relation One")
     assert (found.rank == 1) == ((found.lead or 0.0) > 0)
@@ -41,7 +41,7 @@ def test_values_and_favours_sum_to_what_they_split(name: str, norm: int, side: s
     assert bool(found.removals) == (name == "itransf")
 
 
-def test_known_facts_are_said_to_be_known() -> None:
+def test_known_triples_are_said_to_be_known() -> None:
     case = make_case("itransf")
     for split in ("train", "valid", "test"):
         head, relation, tail = case.graph.split(split)[3].tolist()

@@ -27,7 +27,9 @@ def make_graph() -> Graph:
 def make_stranse() -> Any:
     """Return a model whose relations stand in the roles they are named after."""
     torch.manual_seed(5)
-    model: Any = MODELS["stranse"](Sizes(2, len(NAMES)), MODELS["stranse"].Config(dim=DIM, projected="none")).double()
+    model: Any = MODELS["stranse"](
+        Sizes(2, len(NAMES)), MODELS["stranse"].Config(dim=DIM, projected_constraint="none")
+    ).double()
     place = {name: make_graph().relations.index(name) for name in NAMES}
     with torch.no_grad():
         for parameter in model.parameters():

@@ -12,7 +12,7 @@ from itransf.interpret.spaces import open_space
 from itransf.models import MODELS, Sizes
 from prediction.conftest import make_case, make_graph
 
-FACT = (1, 0, 12)
+TRIPLE = (1, 0, 12)
 
 
 def make_model(kind: str, concepts: int = 5, support: int = 3, projected: str = "unit") -> Any:
@@ -29,15 +29,15 @@ def make_model(kind: str, concepts: int = 5, support: int = 3, projected: str = 
 
 def rank_with(model: Any, attention: dict[str, torch.Tensor]) -> tuple[float, float]:
     """Return score and rank with this attention, by a model that holds it as free weights."""
-    config = MODELS["itransf"].Config(dim=6, concepts=5, attention="l1", projected=model.config.projected)
+    config = MODELS["itransf"].Config(dim=6, concepts=5, attention="l1", projected=model.config.projected_constraint)
     free: Any = MODELS["itransf"](Sizes(17, 4), config).double()
     with torch.no_grad():
         for name in ("entities", "relations", "concepts"):
             getattr(free, name).copy_(getattr(model, name))
         for side in ("head", "tail"):
             free.concept_projection(side).scores.copy_(model.concept_projection(side).attention())
-            free.concept_projection(side).scores[FACT[1]] = attention[side]
-    contest = hold_contest(open_space(free, FACT[1]), make_graph(), FACT, "tail")
+            free.concept_projection(side).scores[TRIPLE[1]] = attention[side]
+    contest = hold_contest(open_space(free, TRIPLE[1]), make_graph(), TRIPLE, "tail")
     return contest.score, contest.rank
 
 
@@ -45,8 +45,8 @@ def rank_with(model: Any, attention: dict[str, torch.Tensor]) -> tuple[float, fl
 @pytest.mark.parametrize("projected", ["unit", "none"])
 def test_a_removal_equals_a_model_whose_weights_are_renormalised(kind: str, projected: str) -> None:
     model = make_model(kind, projected=projected)
-    found = try_removals(open_space(model, FACT[1]), make_graph(), FACT, "tail")
-    attention = {side: model.concept_projection(side).attention()[FACT[1]].detach() for side in ("head", "tail")}
+    found = try_removals(open_space(model, TRIPLE[1]), make_graph(), TRIPLE, "tail")
+    attention = {side: model.concept_projection(side).attention()[TRIPLE[1]].detach() for side in ("head", "tail")}
     assert len(found) == sum(int((weights != 0).sum()) for weights in attention.values())
     for removal in found:
         changed = {side: weights.clone() for side, weights in attention.items()}
@@ -62,16 +62,16 @@ def test_a_removal_equals_a_model_whose_weights_are_renormalised(kind: str, proj
 
 def test_a_lone_concept_and_a_matrix_of_its_own_cannot_go() -> None:
     lone = make_model("sparse", support=1)
-    assert try_removals(open_space(lone, 0), make_graph(), FACT, "tail") == []
+    assert try_removals(open_space(lone, 0), make_graph(), TRIPLE, "tail") == []
     for name in ("transe", "stranse"):
         case = make_case(name)
-        assert try_removals(open_space(case.model, 0), case.graph, FACT, "tail") == []
+        assert try_removals(open_space(case.model, 0), case.graph, TRIPLE, "tail") == []
 
 
 def test_of_many_concepts_only_the_heaviest_are_tried(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(removals, "MOST_TRIED", 2)
     model = make_model("dense")
-    found = try_removals(open_space(model, 0), make_graph(), FACT, "head")
+    found = try_removals(open_space(model, 0), make_graph(), TRIPLE, "head")
     assert len(found) == 4
     for side in ("head", "tail"):
         weights = model.concept_projection(side).attention()[0]

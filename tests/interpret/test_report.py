@@ -8,7 +8,7 @@ import pytest
 from interpret.pages_checking import check_page
 from itransf.data import Graph
 from itransf.errors import ConfigError, DataError, WriteError
-from itransf.interpret.examples import choose_facts
+from itransf.interpret.examples import choose_triples
 from itransf.run import Run
 
 SECTIONS = ("metrics", "relations", "heatmap", "concepts", "sharing", "findings", "examples", "settings")
@@ -46,7 +46,7 @@ def test_names_cannot_become_scripts(run: Run, tmp_path: Path) -> None:
 def test_the_figures_are_those_of_an_evaluation(run: Run, tmp_path: Path) -> None:
     shown = {}
     for split in ("test", "valid"):
-        page = run.report(tmp_path / "report.html", split, most_facts=3).read_text(encoding="utf-8")
+        page = run.report(tmp_path / "report.html", split, most_triples=3).read_text(encoding="utf-8")
         shown[split] = "".join(check_page(page).text)
         assert f"{run.evaluate(split)['mrr']:.3f}MRR on {split}" in shown[split]
     assert "3 of them ranked" in shown["valid"]
@@ -71,12 +71,12 @@ def test_other_kinds_of_attention_are_told_too(
     assert set(SECTIONS) <= set(reader.ids)
 
 
-def test_without_facts_to_rank_the_rest_is_told(random_graph: Callable, short: Callable, tmp_path: Path) -> None:
+def test_without_triples_to_rank_the_rest_is_told(random_graph: Callable, short: Callable, tmp_path: Path) -> None:
     run = short(random_graph(valid=0, test=0), "itransf", "validation.every=0")
     text = "".join(check_page(run.report(tmp_path / "report.html").read_text(encoding="utf-8")).text)
     assert "nothing was measured" in text
-    assert "have no validation facts" in text
-    with pytest.raises(DataError, match="no valid facts"):
+    assert "have no validation triples" in text
+    with pytest.raises(DataError, match="no valid triples"):
         run.report(tmp_path / "report.html", split="valid")
 
 
@@ -85,12 +85,12 @@ def test_places_that_cannot_be_are_refused(run: Run, tmp_path: Path) -> None:
         run.report(tmp_path / "report.pdf")
     (tmp_path / "file").write_text("in the way")
     with pytest.raises(WriteError, match="cannot be written"):
-        run.report(tmp_path / "file" / "report.html", most_facts=1)
+        run.report(tmp_path / "file" / "report.html", most_triples=1)
 
 
 def test_examples_repeat_no_relation_and_are_found_or_missed(run: Run) -> None:
     ranks = run.evaluate().ranks
-    chosen = choose_facts(ranks, hits=4, misses=3)
+    chosen = choose_triples(ranks, hits=4, misses=3)
     for missed in (False, True):
         rows = [row for row, is_missed in chosen if is_missed == missed]
         relations = ranks.triples[rows, 1].tolist()
@@ -103,7 +103,7 @@ def test_examples_repeat_no_relation_and_are_found_or_missed(run: Run) -> None:
 def test_many_relations_stay_within_bounds(random_graph: Callable, short: Callable, tmp_path: Path) -> None:
     graph = random_graph(entities=30, relations=400, train=3000, valid=10, test=10)
     run = short(graph, "itransf", "model.concepts=20", "training.epochs=1", "training.batch_size=3000")
-    page = run.report(tmp_path / "report.html", most_facts=1).read_text(encoding="utf-8")
+    page = run.report(tmp_path / "report.html", most_triples=1).read_text(encoding="utf-8")
     reader = check_page(page)
     assert "60 of 400 relations" in "".join(reader.text)
     assert len(page) < 1_500_000

@@ -14,16 +14,16 @@ def test_an_answer_that_is_ahead() -> None:
     assert tell(make_explanation()) == (
         "Paris – capital_of – France [state] (not in the graph): France [state] comes first of 1,200 candidates for "
         "the tail, far ahead of Belgium, above all through concept 1 on the head side (shared with the tails of "
-        "has_capital, the heads of city_in and 2 more); the training fact most like it is Madrid – capital_of – "
+        "has_capital, the heads of city_in and 2 more); the training triple most like it is Madrid – capital_of – "
         "Spain, and the one that backs it most is France [state] – has_capital – Paris."
     )
 
 
 def test_an_answer_that_is_behind() -> None:
     assert tell(make_loser()) == (
-        "Paris – capital_of – France [state] (a training fact): Paris comes 3rd of 1,234 candidates for the head, "
+        "Paris – capital_of – France [state] (a training triple): Paris comes 3rd of 1,234 candidates for the head, "
         "behind Lyon, which leads above all through concept 1 on the head side (shared with the tails of has_capital, "
-        "the heads of city_in and 2 more); the training fact most like it, which also backs it most, is Madrid – "
+        "the heads of city_in and 2 more); the training triple most like it, which also backs it most, is Madrid – "
         "capital_of – Spain."
     )
 
@@ -32,7 +32,7 @@ def test_an_answer_without_a_rival() -> None:
     plain = make_plain()
     assert plain.lead is None
     assert str(plain) == (
-        "Paris – capital_of – France [state] (a fact held out for test): France [state] is the only candidate for "
+        "Paris – capital_of – France [state] (a triple held out for test): France [state] is the only candidate for "
         "the tail that is not known already."
     )
     assert plain.short == ""
@@ -68,7 +68,7 @@ def test_evidence_of_one_kind() -> None:
     assert tell(replace(explanation, nearest=())).endswith(backing)
 
 
-def test_the_short_form_names_two_parts_and_the_facts() -> None:
+def test_the_short_form_names_two_parts_and_the_triples() -> None:
     assert tell_briefly(make_explanation()) == (
         "concept 1 (H) and concept 0 (T); like Madrid – capital_of – Spain; "
         "backed by France [state] – has_capital – Paris"

@@ -52,13 +52,13 @@ def test_hooks_do_nothing_unless_a_model_needs_them() -> None:
     before = model.table.detach().clone()
     model.constrain(None)
     assert torch.equal(model.table, before)
-    fact = torch.tensor([0])
-    assert model.penalty(fact, fact, fact) is None
+    triple = torch.tensor([0])
+    assert model.penalty(triple, triple, triple) is None
     assert model.rate("table") == 1.0
     for side in SIDES:
         assert model.supports(side) is None
         with pytest.raises(NotImplementedError, match="TableModel has no concepts"):
-            model.single_concept_scores(fact, fact, fact, side)
+            model.single_concept_scores(triple, triple, triple, side)
 
 
 def test_every_comparison_scores_nearer_or_more_alike_candidates_higher() -> None:

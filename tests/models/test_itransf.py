@@ -25,7 +25,7 @@ def make_itransf(seed: int = 0, sizes: Sizes = SIZES, **settings: Any) -> ITrans
     return model
 
 
-def every_fact() -> tuple[Tensor, Tensor, Tensor]:
+def every_triple() -> tuple[Tensor, Tensor, Tensor]:
     cells = torch.cartesian_prod(torch.arange(9), torch.arange(4), torch.arange(9))
     heads, relations, tails = cells.unbind(1)
     return heads, relations, tails
@@ -44,7 +44,7 @@ class TestStart:
 
     def test_a_fresh_model_has_such_concepts(self) -> None:
         torch.manual_seed(0)
-        config = ITransF.Config(dim=10, concepts=40, concept_start="identity")
+        config = ITransF.Config(dim=10, concepts=40, concept_init="identity")
         noise = ITransF(SIZES, config).concepts.detach() - torch.eye(10)
         assert float(noise.std()) == pytest.approx(0.005, rel=0.05)
 
@@ -121,7 +121,7 @@ class TestAttention:
             assert bool((attention > 0).all())
             torch.testing.assert_close(attention.sum(1), torch.ones(4))
             assert model.supports(side) is None
-        assert model.penalty(*every_fact()) is None
+        assert model.penalty(*every_triple()) is None
 
     def test_l1_attention_has_no_softmax_and_a_penalty(self) -> None:
         model = make_itransf(attention="l1", support_size=2, l1_weight=0.001)
@@ -130,15 +130,15 @@ class TestAttention:
             torch.testing.assert_close(projection.attention(), projection.scores)
             assert bool((projection.attention() < 0).any())
             assert model.supports(side) is None
-        assert model.penalty(*every_fact()) is not None
+        assert model.penalty(*every_triple()) is not None
 
-    def test_the_l1_penalty_is_a_mean_over_facts(self) -> None:
+    def test_the_l1_penalty_is_a_mean_over_triples(self) -> None:
         model = make_itransf(attention="l1", l1_weight=0.5)
         relations = [3, 1, 3, 3]
-        facts = torch.tensor([0, 1, 2, 3]), torch.tensor(relations), torch.tensor([1, 2, 0, 1])
+        triples = torch.tensor([0, 1, 2, 3]), torch.tensor(relations), torch.tensor([1, 2, 0, 1])
         scores = {side: model.concept_projection(side).scores for side in SIDES}
         total = sum(float(rows[relation].detach().abs().sum()) for rows in scores.values() for relation in relations)
-        penalty = model.penalty(*facts)
+        penalty = model.penalty(*triples)
         assert float(penalty.detach()) == pytest.approx(0.5 * total / 4)
         penalty.backward()
         for rows in scores.values():
@@ -146,7 +146,7 @@ class TestAttention:
             torch.testing.assert_close(rows.grad.to_dense(), 0.5 * share * rows.detach().sign())
 
     def test_sparse_attention_has_no_penalty(self) -> None:
-        assert make_itransf().penalty(*every_fact()) is None
+        assert make_itransf().penalty(*every_triple()) is None
 
 
 class TestSharing:
@@ -173,10 +173,10 @@ class TestSharing:
             special.concepts[4:] = stranse.project_tail.matrices(torch.arange(4))
             special.project_head.support.copy_(torch.arange(4)[:, None])
             special.project_tail.support.copy_(4 + torch.arange(4)[:, None])
-        facts = every_fact()
-        assert torch.equal(special.score(*facts), stranse.score(*facts))
-        assert torch.equal(special.score_tails(*facts[:2]), stranse.score_tails(*facts[:2]))
-        assert torch.equal(special.score_heads(*facts[1:]), stranse.score_heads(*facts[1:]))
+        triples = every_triple()
+        assert torch.equal(special.score(*triples), stranse.score(*triples))
+        assert torch.equal(special.score_tails(*triples[:2]), stranse.score_tails(*triples[:2]))
+        assert torch.equal(special.score_heads(*triples[1:]), stranse.score_heads(*triples[1:]))
 
 
 class TestSingleConceptScores:
@@ -185,18 +185,18 @@ class TestSingleConceptScores:
     @pytest.mark.parametrize("projected", ["unit", "ball", "none"])
     def test_equal_scores_with_one_hot_attention(self, side: Side, norm: int, projected: str) -> None:
         model = make_itransf(norm=norm, projected=projected).double()
-        facts = every_fact()
-        found = model.single_concept_scores(*facts, side)
+        triples = every_triple()
+        found = model.single_concept_scores(*triples, side)
         support = model.supports(side)
         assert support is not None
         for concept in range(7):
             support.fill_(concept)  # every place of the support is this concept: all weight falls on it
-            torch.testing.assert_close(found[:, concept], model.score(*facts).detach())
+            torch.testing.assert_close(found[:, concept], model.score(*triples).detach())
 
     def test_leave_the_model_as_it_was(self) -> None:
         model = make_itransf()
         before = {name: tensor.clone() for name, tensor in model.state_dict().items()}
-        assert not model.single_concept_scores(*every_fact(), "head").requires_grad
+        assert not model.single_concept_scores(*every_triple(), "head").requires_grad
         assert all(torch.equal(tensor, before[name]) for name, tensor in model.state_dict().items())
 
 

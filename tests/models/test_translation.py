@@ -13,7 +13,7 @@ SIZES = Sizes(entities=6, relations=3)
 
 
 def settings(**more: Any) -> Any:
-    return TransE.Config(**{"dim": 4, "norm": 1, "entities": "unit", "projected": "none", **more})
+    return TransE.Config(**{"dim": 4, "norm": 1, "entity_constraint": "unit", "projected_constraint": "none", **more})
 
 
 def test_transe_by_hand() -> None:
@@ -52,7 +52,7 @@ def test_transr_projects_both_sides_alike_and_stranse_does_not() -> None:
 
 
 def test_ball_and_free_entities_are_held_to_no_more_than_that() -> None:
-    ball, free = TransE(SIZES, settings(entities="ball")), TransE(SIZES, settings(entities="none"))
+    ball, free = TransE(SIZES, settings(entity_constraint="ball")), TransE(SIZES, settings(entity_constraint="none"))
     for model in (ball, free):
         with torch.no_grad():
             model.entities.copy_(torch.ones(6, 4) * torch.tensor([0.1, 0.2, 0.5, 1.0, 2.0, 3.0])[:, None])
@@ -71,14 +71,14 @@ def test_random_supports_are_distinct_ascending_and_even() -> None:
 
 
 def test_free_weights_learn_as_matrices_do() -> None:
-    model = ITransF(SIZES, ITransF.Config(dim=4, concepts=3, support_size=1, matrix_rate=0.25, attention="l1"))
+    model = ITransF(SIZES, ITransF.Config(dim=4, concepts=3, support_size=1, matrix_lr_factor=0.25, attention="l1"))
     slow = [name for name, _ in model.named_parameters() if model.rate(name) == 0.25]
     assert slow == ["concepts", "project_head.scores", "project_tail.scores"]
 
 
 def test_matrices_may_learn_at_a_rate_of_their_own() -> None:
-    itransf = ITransF(SIZES, ITransF.Config(dim=4, concepts=3, support_size=1, matrix_rate=0.25))
-    stranse = STransE(SIZES, settings(matrix_rate=0.25))
+    itransf = ITransF(SIZES, ITransF.Config(dim=4, concepts=3, support_size=1, matrix_lr_factor=0.25))
+    stranse = STransE(SIZES, settings(matrix_lr_factor=0.25))
     slow = [name for model in (itransf, stranse) for name, _ in model.named_parameters() if model.rate(name) == 0.25]
     assert slow == ["concepts", "project_head.weight", "project_tail.weight"]
     for model in (itransf, stranse):
@@ -86,13 +86,13 @@ def test_matrices_may_learn_at_a_rate_of_their_own() -> None:
 
 
 @pytest.mark.parametrize("projected", ["none", "unit"])
-def test_n3_is_the_mean_over_facts_of_the_cubes_of_their_vectors(projected: str) -> None:
+def test_n3_is_the_mean_over_triples_of_the_cubes_of_their_vectors(projected: str) -> None:
     torch.manual_seed(0)
     model = STransE(SIZES, settings(n3=0.3, projected=projected))
     heads, relations, tails = torch.tensor([0, 5]), torch.tensor([2, 1]), torch.tensor([5, 3])
     total = 0.0
-    for fact in zip(heads, relations, tails, strict=True):
-        h, r, t = (part[None] for part in fact)
+    for triple in zip(heads, relations, tails, strict=True):
+        h, r, t = (part[None] for part in triple)
         vectors = [model.entities[h], model.relations[r], model.entities[t]]
         vectors += [model.project(h, r, "head"), model.project(t, r, "tail")]
         total += sum(float(vector.detach().abs().pow(3).sum()) for vector in vectors)
@@ -106,12 +106,12 @@ def test_n3_is_the_mean_over_facts_of_the_cubes_of_their_vectors(projected: str)
 
 def test_n3_and_the_l1_penalty_add_up() -> None:
     torch.manual_seed(0)
-    facts = (torch.tensor([0]), torch.tensor([1]), torch.tensor([2]))
+    triples = (torch.tensor([0]), torch.tensor([1]), torch.tensor([2]))
     both, alone, other = (
         ITransF(SIZES, ITransF.Config(dim=4, concepts=3, attention="l1", l1_weight=weight, n3=n3))
         for weight, n3 in ((0.1, 0.2), (0.1, 0.0), (0.0, 0.2))
     )
     alone.load_state_dict(both.state_dict())
     other.load_state_dict(both.state_dict())
-    parts = [model.penalty(*facts) for model in (both, alone, other)]
+    parts = [model.penalty(*triples) for model in (both, alone, other)]
     assert float(parts[0].detach()) == pytest.approx(float(parts[1].detach()) + float(parts[2].detach()))

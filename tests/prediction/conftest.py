@@ -11,7 +11,7 @@ from itransf.data import Graph, Vocabulary
 from itransf.models import MODELS, Model, Sizes
 
 ENTITIES, RELATIONS = 17, 4
-LOOPING = 2  # the relation that has facts of an entity with itself
+LOOPING = 2  # the relation that has triples of an entity with itself
 
 
 class TableModel(Model):
@@ -34,7 +34,7 @@ class TableModel(Model):
 
 @dataclass
 class Case:
-    """A model, its graph, and the score of every possible fact."""
+    """A model, its graph, and the score of every possible triple."""
 
     model: Model
     graph: Graph
@@ -42,33 +42,33 @@ class Case:
 
     @property
     def known(self) -> set[tuple[int, int, int]]:
-        facts = np.concatenate([self.graph.train, self.graph.valid, self.graph.test])
-        return {(int(h), int(r), int(t)) for h, r, t in facts}
+        triples = np.concatenate([self.graph.train, self.graph.valid, self.graph.test])
+        return {(int(h), int(r), int(t)) for h, r, t in triples}
 
     def domain(self, relation: int, side: str) -> set[int]:
         column = 0 if side == "head" else 2
-        return {int(fact[column]) for fact in self.graph.train if fact[1] == relation}
+        return {int(triple[column]) for triple in self.graph.train if triple[1] == relation}
 
 
 def make_graph(seed: int = 0) -> Graph:
     generator = np.random.default_rng(seed)
     pairs = [(h, r, t) for h in range(ENTITIES) for r in range(RELATIONS) for t in range(ENTITIES)]
-    facts = np.array([(h, r, t) for h, r, t in pairs if h != t or r == LOOPING], dtype=np.int64)
-    facts = facts[generator.permutation(len(facts))[:170]]
-    loops = facts[:, 0] == facts[:, 2]
-    facts = np.concatenate([facts[loops], facts[~loops]])  # the loops belong to train
+    triples = np.array([(h, r, t) for h, r, t in pairs if h != t or r == LOOPING], dtype=np.int64)
+    triples = triples[generator.permutation(len(triples))[:170]]
+    loops = triples[:, 0] == triples[:, 2]
+    triples = np.concatenate([triples[loops], triples[~loops]])  # the loops belong to train
     assert loops.any()
     # Domains that leave entities out: only some entities are heads and tails of the last relation.
-    facts = facts[(facts[:, 1] != RELATIONS - 1) | ((facts[:, 0] < 6) & (facts[:, 2] > 10))]
+    triples = triples[(triples[:, 1] != RELATIONS - 1) | ((triples[:, 0] < 6) & (triples[:, 2] > 10))]
     names = [f"e{number}" for number in range(ENTITIES)]
     labels = {"e1": "Entity One", "r1": "Relation One"}
     return Graph(
         "random",
         Vocabulary(names, labels, kind="entity"),
         Vocabulary([f"r{number}" for number in range(RELATIONS)], labels, kind="relation"),
-        facts[:80],
-        facts[80:100],
-        facts[100:],
+        triples[:80],
+        triples[80:100],
+        triples[100:],
     )
 
 

@@ -22,13 +22,13 @@ OPTIONS: list[dict[str, Any]] = [
 MEMORY = [1, 24 * 17 * 5, 2**20]  # one row at a time, five, all
 
 
-def brute_force(case: Any, facts: list[tuple[int, int, int]], top: int, **options: Any) -> list[dict[str, Any]]:
-    """Sort all facts that the options allow; `facts` come in the order that decides ties."""
+def brute_force(case: Any, triples: list[tuple[int, int, int]], top: int, **options: Any) -> list[dict[str, Any]]:
+    """Sort all triples that the options allow; `triples` come in the order that decides ties."""
     names = options.get("candidates")
     allowed = None if names is None else {case.graph.entities.index(name) for name in names}
     asked = options["asked"]
     kept = []
-    for head, relation, tail in facts:
+    for head, relation, tail in triples:
         ends = {"head": head, "tail": tail}
         if not options.get("include_known") and (head, relation, tail) in case.known:
             continue
@@ -37,7 +37,7 @@ def brute_force(case: Any, facts: list[tuple[int, int, int]], top: int, **option
         if options.get("in_domain") and any(ends[side] not in case.domain(relation, side) for side in asked):
             continue
         kept.append((head, relation, tail))
-    kept.sort(key=lambda fact: -case.scores[fact])  # a stable sort
+    kept.sort(key=lambda triple: -case.scores[triple])  # a stable sort
     return [
         {
             "head": f"e{head}",
@@ -59,8 +59,8 @@ def plain(predictions: list[Prediction]) -> list[dict[str, Any]]:
 @pytest.mark.parametrize("options", OPTIONS)
 def test_tails_equal_brute_force(case: Any, options: dict[str, Any], looping: int) -> None:
     for head, relation in [(0, 0), (5, 1), (16, 2), (3, 3)]:
-        facts = [(head, relation, tail) for tail in range(17) if head != tail or relation == looping]
-        expected = brute_force(case, facts, 6, asked=["tail"], **options)
+        triples = [(head, relation, tail) for tail in range(17) if head != tail or relation == looping]
+        expected = brute_force(case, triples, 6, asked=["tail"], **options)
         found = complete(case.model, case.graph, head=f"e{head}", relation=f"r{relation}", top=6, **options)
         assert plain(found) == expected
 
@@ -68,27 +68,27 @@ def test_tails_equal_brute_force(case: Any, options: dict[str, Any], looping: in
 @pytest.mark.parametrize("options", OPTIONS)
 def test_heads_equal_brute_force(case: Any, options: dict[str, Any], looping: int) -> None:
     for relation, tail in [(0, 0), (1, 5), (2, 16), (3, 13)]:
-        facts = [(head, relation, tail) for head in range(17) if head != tail or relation == looping]
-        expected = brute_force(case, facts, 6, asked=["head"], **options)
+        triples = [(head, relation, tail) for head in range(17) if head != tail or relation == looping]
+        expected = brute_force(case, triples, 6, asked=["head"], **options)
         found = complete(case.model, case.graph, relation=f"r{relation}", tail=f"e{tail}", top=6, **options)
         assert plain(found) == expected
 
 
 @pytest.mark.parametrize("memory", MEMORY)
 @pytest.mark.parametrize("options", OPTIONS)
-def test_facts_of_a_relation_equal_brute_force(case: Any, options: dict[str, Any], memory: int, looping: int) -> None:
+def test_triples_of_a_relation_equal_brute_force(case: Any, options: dict[str, Any], memory: int, looping: int) -> None:
     for relation in (0, looping, 3):
-        facts = [(h, relation, t) for h in range(17) for t in range(17) if h != t or relation == looping]
-        expected = brute_force(case, facts, 12, asked=["head", "tail"], **options)
+        triples = [(h, relation, t) for h in range(17) for t in range(17) if h != t or relation == looping]
+        expected = brute_force(case, triples, 12, asked=["head", "tail"], **options)
         chosen = {"in_domain": False, **options}
         found = complete(case.model, case.graph, relation=f"r{relation}", top=12, memory=memory, **chosen)
         assert plain(found) == expected
 
 
 def test_a_relation_alone_is_searched_in_its_domain_unless_told_otherwise(case: Any, looping: int) -> None:
-    facts = [(h, looping, t) for h in range(17) for t in range(17)]
+    triples = [(h, looping, t) for h in range(17) for t in range(17)]
     by_default = complete(case.model, case.graph, relation=f"r{looping}", top=300)
-    assert plain(by_default) == brute_force(case, facts, 300, asked=["head", "tail"], in_domain=True)
+    assert plain(by_default) == brute_force(case, triples, 300, asked=["head", "tail"], in_domain=True)
     assert len(complete(case.model, case.graph, relation=f"r{looping}", top=300, in_domain=False)) > len(by_default)
     for question in ({"head": "e0", "relation": "r1"}, {"head": "e0", "tail": "e1"}):
         asked = {"top": 300, "include_known": True, **question}
@@ -100,8 +100,8 @@ def test_a_relation_alone_is_searched_in_its_domain_unless_told_otherwise(case: 
 @pytest.mark.parametrize("include_known", [False, True])
 def test_relations_equal_brute_force(case: Any, include_known: bool, memory: int) -> None:
     for head, tail in [(0, 12), (1, 5), tuple(case.graph.train[3, [0, 2]])]:
-        facts = [(int(head), relation, int(tail)) for relation in range(4)]
-        expected = brute_force(case, facts, 3, asked=[], include_known=include_known)
+        triples = [(int(head), relation, int(tail)) for relation in range(4)]
+        expected = brute_force(case, triples, 3, asked=[], include_known=include_known)
         options = {"include_known": include_known, "memory": memory, "top": 3}
         assert plain(complete(case.model, case.graph, head=f"e{head}", tail=f"e{tail}", **options)) == expected
 
@@ -128,7 +128,7 @@ def test_candidates_are_relations_where_those_are_asked(table_case: Any) -> None
 
 def test_all_there_is_comes_when_more_is_asked(table_case: Any) -> None:
     found = complete(table_case.model, table_case.graph, relation="r0", top=10**6, in_domain=False)
-    known = sum(fact[1] == 0 for fact in table_case.known)
+    known = sum(triple[1] == 0 for triple in table_case.known)
     assert len(found) == 17 * 16 - known
     assert [prediction.rank for prediction in found] == list(range(1, len(found) + 1))
     assert not any(prediction.known or prediction.head == prediction.tail for prediction in found)
@@ -162,7 +162,7 @@ def test_labels_are_accepted_and_given(itransf_case: Any) -> None:
         ({}, "nothing is given.*give head and relation"),
         ({"head": "e0"}, "only a head is given.*give head and relation"),
         ({"tail": "e0"}, "only a tail is given"),
-        ({"head": "e0", "relation": "r0", "tail": "e1"}, "leave nothing to predict.*score the fact"),
+        ({"head": "e0", "relation": "r0", "tail": "e1"}, "leave nothing to predict.*score the triple"),
         ({"relation": "r0", "top": 0}, "top must be a whole number of at least 1, not 0"),
         ({"relation": "r0", "top": 2.5}, "top must be a whole number of at least 1, not 2.5"),
         ({"relation": "r0", "top": True}, "top must be a whole number of at least 1, not True"),

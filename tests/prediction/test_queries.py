@@ -7,7 +7,7 @@ import pytest
 
 from itransf.data import Vocabulary
 from itransf.errors import DataError
-from itransf.prediction import Query, read_candidates, read_facts, read_queries
+from itransf.prediction import Query, read_candidates, read_queries, read_triples
 
 
 def write(path: Path, content: str | bytes) -> Path:
@@ -91,23 +91,23 @@ def test_a_query_asks_for_one_part() -> None:
 
 
 def test_a_missing_file_is_told(tmp_path: Path) -> None:
-    for read in (read_queries, read_candidates, read_facts):
+    for read in (read_queries, read_candidates, read_triples):
         with pytest.raises(DataError, match=r"there is no file .*nowhere"):
             read(tmp_path / "nowhere.tsv")
 
 
-def test_facts_are_read_with_their_lines(tmp_path: Path) -> None:
+def test_triples_are_read_with_their_lines(tmp_path: Path) -> None:
     path = write(tmp_path / "f.tsv", "head\trelation\ttail\n\na\tr\tb\nb\tr\tc\n")
-    facts, locate, notes = read_facts(path)
-    assert facts == [("a", "r", "b"), ("b", "r", "c")]
+    triples, locate, notes = read_triples(path)
+    assert triples == [("a", "r", "b"), ("b", "r", "c")]
     assert locate(1) == f"{path}, line 4"
     assert notes == ()
-    (note,) = read_facts(write(path, "head\trelation\ttail\tweight\na\tr\tb\t2\n")).notes
+    (note,) = read_triples(write(path, "head\trelation\ttail\tweight\na\tr\tb\t2\n")).notes
     assert note.endswith("columns were left out: weight.")
     with pytest.raises(DataError, match=r"f.tsv, line 2: 2 columns"):
-        read_facts(write(path, "a\tr\tb\na\tr\n"))
-    with pytest.raises(DataError, match=r"f.tsv: there is no fact in it"):
-        read_facts(write(path, "head\trelation\ttail\n"))
+        read_triples(write(path, "a\tr\tb\na\tr\n"))
+    with pytest.raises(DataError, match=r"f.tsv: there is no triple in it"):
+        read_triples(write(path, "head\trelation\ttail\n"))
 
 
 def test_candidates_are_read(tmp_path: Path) -> None:

@@ -178,7 +178,7 @@ class TestRefit:
 
     def test_its_settings_are_the_runs_but_for_length_and_rate(self, run: Run) -> None:
         config = shorten(replace(run.config, training=replace(run.config.training, average=0.9)), 4)
-        assert config.training.average == 0.0
+        assert config.training.weight_averaging == 0.0
         assert (config.training.epochs, config.assignment.start, config.assignment.stop) == (4, 1, 0.5)
         assert config.training.learning_rate == pytest.approx(0.1 * run.config.training.learning_rate)
         assert config.training.optimizer == run.config.training.optimizer
@@ -213,9 +213,9 @@ def test_names_follow_their_concepts() -> None:
 def test_a_run_kept_before_there_were_rules_opens(run: Run, tmp_path: Path) -> None:
     run.save(tmp_path / "old")
     folder = RunFolder(tmp_path / "old")
-    tensors, facts = folder.read_tensors("model.safetensors")
+    tensors, triples = folder.read_tensors("model.safetensors")
     kept = {name: tensor for name, tensor in tensors.items() if not name.endswith(".rules")}
     assert len(kept) == len(tensors) - 2
-    folder.write_tensors("model.safetensors", kept, facts)
+    folder.write_tensors("model.safetensors", kept, triples)
     opened = itransf.open(tmp_path / "old", device="cpu")
     assert not opened.model.project_head.rules.any()

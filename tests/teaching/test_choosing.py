@@ -9,8 +9,8 @@ from itransf.models import ITransF, Sizes
 from itransf.teaching import choosing
 from itransf.teaching.choosing import Trial, choose_supports, leave_one_out, mark_answers, prepare_trial
 
-LOSS = LossConfig(kind="softmax", scale=1.5)
-FACTS = torch.tensor([[0, 0, 5], [1, 0, 6], [1, 0, 7], [3, 0, 5]])
+LOSS = LossConfig(name="cross_entropy", scale=1.5)
+TRIPLES = torch.tensor([[0, 0, 5], [1, 0, 6], [1, 0, 7], [3, 0, 5]])
 
 
 def make_model(norm: int = 2, projected: str = "none", concepts: int = 6) -> ITransF:
@@ -23,18 +23,18 @@ def make_model(norm: int = 2, projected: str = "none", concepts: int = 6) -> ITr
     return model
 
 
-def make_trial(model: ITransF, facts: Tensor = FACTS) -> Trial:
-    return prepare_trial(model, facts, LOSS, torch.Generator().manual_seed(0))
+def make_trial(model: ITransF, triples: Tensor = TRIPLES) -> Trial:
+    return prepare_trial(model, triples, LOSS, torch.Generator().manual_seed(0))
 
 
-def cost_slowly(model: ITransF, facts: Tensor, head: int, tail: int, norm: int) -> float:
-    """One pair of concepts, fact by fact, rival by rival."""
+def cost_slowly(model: ITransF, triples: Tensor, head: int, tail: int, norm: int) -> float:
+    """One pair of concepts, triple by triple, rival by rival."""
 
     def see(entity: int, concept: int) -> Tensor:
         seen = model.concepts[concept] @ model.entities[entity]
-        return seen / seen.norm() if model.config.projected == "unit" else seen
+        return seen / seen.norm() if model.config.projected_constraint == "unit" else seen
 
-    rows = facts.tolist()
+    rows = triples.tolist()
     total = 0.0
     for place, (h, _, t) in enumerate(rows):
         others = [see(b, tail) - see(a, head) for i, (a, _, b) in enumerate(rows) if i != place]
@@ -60,7 +60,7 @@ def test_costs_are_those_of_a_slow_count(norm: int, projected: str) -> None:
         turned = torch.stack([trial.reverse().cost_of_tails(tail) for tail in range(6)], dim=1)
         torch.testing.assert_close(table, turned)
         for head, tail in ((0, 0), (2, 5), (4, 1)):
-            slow = cost_slowly(model, FACTS, head, tail, norm)
+            slow = cost_slowly(model, TRIPLES, head, tail, norm)
             assert float(table[head, tail]) == pytest.approx(slow, rel=1e-5)
 
 
@@ -91,8 +91,8 @@ def test_a_planted_pair_is_recovered() -> None:
     with torch.no_grad():
         wanted = model.entities[:6] @ model.concepts[3].T + 0.3  # D_3 h + v = D_5 t
         model.entities[6:12] = torch.linalg.solve(model.concepts[5], wanted.T).T
-    facts = torch.tensor([[number, 0, number + 6] for number in range(6)])
-    supports, costs = choose_supports(make_trial(model, facts), 1)
+    triples = torch.tensor([[number, 0, number + 6] for number in range(6)])
+    supports, costs = choose_supports(make_trial(model, triples), 1)
     assert (supports["head"].tolist(), supports["tail"].tolist()) == ([3], [5])
     assert (int(costs["head"].argmin()), int(costs["tail"].argmin())) == (3, 5)
 

@@ -254,7 +254,7 @@ class TestRulesHold:
         reassign(model, sample, make_contrast_loss(config.loss), settings)
         assert well_formed(model)
 
-    def test_use_is_attention_times_facts(self, random_graph: Callable[..., Graph]) -> None:
+    def test_use_is_attention_times_triples(self, random_graph: Callable[..., Graph]) -> None:
         graph, model = random_graph(entities=9, relations=3, train=40), make_model()
         total = torch.zeros(CONCEPTS)
         for relation in graph.train[:, 1].tolist():

@@ -16,8 +16,8 @@ PAIRS = [("e0", "e1"), ("e2", "e3"), ("e4", "e5")]
 MENTIONS = [("new", "r0", "e1"), ("e2", "r1", "new")]
 LOSSES = {
     "hinge": ("negatives.domain=0.5",),
-    "adversarial": ("loss.kind=adversarial",),
-    "softmax": ("loss.kind=softmax",),
+    "adversarial": ("loss.name=self_adversarial",),
+    "softmax": ("loss.name=cross_entropy",),
 }
 
 
@@ -44,7 +44,7 @@ def test_other_relations_have_no_part_in_the_fit(
 
 def test_relations_are_kept_in_their_order(graph: Graph) -> None:
     near = keep_relations(graph, np.array([2, 0, 2]))
-    assert near.train.tolist() == [fact for fact in graph.train.tolist() if fact[1] != 1]
+    assert near.train.tolist() == [triple for triple in graph.train.tolist() if triple[1] != 1]
     assert near.relations is graph.relations
 
 
@@ -82,9 +82,9 @@ def test_one_row_of_a_gradient_is_kept(is_sparse: bool) -> None:
 
 
 def test_a_batch_is_everything_or_a_sample() -> None:
-    facts, generator = torch.arange(10, 20), torch.Generator().manual_seed(0)
-    assert choose_batch(facts, 0, generator) is facts
-    assert choose_batch(facts, 10, generator) is facts
-    some = choose_batch(facts, 4, generator)
+    triples, generator = torch.arange(10, 20), torch.Generator().manual_seed(0)
+    assert choose_batch(triples, 0, generator) is triples
+    assert choose_batch(triples, 10, generator) is triples
+    some = choose_batch(triples, 4, generator)
     assert len(set(some.tolist())) == 4
-    assert set(some.tolist()) <= set(facts.tolist())
+    assert set(some.tolist()) <= set(triples.tolist())

@@ -20,10 +20,10 @@ class FragileFolder(RunFolder):
         super().__init__(path)
         self.stop_after, self.phases = stop_after, list[str]()
 
-    def write_tensors(self, name: str, tensors: Any, facts: Any) -> None:
+    def write_tensors(self, name: str, tensors: Any, triples: Any) -> None:
         """Write, then perhaps fall over."""
-        super().write_tensors(name, tensors, facts)
+        super().write_tensors(name, tensors, triples)
         if name == CHECKPOINT:
-            self.phases.append(facts["phase"])
+            self.phases.append(triples["phase"])
             if len(self.phases) == self.stop_after:
                 raise InterruptionError

@@ -39,8 +39,8 @@ SETTINGS = {
 
 
 def make_graph() -> Graph:
-    facts = np.random.default_rng(0).permutation(40 * 5 * 40)[:340]
-    triples = [(f"e{cell // 200}", f"r{cell // 40 % 5}", f"e{cell % 40}") for cell in facts.tolist()]
+    triples = np.random.default_rng(0).permutation(40 * 5 * 40)[:340]
+    triples = [(f"e{cell // 200}", f"r{cell // 40 % 5}", f"e{cell % 40}") for cell in triples.tolist()]
     return Graph.from_names("random", triples[:300], triples[300:320], triples[320:])
 
 

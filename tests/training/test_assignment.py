@@ -24,19 +24,19 @@ if TYPE_CHECKING:
     from conftest import GraphMaker
 
 CPU = torch.device("cpu")
-NEGATIVES = NegativesConfig(per_fact=1, corrupt="uniform", domain=0.0, avoid_known=True, tries=3)
-HINGE = make_contrast_loss(LossConfig(kind="hinge", margin=1.0))
+NEGATIVES = NegativesConfig(per_triple=1, corrupt="uniform", domain=0.0, filtered=True, tries=3)
+HINGE = make_contrast_loss(LossConfig(name="hinge", margin=1.0))
 LOSSES = {
     "hinge": HINGE,
-    "adversarial": make_contrast_loss(LossConfig(kind="adversarial", margin=2.0, temperature=0.5)),
-    "softmax": make_contrast_loss(LossConfig(kind="softmax", scale=2.0)),
+    "adversarial": make_contrast_loss(LossConfig(name="self_adversarial", margin=2.0, adversarial_temperature=0.5)),
+    "softmax": make_contrast_loss(LossConfig(name="cross_entropy", scale=2.0)),
 }
 
 
 def make_model(graph: Graph, seed: int = 0, **settings: Any) -> ITransF:
     """Return ITransF with random concepts, so that the choice matters."""
     torch.manual_seed(seed)
-    kind = {"norm": 1, "projected": "unit", **settings}
+    kind = {"norm": 1, "projected_constraint": "unit", **settings}
     config = ITransF.Config(dim=4, concepts=6, support_size=2, temperature=0.25, **kind)
     model = ITransF(Sizes(len(graph.entities), len(graph.relations)), config).double()
     with torch.no_grad():
@@ -45,9 +45,9 @@ def make_model(graph: Graph, seed: int = 0, **settings: Any) -> ITransF:
     return model
 
 
-def make_sample(graph: Graph, facts: int = 0, negatives: int = 2, seed: int = 0) -> Sample:
+def make_sample(graph: Graph, triples: int = 0, negatives: int = 2, seed: int = 0) -> Sample:
     sampler = NegativeSampler(graph, NEGATIVES, CPU)
-    return draw_sample(torch.as_tensor(graph.train), sampler, facts, negatives, torch.Generator().manual_seed(seed))
+    return draw_sample(torch.as_tensor(graph.train), sampler, triples, negatives, torch.Generator().manual_seed(seed))
 
 
 def supports_of(model: ITransF) -> dict[Side, Tensor]:
@@ -100,7 +100,7 @@ class TestCosts:
                 torch.testing.assert_close(costs[side], results[-1][0][side])
                 assert torch.equal(supports[side], results[-1][2][side])
 
-    def test_relation_losses_are_sums_over_each_relations_facts(self, graph: Graph) -> None:
+    def test_relation_losses_are_sums_over_each_relations_triples(self, graph: Graph) -> None:
         model, sample = make_model(graph), make_sample(graph)
         positive, negative = model.score_contrast(sample.heads, sample.relations, sample.tails, *sample.corruption)
         values = HINGE(positive, negative).detach()
@@ -116,7 +116,7 @@ def test_the_lowest_costs_are_chosen_in_the_order_of_their_numbers() -> None:
 
 def test_of_concepts_that_cost_nothing_those_nearest_are_chosen(graph: Graph) -> None:
     model, sample = make_model(graph), make_sample(graph)
-    content = make_contrast_loss(LossConfig(kind="hinge", margin=-1000.0))
+    content = make_contrast_loss(LossConfig(name="hinge", margin=-1000.0))
     assert not relation_losses(model, sample, content).any()
     distances = torch.zeros(model.sizes.relations, 6, dtype=torch.float64)
     distances.index_add_(
@@ -182,7 +182,7 @@ class TestReassign:
         assert report.changed == 0.0
 
     @pytest.mark.parametrize("accept", ["always", "if_better"])
-    def test_a_relation_without_facts_keeps_its_supports(self, number_graph: GraphMaker, accept: str) -> None:
+    def test_a_relation_without_triples_keeps_its_supports(self, number_graph: GraphMaker, accept: str) -> None:
         graph = number_graph([(0, 0, 1), (1, 0, 2), (2, 2, 0)], test=[(0, 1, 2)], entities=5)
         model = make_model(graph)
         before = supports_of(model)
@@ -201,30 +201,30 @@ class TestReassign:
 
 
 class TestSample:
-    def test_all_facts_are_taken_where_no_cap_is_set(self, graph: Graph) -> None:
-        sample = make_sample(graph, facts=0, negatives=3)
-        facts = torch.stack([sample.heads, sample.relations, sample.tails], dim=1)
-        assert sorted(facts.tolist()) == sorted(graph.train.tolist())
+    def test_all_triples_are_taken_where_no_cap_is_set(self, graph: Graph) -> None:
+        sample = make_sample(graph, triples=0, negatives=3)
+        triples = torch.stack([sample.heads, sample.relations, sample.tails], dim=1)
+        assert sorted(triples.tolist()) == sorted(graph.train.tolist())
         assert bool((sample.relations.diff() >= 0).all())
         assert sample.corruption.replacements.shape == (50, 3)
 
     def test_the_cap_counts_per_relation(self, graph: Graph) -> None:
-        sample = make_sample(graph, facts=4)
+        sample = make_sample(graph, triples=4)
         available = Counter(graph.train[:, 1].tolist())
         assert Counter(sample.relations.tolist()) == {r: min(count, 4) for r, count in available.items()}
-        facts = {tuple(row) for row in torch.stack([sample.heads, sample.relations, sample.tails], 1).tolist()}
-        assert len(facts) == len(sample.heads)
-        assert facts <= {tuple(fact) for fact in graph.train.tolist()}
-        other = make_sample(graph, facts=4, seed=1)
+        triples = {tuple(row) for row in torch.stack([sample.heads, sample.relations, sample.tails], 1).tolist()}
+        assert len(triples) == len(sample.heads)
+        assert triples <= {tuple(triple) for triple in graph.train.tolist()}
+        other = make_sample(graph, triples=4, seed=1)
         assert other.heads.tolist() != sample.heads.tolist()
 
-    def test_negatives_belong_to_their_facts(self, graph: Graph) -> None:
-        sample = make_sample(graph, facts=5, negatives=1)
-        train = {tuple(fact) for fact in graph.train.tolist()}
-        heads, relations, tails = (part.tolist() for part in sampling.corrupted_facts(sample))
+    def test_negatives_belong_to_their_triples(self, graph: Graph) -> None:
+        sample = make_sample(graph, triples=5, negatives=1)
+        train = {tuple(triple) for triple in graph.train.tolist()}
+        heads, relations, tails = (part.tolist() for part in sampling.corrupted_triples(sample))
         made = list(zip(heads, relations, tails, strict=True))
         assert relations == sample.relations.tolist()
-        assert sum(fact in train for fact in made) < len(made) / 4
+        assert sum(triple in train for triple in made) < len(made) / 4
 
 
 @settings(deadline=None, max_examples=30)

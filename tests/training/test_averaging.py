@@ -103,7 +103,7 @@ class TestTraining:
     def test_the_last_epochs_are_averaged(
         self, configure: Configure, graph: Graph, name: str, share: float, epochs: int
     ) -> None:
-        trainer = make_trainer(graph, configure(name, "training.epochs=6", f"training.average={share}"))
+        trainer = make_trainer(graph, configure(name, "training.epochs=6", f"training.weight_averaging={share}"))
         ends = follow(trainer)
         expected = average_by_hand(trainer.model, ends[-epochs:])
         trainer.restore_best()
@@ -118,7 +118,7 @@ class TestTraining:
         settings = ("training.epochs=6", "validation.every=2", "assignment.every=2")
         seen: list[Weights] = []
         plain = follow(make_trainer(graph, configure(name, *settings), []))
-        trainer = make_trainer(graph, configure(name, *settings, "training.average=0.7"), seen)
+        trainer = make_trainer(graph, configure(name, *settings, "training.weight_averaging=0.7"), seen)
         for end, expected in zip(follow(trainer), plain, strict=True):
             assert all(torch.equal(end[key], expected[key]) for key in expected)
         check_same(seen[0], plain[1])  # the second epoch's: the average begins with the third
@@ -128,7 +128,7 @@ class TestTraining:
         check_same(weights(trainer.model), seen[2])
 
     def test_weights_come_back_where_a_look_fails(self, configure: Configure, graph: Graph) -> None:
-        config = configure("transe", "training.epochs=3", "training.average=1", "validation.every=3")
+        config = configure("transe", "training.epochs=3", "training.weight_averaging=1", "validation.every=3")
         plain = follow(make_trainer(graph, configure("transe", "training.epochs=3")))
         trainer = make_trainer(graph, config)
 
@@ -150,7 +150,7 @@ class TestTraining:
     @pytest.mark.parametrize("more", [10, 8])  # to after the epoch where it stopped, and to just there
     def test_more_epochs_move_where_it_begins(self, configure: Configure, graph: Graph, more: int) -> None:
         short, longer = (
-            configure("transe", f"training.epochs={epochs}", "training.average=0.5") for epochs in (4, more)
+            configure("transe", f"training.epochs={epochs}", "training.weight_averaging=0.5") for epochs in (4, more)
         )
         first = make_trainer(graph, short)
         ends = follow(first)

@@ -21,7 +21,7 @@ def test_hinge_by_hand() -> None:
     assert hinge(POSITIVE, NEGATIVE, 1.0).tolist() == pytest.approx([0.25, 1.5])
 
 
-def test_hinge_of_well_separated_facts_has_no_gradient() -> None:
+def test_hinge_of_well_separated_triples_has_no_gradient() -> None:
     positive = torch.tensor([-1.0], requires_grad=True)
     hinge(positive, torch.tensor([[-5.0]]), 1.0).sum().backward()
     assert positive.grad is not None
@@ -64,12 +64,12 @@ def test_sampled_softmax_leaves_out_what_is_minus_infinity() -> None:
 @pytest.mark.parametrize(
     ("config", "wanted"),
     [
-        (LossConfig(kind="hinge", margin=2.0), hinge(POSITIVE, NEGATIVE, 2.0)),
+        (LossConfig(name="hinge", margin=2.0), hinge(POSITIVE, NEGATIVE, 2.0)),
         (
-            LossConfig(kind="adversarial", margin=2.0, temperature=0.5),
+            LossConfig(name="self_adversarial", margin=2.0, adversarial_temperature=0.5),
             self_adversarial(POSITIVE, NEGATIVE, 2.0, 0.5),
         ),
-        (LossConfig(kind="softmax", scale=3.0), sampled_softmax(POSITIVE, NEGATIVE, 3.0)),
+        (LossConfig(name="cross_entropy", scale=3.0), sampled_softmax(POSITIVE, NEGATIVE, 3.0)),
     ],
 )
 def test_the_configured_loss_is_the_one_made(config: LossConfig, wanted: torch.Tensor) -> None:

@@ -19,7 +19,7 @@ STRUCTURE = Structure(inverse=((0, 1, 0.9), (4, 5, 0.6)), symmetric=((2, 1.0),),
 
 def make_model(start: str = "mixed", attention: str = "sparse", size: int = 2) -> ITransF:
     torch.manual_seed(0)
-    config = ITransFConfig(dim=6, concepts=10, support_size=size, concept_start=start, attention=attention)  # type: ignore[arg-type]
+    config = ITransFConfig(dim=6, concepts=10, support_size=size, concept_init=start, attention=attention)  # type: ignore[arg-type]
     return ITransF(Sizes(4, 8), config)
 
 
@@ -90,17 +90,17 @@ def test_dense_attention_has_nothing_to_choose() -> None:
 def test_training_starts_from_them(number_graph: Callable, short: Callable) -> None:
     forth, back, like = 0, 1, 2
     pairs = [(int(cell) // 8, 8 + int(cell) % 8) for cell in np.random.default_rng(0).permutation(64)[:30]]
-    facts = [(head, forth, tail) for head, tail in pairs] + [(tail, back, head) for head, tail in pairs]
-    facts += [fact for i in range(5) for fact in ((i, like, i + 9), (i + 9, like, i))]
-    settings = ("assignment.first=mirrored", "model.concepts=6", "model.concept_start=mixed")
-    model = short(number_graph(facts), "itransf", *settings).model
+    triples = [(head, forth, tail) for head, tail in pairs] + [(tail, back, head) for head, tail in pairs]
+    triples += [triple for i in range(5) for triple in ((i, like, i + 9), (i + 9, like, i))]
+    settings = ("assignment.init=mirrored", "model.concepts=6", "model.concept_init=mixed")
+    model = short(number_graph(triples), "itransf", *settings).model
     assert sides(model, back) == sides(model, forth)[::-1]
     reflects = model.concepts.diagonal(dim1=1, dim2=2).amin(1) < 0
     assert [bool(reflects[side].all()) for side in sides(model, like)] == [True, False]
 
 
 def test_two_ways_to_choose_the_first_supports_are_refused(configure: Callable) -> None:
-    settings = ("assignment.first=mirrored", "warm_start.model=stranse")
-    assert configure("itransf", *settings).assignment.first == "mirrored"
+    settings = ("assignment.init=mirrored", "warm_start.model=stranse")
+    assert configure("itransf", *settings).assignment.init == "mirrored"
     with pytest.raises(ConfigError, match="both choose the first supports; leave one of them out"):
         configure("itransf", *settings, "warm_start.epochs=2")

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from conftest import Configure, GraphMaker
 
 CPU = torch.device("cpu")
-SOFTMAX = ("loss.kind=softmax", "loss.scale=2.5")
+SOFTMAX = ("loss.name=cross_entropy", "loss.scale=2.5")
 
 
 def make_model(graph: Graph, config: Config) -> Model:
@@ -31,13 +31,13 @@ def make_model(graph: Graph, config: Config) -> Model:
 
 
 def brute_force(
-    model: Model, graph: Graph, facts: list[int], candidates: list[int], scale: float
+    model: Model, graph: Graph, triples: list[int], candidates: list[int], scale: float
 ) -> tuple[Tensor, int]:
-    """Cross-entropy of each fact on both sides, other training answers left out; and how many were."""
-    train = {tuple(fact) for fact in graph.train.tolist()}
+    """Cross-entropy of each triple on both sides, other training answers left out; and how many were."""
+    train = {tuple(triple) for triple in graph.train.tolist()}
     left_out, total = 0, torch.zeros((), dtype=torch.float64)
-    for fact in facts:
-        head, relation, tail = graph.train[fact].tolist()
+    for triple in triples:
+        head, relation, tail = graph.train[triple].tolist()
         for side in ("head", "tail"):
             made = [(e, relation, tail) if side == "head" else (head, relation, e) for e in candidates]
             rivals = [other for other in made if other not in train]
@@ -45,13 +45,13 @@ def brute_force(
             columns = torch.tensor([(head, relation, tail), *rivals]).T
             scores = scale * model.score(*columns)
             total = total + torch.logsumexp(scores, dim=0) - scores[0]
-    return total / (2 * len(facts)), left_out
+    return total / (2 * len(triples)), left_out
 
 
-def run(graph: Graph, config: Config, model: Model, facts: list[int], seed: int = 0) -> tuple[Tensor, Tensor | None]:
+def run(graph: Graph, config: Config, model: Model, triples: list[int], seed: int = 0) -> tuple[Tensor, Tensor | None]:
     train = torch.as_tensor(graph.train)
     objective = make_objective(graph, train, NegativeSampler(graph, config.negatives, CPU), config)
-    return objective(model, torch.tensor(facts), torch.Generator().manual_seed(seed))
+    return objective(model, torch.tensor(triples), torch.Generator().manual_seed(seed))
 
 
 @pytest.fixture
@@ -59,8 +59,8 @@ def graph(random_graph: GraphMaker) -> Graph:
     return random_graph(entities=10, relations=3, train=60, valid=20, test=20)
 
 
-def sorted_facts(graph: Graph, count: int) -> list[int]:
-    return sorted(range(count), key=lambda fact: (graph.train[fact, 1], fact))
+def sorted_triples(graph: Graph, count: int) -> list[int]:
+    return sorted(range(count), key=lambda triple: (graph.train[triple, 1], triple))
 
 
 @pytest.mark.parametrize("norm", [1, 2])
@@ -69,44 +69,44 @@ class TestSoftmax:
     def test_over_all_entities_equals_brute_force(
         self, configure: Configure, graph: Graph, name: str, norm: int
     ) -> None:
-        config = configure(name, f"model.norm={norm}", *SOFTMAX)
-        model, facts = make_model(graph, config), sorted_facts(graph, 12)
-        loss, touched = run(graph, config, model, facts)
-        wanted, left_out = brute_force(model, graph, facts, list(range(10)), 2.5)
-        assert left_out > 2 * len(facts)  # beside each fact itself
+        config = configure(name, f"model.p_norm={norm}", *SOFTMAX)
+        model, triples = make_model(graph, config), sorted_triples(graph, 12)
+        loss, touched = run(graph, config, model, triples)
+        wanted, left_out = brute_force(model, graph, triples, list(range(10)), 2.5)
+        assert left_out > 2 * len(triples)  # beside each triple itself
         torch.testing.assert_close(loss, wanted, check_dtype=False, rtol=1e-6, atol=1e-6)
         assert touched is None
 
     def test_over_drawn_candidates_equals_brute_force(
         self, configure: Configure, graph: Graph, name: str, norm: int
     ) -> None:
-        config = configure(name, f"model.norm={norm}", *SOFTMAX, "loss.candidates=9")
-        model, facts = make_model(graph, config), sorted_facts(graph, 12)
+        config = configure(name, f"model.p_norm={norm}", *SOFTMAX, "loss.candidates=9")
+        model, triples = make_model(graph, config), sorted_triples(graph, 12)
         drawn = torch.randint(10, (9,), generator=torch.Generator().manual_seed(4)).tolist()
         assert len(set(drawn)) < 9
         drawn = sorted(set(drawn))  # those drawn twice count once
-        loss, touched = run(graph, config, model, facts, seed=4)
-        wanted, left_out = brute_force(model, graph, facts, drawn, 2.5)
+        loss, touched = run(graph, config, model, triples, seed=4)
+        wanted, left_out = brute_force(model, graph, triples, drawn, 2.5)
         assert left_out > 0
         torch.testing.assert_close(loss, wanted, check_dtype=False, rtol=1e-6, atol=1e-6)
         assert touched is not None
-        assert set(touched.tolist()) == {*drawn, *graph.train[facts][:, [0, 2]].flatten().tolist()}
+        assert set(touched.tolist()) == {*drawn, *graph.train[triples][:, [0, 2]].flatten().tolist()}
 
 
-def test_softmax_does_not_depend_on_the_order_of_the_facts(configure: Configure, graph: Graph) -> None:
+def test_softmax_does_not_depend_on_the_order_of_the_triples(configure: Configure, graph: Graph) -> None:
     config = configure("stranse", *SOFTMAX)
-    model, facts = make_model(graph, config), sorted_facts(graph, 12)
-    in_order, _ = run(graph, config, model, facts)
-    mixed, _ = run(graph, config, model, [*facts[5:], *facts[:5]])
+    model, triples = make_model(graph, config), sorted_triples(graph, 12)
+    in_order, _ = run(graph, config, model, triples)
+    mixed, _ = run(graph, config, model, [*triples[5:], *triples[:5]])
     torch.testing.assert_close(mixed, in_order)
 
 
 def test_softmax_has_the_gradient_of_brute_force(configure: Configure, graph: Graph) -> None:
     config = configure("itransf", *SOFTMAX, "loss.candidates=9")
-    model, facts = make_model(graph, config), sorted_facts(graph, 12)
+    model, triples = make_model(graph, config), sorted_triples(graph, 12)
     drawn = sorted(set(torch.randint(10, (9,), generator=torch.Generator().manual_seed(4)).tolist()))
-    loss, _ = run(graph, config, model, facts, seed=4)
-    wanted, _ = brute_force(model, graph, facts, drawn, 2.5)
+    loss, _ = run(graph, config, model, triples, seed=4)
+    wanted, _ = brute_force(model, graph, triples, drawn, 2.5)
     parameters = list(model.parameters())
     for got, right in zip(torch.autograd.grad(loss, parameters), torch.autograd.grad(wanted, parameters), strict=True):
         torch.testing.assert_close(got.to_dense(), right.to_dense(), rtol=1e-5, atol=1e-7)
@@ -132,14 +132,14 @@ def test_a_question_whose_every_candidate_is_right_costs_nothing(
 
 
 def test_contrast_equals_the_loss_on_the_same_negatives(configure: Configure, graph: Graph) -> None:
-    config = configure("stranse", "loss.kind=hinge", "loss.margin=2", "negatives.per_fact=3")
-    model, facts = make_model(graph, config), [3, 0, 7, 11]
-    loss, touched = run(graph, config, model, facts, seed=2)
+    config = configure("stranse", "loss.name=hinge", "loss.margin=2", "negatives.per_triple=3")
+    model, triples = make_model(graph, config), [3, 0, 7, 11]
+    loss, touched = run(graph, config, model, triples, seed=2)
     sampler = NegativeSampler(graph, config.negatives, CPU)
-    corruption = sampler.corrupt(torch.tensor(facts), 3, torch.Generator().manual_seed(2))
+    corruption = sampler.corrupt(torch.tensor(triples), 3, torch.Generator().manual_seed(2))
     total = 0.0
-    for fact, is_head, row in zip(facts, *(part.tolist() for part in corruption), strict=True):
-        head, relation, tail = graph.train[fact].tolist()
+    for triple, is_head, row in zip(triples, *(part.tolist() for part in corruption), strict=True):
+        head, relation, tail = graph.train[triple].tolist()
         made = [(e, relation, tail) if is_head else (head, relation, e) for e in row]
         scores = model.score(*torch.tensor([(head, relation, tail), *made]).T).tolist()
         total += sum(max(0.0, 2.0 - scores[0] + other) for other in scores[1:]) / 3
@@ -148,14 +148,14 @@ def test_contrast_equals_the_loss_on_the_same_negatives(configure: Configure, gr
 
 
 def test_shared_copies_that_are_left_out_cost_nothing(configure: Configure, graph: Graph) -> None:
-    settings = ("loss.kind=hinge", "loss.margin=2", "negatives.per_fact=3", "negatives.shared=true")
+    settings = ("loss.name=hinge", "loss.margin=2", "negatives.per_triple=3", "negatives.shared=true")
     config = configure("stranse", *settings)
     model = make_model(graph, config)
-    facts = sorted([3, 0, 7, 11], key=lambda fact: graph.train[fact, 1])
-    loss, _ = run(graph, config, model, facts, seed=2)
+    triples = sorted([3, 0, 7, 11], key=lambda triple: graph.train[triple, 1])
+    loss, _ = run(graph, config, model, triples, seed=2)
     sampler = NegativeSampler(graph, config.negatives, CPU)
-    shared = sampler.corrupt_together(torch.tensor(facts), 3, 4, torch.Generator().manual_seed(2))
-    columns = torch.as_tensor(graph.train)[facts].unbind(1)
+    shared = sampler.corrupt_together(torch.tensor(triples), 3, 4, torch.Generator().manual_seed(2))
+    columns = torch.as_tensor(graph.train)[triples].unbind(1)
     own = shared.replaces_head[shared.owners], shared.replacements[shared.owners]
     positive, negative = model.score_contrast(*columns, *own)
     short = (2.0 - positive[:, None] + negative).clamp_min(0) * ~shared.left_out
@@ -164,7 +164,7 @@ def test_shared_copies_that_are_left_out_cost_nothing(configure: Configure, grap
 
 def test_contrast_names_the_entities_it_touches(configure: Configure, random_graph: GraphMaker) -> None:
     graph = random_graph(entities=100, relations=2, train=60)
-    config = configure("transe", "negatives.per_fact=2")
+    config = configure("transe", "negatives.per_triple=2")
     _, touched = run(graph, config, make_model(graph, config), [5, 6], seed=1)
     corruption = NegativeSampler(graph, config.negatives, CPU).corrupt(
         torch.tensor([5, 6]), 2, torch.Generator().manual_seed(1)
@@ -174,14 +174,14 @@ def test_contrast_names_the_entities_it_touches(configure: Configure, random_gra
     assert set(touched.tolist()) == {*own, *corruption.replacements.flatten().tolist()}
 
 
-def test_the_contrast_is_the_mean_over_facts(configure: Configure, graph: Graph) -> None:
+def test_the_contrast_is_the_mean_over_triples(configure: Configure, graph: Graph) -> None:
     config = configure("transe", "loss.margin=1.5")
-    model, facts = make_model(graph, config), [1, 2, 3]
-    loss, _ = run(graph, config, model, facts, seed=6)
+    model, triples = make_model(graph, config), [1, 2, 3]
+    loss, _ = run(graph, config, model, triples, seed=6)
     corruption = NegativeSampler(graph, config.negatives, CPU).corrupt(
-        torch.tensor(facts), 1, torch.Generator().manual_seed(6)
+        torch.tensor(triples), 1, torch.Generator().manual_seed(6)
     )
-    columns = torch.as_tensor(graph.train)[facts].unbind(1)
+    columns = torch.as_tensor(graph.train)[triples].unbind(1)
     wanted = hinge(*model.score_contrast(*columns, *corruption), 1.5)
     assert float(loss.detach()) == pytest.approx(float(wanted.detach().sum()) / 3)
     assert math.isfinite(float(loss.detach()))

@@ -21,7 +21,7 @@ from training.test_assignment import make_model, make_sample, supports_of
 if TYPE_CHECKING:
     from conftest import GraphMaker
 
-HINGE = make_contrast_loss(LossConfig(kind="hinge", margin=1.0))
+HINGE = make_contrast_loss(LossConfig(name="hinge", margin=1.0))
 PAIRS = AssignmentConfig(search="pairs", accept="always")
 
 
@@ -31,7 +31,7 @@ def graph(random_graph: GraphMaker) -> Graph:
 
 
 def bridge(model: ITransF, sample: Sample, relation: int) -> Tensor:
-    """What a relation's facts have to bridge on average."""
+    """What a relation's triples have to bridge on average."""
     mine = sample.relations == relation
     kinds = sample.relations[mine]
     heads, tails = (
@@ -93,7 +93,7 @@ def test_a_pair_that_is_taken_is_preferred_if_it_costs_little_more() -> None:
         assert list(zip(chosen["head"].flatten().tolist(), chosen["tail"].flatten().tolist(), strict=True)) == wanted
 
 
-def test_a_relation_without_facts_takes_no_pair() -> None:
+def test_a_relation_without_triples_takes_no_pair() -> None:
     costs = torch.full((2, 3, 3), 9.0)
     costs[0] = 0.0
     costs[1, 2, 1], costs[1, 0, 0] = 1.0, 1.2
@@ -113,7 +113,7 @@ def test_rules_hold_for_pairs() -> None:
         assert len(chosen["tail"].unique()) > 1
 
 
-def test_translations_become_what_facts_have_to_bridge(graph: Graph) -> None:
+def test_translations_become_what_triples_have_to_bridge(graph: Graph) -> None:
     model, sample = make_model(graph), make_sample(graph)
     before = model.relations.detach().clone()
     fit_translations(model, sample, torch.tensor([True, False, True]))

@@ -22,17 +22,17 @@ State = tuple[dict[str, Tensor], dict[str, Any]]
 RECIPES = {
     "sgd": ("stranse", "training.optimizer=sgd"),
     "adam": ("itransf", "training.optimizer=adam", "training.learning_rate=0.01", "assignment.every=1"),
-    "adagrad": ("transr", "training.optimizer=adagrad", "training.decay=linear"),
-    "softmax": ("transe", "training.optimizer=adam", "loss.kind=softmax", "loss.candidates=8"),
+    "adagrad": ("transr", "training.optimizer=adagrad", "training.lr_decay=linear"),
+    "softmax": ("transe", "training.optimizer=adam", "loss.name=cross_entropy", "loss.candidates=8"),
     "domains": (
         "itransf",
         "negatives.domain=0.2",
         "negatives.domain_stop=0.5",
         "assignment.every=2",
-        "assignment.facts=5",
+        "assignment.triples=5",
     ),
     "l1": ("itransf", "model.attention=l1", "training.optimizer=adam"),
-    "average": ("itransf", "training.average=0.6", "assignment.every=1"),
+    "average": ("itransf", "training.weight_averaging=0.6", "assignment.every=1"),
 }
 
 

@@ -12,7 +12,7 @@ from itransf.data.graph import Graph
 from itransf.errors import ITransFError
 from itransf.models import MODELS, Model, Sizes
 from itransf.training import EpochReport, Trainer
-from itransf.training.trainer import shuffle_facts, weights
+from itransf.training.trainer import shuffle_triples, weights
 
 if TYPE_CHECKING:
     from conftest import Configure, GraphMaker
@@ -86,10 +86,10 @@ class TestLearning:
         config = configure(
             name,
             "model.dim=8",
-            f"loss.kind={loss}",
+            f"loss.name={loss}",
             "loss.margin=2",
             "loss.scale=3",
-            "negatives.per_fact=4",
+            "negatives.per_triple=4",
             "training.optimizer=adam",
             "training.learning_rate=0.05",
             "training.epochs=12",
@@ -98,21 +98,21 @@ class TestLearning:
         _, reports = train(ring, config)
         assert reports[-1].loss < 0.75 * reports[0].loss
 
-    def test_every_fact_is_learned_once_in_each_epoch(self, configure: Configure, graph: Graph) -> None:
+    def test_every_triple_is_learned_once_in_each_epoch(self, configure: Configure, graph: Graph) -> None:
         trainer = make_trainer(graph, configure("transe", "training.batch_size=7", "training.epochs=2"))
         trainer.engine = None
         seen: list[list[int]] = []
         inner = trainer.objective
 
-        def watch(model: Model, facts: Tensor, generator: torch.Generator) -> tuple[Tensor, Tensor | None]:
-            seen.append(facts.tolist())
-            return inner(model, facts, generator)
+        def watch(model: Model, triples: Tensor, generator: torch.Generator) -> tuple[Tensor, Tensor | None]:
+            seen.append(triples.tolist())
+            return inner(model, triples, generator)
 
         trainer.objective = watch
         list(trainer.epochs())
         assert [len(batch) for batch in seen] == [7] * 8 + [4] + [7] * 8 + [4]
         for epoch in (seen[:9], seen[9:]):
-            assert sorted(fact for batch in epoch for fact in batch) == list(range(60))
+            assert sorted(triple for batch in epoch for triple in batch) == list(range(60))
         assert seen[:9] != seen[9:]
 
     def test_entities_stay_at_unit_length(self, configure: Configure, graph: Graph) -> None:
@@ -126,7 +126,12 @@ class TestLearning:
     ) -> None:
         sums = []
         for weight in (0.0, 0.05):
-            free = ("model.attention=l1", "model.projected=none", "training.epochs=5", "training.batch_size=60")
+            free = (
+                "model.attention=l1",
+                "model.projected_constraint=none",
+                "training.epochs=5",
+                "training.batch_size=60",
+            )
             trained, reports = train(graph, configure("itransf", *free, f"model.l1_weight={weight}"))
             sums.append((float(trained["project_head.scores"].abs().sum()), reports[0].loss))
         assert sums[1][0] < sums[0][0]
@@ -135,8 +140,8 @@ class TestLearning:
     def test_a_loss_without_bounds_is_an_error_that_names_the_cure(self, configure: Configure, graph: Graph) -> None:
         config = configure(
             "transe",
-            "model.entities=none",
-            "model.projected=none",
+            "model.entity_constraint=none",
+            "model.projected_constraint=none",
             "training.learning_rate=1e38",
             "training.epochs=50",
         )
@@ -151,7 +156,7 @@ class TestSchedule:
     def test_linear_decay_reaches_zero_after_the_last_epoch(self, configure: Configure, graph: Graph) -> None:
         trainer = make_trainer(
             graph,
-            configure("transe", "training.decay=linear", "training.epochs=4", "training.learning_rate=0.8"),
+            configure("transe", "training.lr_decay=linear", "training.epochs=4", "training.learning_rate=0.8"),
         )
         rates: list[float] = []
         for _ in trainer.epochs(after_batch=lambda: rates.append(trainer.optimizer.learning_rate)):
@@ -244,10 +249,10 @@ class TestValidation:
 @pytest.mark.parametrize("block_size", [1, 3, 7])
 def test_shuffling_keeps_blocks_of_a_relation_together(block_size: int) -> None:
     relations = torch.tensor([0, 1, 2, 0, 1, 0, 0, 0, 0, 2] * 3)
-    order = shuffle_facts(relations, block_size, torch.Generator().manual_seed(1))
+    order = shuffle_triples(relations, block_size, torch.Generator().manual_seed(1))
     assert sorted(order.tolist()) == list(range(30))
     runs = torch.unique_consecutive(relations[order], return_counts=True)[1]
     blocks = sum(-(-int(count) // block_size) for count in torch.bincount(relations))
     assert len(runs) <= blocks
-    again = shuffle_facts(relations, block_size, torch.Generator().manual_seed(2))
+    again = shuffle_triples(relations, block_size, torch.Generator().manual_seed(2))
     assert not torch.equal(order, again)

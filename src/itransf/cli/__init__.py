@@ -22,13 +22,13 @@ from itransf.cli.data import data_app
 from itransf.cli.demo import show_demo
 from itransf.cli.edit import edit_concepts
 from itransf.cli.evaluate import evaluate_run
-from itransf.cli.explain import explain_fact
+from itransf.cli.explain import explain_triple
 from itransf.cli.export import export_run
 from itransf.cli.info import show_info
 from itransf.cli.interpret import interpret_run
-from itransf.cli.learn import learn_facts
+from itransf.cli.learn import learn_triples
 from itransf.cli.output import make_console, remark
-from itransf.cli.predict import predict_facts
+from itransf.cli.predict import predict_triples
 from itransf.cli.presets import show_presets
 from itransf.cli.relation import show_relation
 from itransf.cli.report import write_report
@@ -41,7 +41,7 @@ from itransf.errors import ITransFError, UsageError
 FAILURE, MISUSE, INTERRUPTED = 1, 2, 130
 LACK_OF_MEMORY = (
     "there is not enough memory. Less is needed with smaller batches (training.batch_size), fewer negatives "
-    "(negatives.per_fact), shorter vectors (model.dim), fewer concepts (model.concepts) or, where the GPU's is short, "
+    "(negatives.per_triple), shorter vectors (model.dim), fewer concepts (model.concepts) or, on a GPU, "
     "with --device cpu"
 )
 _SILENCE = logging.NullHandler()
@@ -53,8 +53,8 @@ _USAGE_ERRORS = tuple(
 
 app = typer.Typer(
     name="itransf",
-    help="Knowledge base completion you can read: learn from facts, predict the missing ones, see why.",
-    epilog="Start with 'itransf demo', or 'itransf train FILE' with facts of your own.",
+    help="Knowledge base completion you can read: learn from triples, predict the missing ones, see why.",
+    epilog="Start with 'itransf demo', or 'itransf train FILE' with triples of your own.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -65,14 +65,14 @@ app.command("demo")(show_demo)
 app.add_typer(data_app, name="data")
 app.command("train")(train_model)
 app.command("evaluate")(evaluate_run)
-app.command("predict")(predict_facts)
+app.command("predict")(predict_triples)
 app.command("score")(score_file)
-app.command("explain")(explain_fact)
+app.command("explain")(explain_triple)
 app.command("relation")(show_relation)
 app.command("concepts")(show_concepts)
 app.command("interpret")(interpret_run)
 app.command("report")(write_report)
-app.command("learn")(learn_facts)
+app.command("learn")(learn_triples)
 app.command("edit")(edit_concepts)
 app.command("info")(show_info)
 app.command("export")(export_run)
@@ -95,7 +95,7 @@ def take_common_options(
         bool, typer.Option("--version", callback=print_version, is_eager=True, help="Print the version.")
     ] = False,
 ) -> None:
-    """Knowledge base completion you can read: learn from facts, predict the missing ones, see why."""
+    """Knowledge base completion you can read: learn from triples, predict the missing ones, see why."""
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -55,6 +55,6 @@ def list_entities(entities: Sequence[MovedEntity]) -> str:
 def describe_loss(card: ConceptCard) -> str:
     """Say what validation loses without a concept."""
     if card.loss is None:
-        return "not known: its users have no validation facts"
+        return "not known: its users have no validation triples"
     alone = f"; {len(card.alone)} of them use nothing else and leave entities where they are" if card.alone else ""
     return card.loss.describe() + alone

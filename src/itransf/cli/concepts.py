@@ -39,8 +39,8 @@ Card = Annotated[
     list[int] | None, typer.Option("--card", metavar="N", help="Show what this concept is and does; repeatable.")
 ]
 Cards = Annotated[bool, typer.Option("--cards", help="Show all concepts so, those that are missed most first.")]
-Facts = Annotated[
-    int, typer.Option("--facts", metavar="N", min=0, help="Validation facts ranked again for a card; 0: all.")
+Triples = Annotated[
+    int, typer.Option("--triples", metavar="N", min=0, help="Validation triples ranked again for a card; 0: all.")
 ]
 Sharing = Annotated[bool, typer.Option("--sharing", help="Show who shares with whom, and who lends to rare relations.")]
 Rename = Annotated[
@@ -58,7 +58,7 @@ def show_concepts(
     table: TableFile = None,
     card: Card = None,
     cards: Cards = False,
-    facts: Facts = 1000,
+    triples: Triples = 1000,
     sharing: Sharing = False,
     rename: Rename = None,
     device: Device = DeviceName.auto,
@@ -85,7 +85,7 @@ def show_concepts(
     files = write_files(chosen, names, plot, table, top)
     if card or cards:
         wanted = card or (sorted(set(chosen.used.nonzero()[0].tolist())) if picked else None)
-        found = opened.cards(wanted, most_facts=facts, progress=not as_json)
+        found = opened.cards(wanted, most_triples=triples, progress=not as_json)
         tell({"cards": [made.to_dict() for made in found]}, as_json, lambda console: show_cards(found, console))
     elif sharing:
         graph = opened.sharing()
@@ -183,7 +183,7 @@ def tabulate_attention(attention: Mapping[str, Any]) -> Group:
             relation["label"],
             format_uses(relation["head"]),
             format_uses(relation["tail"]),
-            f"{relation['train_facts']:,}",
+            f"{relation['train_triples']:,}",
         )
         for relation in attention["relations"][:MOST_ROWS]
     )

@@ -33,12 +33,12 @@ def list_datasets(as_json: AsJson = False) -> None:
         (
             dataset["name"],
             _WHERE[dataset["where"]],
-            *(f"{dataset[key]:,}" for key in ("entities", "relations", "facts")),
+            *(f"{dataset[key]:,}" for key in ("entities", "relations", "triples")),
         )
         for dataset in found
     ]
     console = make_console()
-    console.print(fill(make_table("Name", "Where", "Entities", "Relations", "Facts", names=2), rows))
+    console.print(fill(make_table("Name", "Where", "Entities", "Relations", "Triples", names=2), rows))
     for dataset in found:
         console.print(f"{dataset['name']:10} {dataset['description']}", markup=False, soft_wrap=True)
     console.print("\nitransf data info NAME tells more.")
@@ -60,7 +60,7 @@ def describe_dataset(dataset: Any) -> dict[str, Any]:
         "name": dataset.name,
         "where": where,
         **counts,
-        "facts": sum(counts[split] for split in itransf.data.SPLITS),
+        "triples": sum(counts[split] for split in itransf.data.SPLITS),
         "description": dataset.description,
         "licence": dataset.licence,
         "origin": dataset.origin,

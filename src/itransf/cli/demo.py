@@ -42,10 +42,10 @@ def show_demo(
 ) -> None:
     """Train three models on a bundled graph, then predict and explain.
 
-    TransE, STransE and ITransF learn facts about the world; it takes about two minutes.
+    TransE, STransE and ITransF learn triples about the world; it takes about two minutes.
     """
     if not as_json:
-        remark("Training three models on 'world', a bundled graph of facts about countries, cities,")
+        remark("Training three models on 'world', a bundled graph of triples about countries, cities,")
         remark("languages, currencies and organisations. This takes about two minutes.\n")
     result = itransf.experiments.run_demo(out, seed, settings=settings or (), device=device.value)
     if as_json:
@@ -102,21 +102,23 @@ def tabulate_figures(models: Sequence[Mapping[str, Any]]) -> Group:
         )
         for model in models
     )
-    return put_title("How well each model finds facts it has not seen", fill(make_table(*columns), rows))
+    return put_title("How well each model finds triples it has not seen", fill(make_table(*columns), rows))
 
 
 def show_discoveries(discoveries: Sequence[Mapping[str, Any]], console: Console) -> None:
-    """Print new facts and the concepts behind them."""
-    title = f"{len(discoveries)} facts that are not in the graph, but that ITransF believes"
+    """Print new triples and the concepts behind them."""
+    title = f"{len(discoveries)} triples that are not in the graph, but that ITransF believes"
     console.print(Text(title, "bold"))
     console.print(
-        "Below each fact: the concept (and its weight) through which the relation sees its head and tail, "
+        "Below each triple: the concept (and its weight) through which the relation sees its head and tail, "
         "and the other relations that see their heads (H) or tails (T) through the same concept."
     )
     console.print()
     for number, found in enumerate(discoveries, start=1):
-        fact = (found["head_label"], found["relation_label"], found["tail_label"])
-        console.print(Text.assemble(f"{number:2}. ", fact[0], "  ", (fact[1], "italic"), "  ", fact[2]), soft_wrap=True)
+        triple = (found["head_label"], found["relation_label"], found["tail_label"])
+        console.print(
+            Text.assemble(f"{number:2}. ", triple[0], "  ", (triple[1], "italic"), "  ", triple[2]), soft_wrap=True
+        )
         for side, concepts in found["concepts"].items():
             if concepts:
                 strongest = concepts[0]
@@ -134,6 +136,6 @@ def write_next_steps(run: str) -> str:
             f"  itransf predict {place} --head France --relation borders --known",
             f"  itransf concepts {place} --relation capital_of",
             f"  itransf evaluate {place} --relations",
-            "  itransf train FILE.tsv        your own facts: head, relation, tail",
+            "  itransf train FILE.tsv        your own triples: head, relation, tail",
         ]
     )

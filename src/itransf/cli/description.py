@@ -12,15 +12,15 @@ from itransf.cli.output import fill, format_number, format_share, make_table, pu
 
 MOST_ROWS = 40  # relations listed unless all are asked for
 _RULE = """\
-Relations whose facts are another's too, reversed or as they are
-(at least 80 % of its facts in all splits; A > B: those of A, not those of B)"""
+Relations whose triples are another's too, reversed or as they are
+(at least 80 % of its triples in all splits; A > B: those of A, not those of B)"""
 
 
 def show_description(description: Mapping[str, Any], console: Console, everything: bool = False) -> None:
     """Print what `itransf.data.describe` returns."""
-    facts = ", ".join(f"{count:,} {split}" for split, count in description["facts"].items())
+    triples = ", ".join(f"{count:,} {split}" for split, count in description["triples"].items())
     counts = f"{description['entities']:,} entities, {description['relations']:,} relations"
-    console.print(Text(f"{description['name']}: {counts}\nFacts: {facts}\n"), soft_wrap=True)
+    console.print(Text(f"{description['name']}: {counts}\nTriples: {triples}\n"), soft_wrap=True)
     console.print(tabulate_categories(description["categories"]))
     console.print()
     console.print(tabulate_leakage(description["leakage"]))
@@ -34,14 +34,14 @@ def show_description(description: Mapping[str, Any], console: Console, everythin
 
 
 def tabulate_categories(categories: Mapping[str, Mapping[str, int]]) -> Group:
-    """Return how many relations and facts each mapping category has."""
+    """Return how many relations and triples each mapping category has."""
     rows = ((name, f"{counts['relations']:,}", f"{counts['train']:,}") for name, counts in categories.items())
-    return put_title("Mapping categories", fill(make_table("Mapping", "Relations", "Train facts"), rows))
+    return put_title("Mapping categories", fill(make_table("Mapping", "Relations", "Train triples"), rows))
 
 
 def tabulate_leakage(leakage: Mapping[str, Mapping[str, float]]) -> Group:
     """Return which shares of valid and test train gives away."""
-    title = "What train gives away in one step (percent of facts)"
+    title = "What train gives away in one step (percent of triples)"
     table = make_table("Split", "Inverse", "Symmetric", "Duplicate", "Any")
     rows = (
         (split, *(format_share(shares[key]) for key in ("inverse", "symmetric", "duplicate", "any")))

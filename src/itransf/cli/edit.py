@@ -116,7 +116,7 @@ def show_edit(found: Mapping[str, Any], console: Console) -> None:
         console.print(Text(f"There are {now} concepts, numbered 0 to {now - 1}, where there were {then}."))
     console.print()
     if found["valid"] is None:
-        console.print("There are no validation facts to measure it on.")
+        console.print("There are no validation triples to measure it on.")
     else:
         console.print(tabulate_steps(found["valid"], found["epochs"]))
     console.print(Text(f"\nThe new run: {found['run']}"), soft_wrap=True)

@@ -1,4 +1,4 @@
-"""`itransf evaluate`: rank a split's facts."""
+"""`itransf evaluate`: rank a split's triples."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ class Weighting(StrEnum):
 
 
 class Split(StrEnum):
-    """Which facts are ranked."""
+    """Which triples are ranked."""
 
     train = "train"
     valid = "valid"
     test = "test"
 
 
-SplitName = Annotated[Split, typer.Option("--split", help="Which facts to rank.")]
+SplitName = Annotated[Split, typer.Option("--split", help="Which triples to rank.")]
 TiePolicy = Annotated[Ties, typer.Option("--ties", help="What a rival with the same score counts.")]
 Buckets = Annotated[int, typer.Option("--buckets", metavar="N", min=1, max=1000, help="How many frequency buckets.")]
 BucketEdges = Annotated[
@@ -66,12 +66,12 @@ def evaluate_run(
     device: Device = DeviceName.auto,
     as_json: AsJson = False,
 ) -> None:
-    """Rank a split's facts among all entities: MR, MRR, Hits."""
+    """Rank a split's triples among all entities: MR, MRR, Hits."""
     size = parse_memory(memory)
     opened = open_run(run, device)
     if len(opened.graph.split(split.value)) == 0:
         others = " or ".join(other.value for other in Split if len(opened.graph.split(other.value)))
-        raise DataError(f"{run}: its graph has no {split.value} facts to rank; choose another --split ({others})")
+        raise DataError(f"{run}: its graph has no {split.value} triples to rank; choose another --split ({others})")
     evaluation = opened.evaluate(
         split.value,
         ties=ties.value,

@@ -61,10 +61,10 @@ def tabulate_buckets(buckets: Sequence[Mapping[str, Any]]) -> Group:
     """Return the table of frequency buckets."""
     weighting = buckets[0]["weighting"] if buckets else "relation"
     counted = "each relation counts the same" if weighting == "relation" else "each query counts the same"
-    table = make_table("Train facts", "Relations", *MAIN, "Queries")
+    table = make_table("Train triples", "Relations", *MAIN, "Queries")
     rows = []
     for bucket in buckets:
-        least, most = bucket["train_facts"]
+        least, most = bucket["train_triples"]
         rows.append((f"{least:,} to {most:,}", f"{bucket['relations']:,}", *format_metrics(bucket, MAIN)))
     return put_title(f"By frequency, filtered ({counted})", fill(table, rows))
 
@@ -86,7 +86,7 @@ def tabulate_relations(relations: Sequence[Mapping[str, Any]]) -> Group:
     rows = (
         (
             relation["label"],
-            f"{relation['train_facts']:,}",
+            f"{relation['train_triples']:,}",
             relation["category"],
             *format_metrics(relation["both"], SHORT),
         )

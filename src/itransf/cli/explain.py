@@ -1,4 +1,4 @@
-"""`itransf explain`: why a fact has the score it has."""
+"""`itransf explain`: why a triple has the score it has."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ _PARTS = ("head", "relation", "tail")
 
 
 class SideName(StrEnum):
-    """Which end of the fact counts as the answer."""
+    """Which end of the triple counts as the answer."""
 
     head = "head"
     tail = "tail"
 
 
-def explain_fact(
+def explain_triple(
     run: RunFolder,
     head: Annotated[str, typer.Argument(metavar="HEAD", help="The head: name or label.")],
     relation: Annotated[str, typer.Argument(metavar="RELATION", help="The relation: name or label.")],
@@ -39,15 +39,17 @@ def explain_fact(
     side: Annotated[
         SideName, typer.Option("--side", help="Which end is the answer, to be compared with its rivals.")
     ] = SideName.tail,
-    facts: Annotated[int, typer.Option("--facts", metavar="N", min=0, help="How many facts to name as evidence.")] = 3,
+    triples: Annotated[
+        int, typer.Option("--triples", metavar="N", min=0, help="How many triples to name as evidence.")
+    ] = 3,
     device: Device = DeviceName.auto,
     as_json: AsJson = False,
 ) -> None:
-    """Explain a fact's score: concepts, rivals, evidence, and what would change it.
+    """Explain a triple's score: concepts, rivals, evidence, and what would change it.
 
-    The fact may be in the graph or not. The score is split exactly into what each concept adds.
+    The triple may be in the graph or not. The score is split exactly into what each concept adds.
     """
-    found = open_run(run, device).explain(head, relation, tail, side=side.value, evidence=facts).to_dict()
+    found = open_run(run, device).explain(head, relation, tail, side=side.value, evidence=triples).to_dict()
     if as_json:
         print_json(found)
     else:
@@ -70,7 +72,7 @@ def show_explanation(found: Mapping[str, Any], console: Console) -> None:
 def describe_standing(found: Mapping[str, Any]) -> Text:
     """Return score and ranks on one line."""
     ranks = ", ".join(f"{side} {found['ranks'][side]:,g} of {found['candidates'][side]:,}" for side in ("tail", "head"))
-    return Text(f"Score {format_number(found['score'], 3)}; rank: {ranks} candidates whose fact is not known")
+    return Text(f"Score {format_number(found['score'], 3)}; rank: {ranks} candidates whose triple is not known")
 
 
 def tabulate_split(found: Mapping[str, Any]) -> Group:
@@ -131,19 +133,20 @@ def describe_sharing(found: Mapping[str, Any]) -> Text | None:
 
 
 def tabulate_evidence(found: Mapping[str, Any]) -> Group | None:
-    """Return the training facts most alike and those that back the fact most."""
+    """Return the training triples most alike and those that back the triple most."""
     tables: list[Text | Group] = []
     for key, title, column in (
         (
             "nearest",
-            "Training facts most like it (how far its ends are from theirs, as the relation sees them)",
+            "Training triples most like it (how far its ends are from theirs, as the relation sees them)",
             "Distance",
         ),
-        ("supporting", "Training facts that back it most (how far a step on each would lessen its distance)", "Pull"),
+        ("supporting", "Training triples that back it most (how far a step on each would lessen its distance)", "Pull"),
     ):
         if found[key]:
             rows = [
-                (*(fact[f"{part}_label"] for part in _PARTS), format_number(fact["value"], 3)) for fact in found[key]
+                (*(triple[f"{part}_label"] for part in _PARTS), format_number(triple["value"], 3))
+                for triple in found[key]
             ]
             table = fill(make_table("Head", "Relation", "Tail", column, names=3), rows)
             tables += [Text(), put_title(title, table)] if tables else [put_title(title, table)]
@@ -151,12 +154,12 @@ def tabulate_evidence(found: Mapping[str, Any]) -> Group | None:
 
 
 def describe_changes(found: Mapping[str, Any]) -> Text | None:
-    """Say which concept and which fact the answer depends on most."""
+    """Say which concept and which triple the answer depends on most."""
     removals = [removal for removal in found["removals"] if abs(removal["weight"]) >= LEAST][:MOST_REMOVALS]
     lines = [describe_removal(removal, found) for removal in removals]
     if found["supporting"]:
-        fact = " – ".join(found["supporting"][0][f"{part}_label"] for part in _PARTS)
-        lines.append(f"  the training fact it leans on most is {fact} (an estimate: nothing was trained again)")
+        triple = " – ".join(found["supporting"][0][f"{part}_label"] for part in _PARTS)
+        lines.append(f"  the training triple it leans on most is {triple} (an estimate: nothing was trained again)")
     if not lines:
         return None
     return Text("\n").join([Text("What would change the answer", "bold"), *(Text(line) for line in lines)])
@@ -174,7 +177,7 @@ def describe_removal(removal: Mapping[str, Any], found: Mapping[str, Any]) -> st
 
 
 def show_short_forms(predictions: Sequence[Mapping[str, Any]], console: Console, asked: str) -> None:
-    """Print one line per prediction: what speaks for it, and the training facts behind it.
+    """Print one line per prediction: what speaks for it, and the training triples behind it.
 
     Rivals are entities: where a relation was `asked` for, they are other tails.
     """

@@ -34,13 +34,13 @@ def show_info(
 
 
 def describe_run(info: Mapping[str, Any]) -> str:
-    """Return a run's facts as lines, then its settings as TOML."""
-    facts = ", ".join(f"{count:,} {split}" for split, count in info["facts"].items())
+    """Return a run's triples as lines, then its settings as TOML."""
+    triples = ", ".join(f"{count:,} {split}" for split, count in info["triples"].items())
     refitted = f" and {info['refit_epochs']:,} of a re-fit" if info["refit_epochs"] else ""
     lines = {
         "Model": f"{info['model']}, {info['parameters']:,} parameters",
         "Graph": f"{info['graph']}: {info['entities']:,} entities, {info['relations']:,} relations",
-        "Facts": facts,
+        "Triples": triples,
         "Trained": f"{count(info['epochs'], 'epoch')}{refitted} in {info['seconds']:,.0f} s",
         "Best": describe_best(info["best"]),
     }

@@ -33,8 +33,8 @@ def interpret_run(
     ranking: Annotated[
         bool, typer.Option("--ranking/--no-ranking", help="Also measure what needs ranking: it takes longest.")
     ] = True,
-    facts: Annotated[
-        int, typer.Option(metavar="N", min=0, help="The most facts of a relation to rank again; 0: all.")
+    triples: Annotated[
+        int, typer.Option(metavar="N", min=0, help="The most triples of a relation to rank again; 0: all.")
     ] = 100,
     draws: Annotated[
         int, typer.Option(metavar="N", min=20, help="Resamplings and permutations behind intervals and nulls.")
@@ -57,7 +57,7 @@ def interpret_run(
         [read_run(each) for each in others],
         coded=coded,
         ranked=ranking,
-        most_facts=facts,
+        most_triples=triples,
         draws=draws,
         progress=not as_json,
     )
@@ -93,10 +93,10 @@ def find_differences(folders: Sequence[Path], runs: Sequence[itransf.Run]) -> li
 def find_mirrored(folders: Sequence[Path], runs: Sequence[itransf.Run]) -> list[str]:
     """Return a note for each run whose first supports were made from what the measures look for."""
     return [
-        f"{folder} started with supports that mirror inverse and symmetric relations (assignment.first): that it shows "
+        f"{folder} started with supports that mirror inverse and symmetric relations (assignment.init): that it shows "
         "them is no discovery"
         for folder, run in zip(folders, runs, strict=True)
-        if run.config.assignment.first == "mirrored"
+        if run.config.assignment.init == "mirrored"
     ]
 
 

@@ -1,4 +1,4 @@
-"""`itransf learn`: a new relation or entity from a handful of facts."""
+"""`itransf learn`: a new relation or entity from a handful of triples."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from itransf.cli.output import count, make_console, print_json, warn
 from itransf.errors import ConfigError
 
 
-def learn_facts(
+def learn_triples(
     run: RunFolder,
-    facts: Annotated[
+    triples: Annotated[
         Path,
-        typer.Argument(metavar="FACTS", help="For a relation: head, tail on each line; else head, relation, tail."),
+        typer.Argument(metavar="TRIPLES", help="For a relation: head, tail on each line; else head, relation, tail."),
     ],
     out: NewRun,
     relation: Annotated[str | None, typer.Option("--relation", metavar="NAME", help="The relation to learn.")] = None,
@@ -35,22 +35,22 @@ def learn_facts(
 ) -> None:
     """Learn a new relation or entity in seconds; all else stays as it is, to the bit.
 
-    A relation gets its attention over the concepts there are and a translation, an entity gets a vector. The facts
-    become training facts of the new run; the old one is left alone.
+    A relation gets its attention over the concepts there are and a translation, an entity gets a vector. The triples
+    become training triples of the new run; the old one is left alone.
     """
     wanted = {"relation": relation, "entity": entity}
     given = [(kind, name) for kind, name in wanted.items() if name is not None]
     if len(given) != 1:
-        raise ConfigError("give one of --relation NAME and --entity NAME: what the facts are about")
+        raise ConfigError("give one of --relation NAME and --entity NAME: what the triples are about")
     refuse_taken(out, overwrite)
     opened = open_run(run, device)
     (kind, name), started = given[0], time.perf_counter()
-    learned = (learn_relation if kind == "relation" else learn_entity)(opened, name, facts)
+    learned = (learn_relation if kind == "relation" else learn_entity)(opened, name, triples)
     seconds = time.perf_counter() - started
     learned.save(out, overwrite=overwrite)
     count = len(learned.graph.train) - len(opened.graph.train)
     told = (describe_relation if kind == "relation" else describe_entity)(learned, name)
-    found = {"run": str(out), "kind": kind, "name": name, "facts": count, "seconds": seconds, **told}
+    found = {"run": str(out), "kind": kind, "name": name, "triples": count, "seconds": seconds, **told}
     if as_json:
         print_json(found)
     else:
@@ -65,10 +65,10 @@ def learn_relation(run: itransf.Run, name: str, path: Path) -> itransf.Run:
 
 
 def learn_entity(run: itransf.Run, name: str, path: Path) -> itransf.Run:
-    """Return a run that learned an entity from a file of facts."""
-    facts = itransf.prediction.read_facts(path)
-    warn(facts.notes)
-    return run.learn_entity(name, facts.names, locate=facts.locate)
+    """Return a run that learned an entity from a file of triples."""
+    triples = itransf.prediction.read_triples(path)
+    warn(triples.notes)
+    return run.learn_entity(name, triples.names, locate=triples.locate)
 
 
 def describe_relation(run: itransf.Run, name: str) -> dict[str, Any]:
@@ -93,8 +93,8 @@ def describe_entity(run: itransf.Run, name: str) -> dict[str, Any]:
 
 def show_learned(found: Mapping[str, Any], console: Console) -> None:
     """Print what was learned and what to do next."""
-    facts = count(found["facts"], "fact")
-    what = f"Learned the {found['kind']} {found['name']} from {facts} in {found['seconds']:.1f} s"
+    triples = count(found["triples"], "triple")
+    what = f"Learned the {found['kind']} {found['name']} from {triples} in {found['seconds']:.1f} s"
     console.print(Text(f"{what}; all else is as it was."), soft_wrap=True)
     for side in ("head", "tail"):
         if found.get(side):

@@ -28,7 +28,7 @@ class DeviceName(StrEnum):
 
 RunFolder = Annotated[Path, typer.Argument(metavar="RUN", help="A run folder that 'itransf train' made.")]
 DataSource = Annotated[
-    str, typer.Argument(metavar="DATA", help="A dataset's name, a folder, a file of facts or an archive.")
+    str, typer.Argument(metavar="DATA", help="A dataset's name, a folder, a file of triples or an archive.")
 ]
 Device = Annotated[DeviceName, typer.Option("--device", help="Where to compute.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]

@@ -1,4 +1,4 @@
-"""`itransf predict`: the most plausible facts nobody has stated."""
+"""`itransf predict`: the most plausible triples nobody has stated."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ InDomain = Annotated[
         show_default=False,
     ),
 ]
-Known = Annotated[bool, typer.Option("--known", help="Also show facts that are in the graph.")]
+Known = Annotated[bool, typer.Option("--known", help="Also show triples that are in the graph.")]
 Explain = Annotated[bool, typer.Option("--explain", help="Say in a line what speaks for each answer.")]
 Queries = Annotated[
     Path | None,
@@ -46,12 +46,12 @@ OutFile = Annotated[
 ]
 
 NO_ANSWER = (
-    "There is no answer: every candidate is a known fact (--known shows them) or left out, by --candidates or as "
+    "There is no answer: every candidate is a known triple (--known shows them) or left out, by --candidates or as "
     "outside the domain (--anywhere looks further)."
 )
 
 
-def predict_facts(
+def predict_triples(
     run: RunFolder,
     *,
     head: Head = None,
@@ -67,10 +67,10 @@ def predict_facts(
     device: Device = DeviceName.auto,
     as_json: AsJson = False,
 ) -> None:
-    """Predict missing facts, with the concepts behind them.
+    """Predict missing triples, with the concepts behind them.
 
     Give a head and a relation, a relation and a tail, a head and a tail, or a relation alone, which is searched
-    among the entities it has in train; --anywhere searches all. Facts that are in the graph already are left
+    among the entities it has in train; --anywhere searches all. Triples that are in the graph already are left
     out, unless --known asks for them.
     """
     asked = {"head": head, "relation": relation, "tail": tail}
@@ -103,7 +103,9 @@ def check_options(asked: Mapping[str, str | None], queries: Path | None, out: Pa
     if queries is not None and any(asked.values()):
         raise ConfigError("--queries brings its own questions: leave out --head, --relation and --tail")
     if queries is not None and explain:
-        raise ConfigError("--explain is for a single question, not for --queries; explain facts with 'itransf explain'")
+        raise ConfigError(
+            "--explain is for a single question, not for --queries; explain triples with 'itransf explain'"
+        )
     if out is not None and queries is None:
         raise ConfigError("--out is for the answers to --queries; for a single question use --json > FILE")
 
@@ -156,7 +158,7 @@ def show_predictions(
     console: Console,
     asked: str,
 ) -> None:
-    """Print predictions as a table, and what they rest on; `asked` is the part of a fact that they answer."""
+    """Print predictions as a table, and what they rest on; `asked` is the part of a triple that they answer."""
     rows = [
         (
             str(found["rank"]),

@@ -32,7 +32,7 @@ def show_relation(
 ) -> None:
     """Show a relation's concepts and its inverse, equivalent and sub-relation candidates.
 
-    All scores are read from the trained model; no fact is counted.
+    All scores are read from the trained model; no triple is counted.
     """
     profile = open_run(run, device).relation(name, top=top).to_dict()
     if as_json:

@@ -13,7 +13,7 @@ from itransf.cli.output import make_console, print_json
 
 
 class MeasuredSplit(StrEnum):
-    """Which facts are ranked."""
+    """Which triples are ranked."""
 
     test = "test"
     valid = "valid"
@@ -21,10 +21,11 @@ class MeasuredSplit(StrEnum):
 
 OutFile = Annotated[Path, typer.Option("--out", metavar="FILE", help="Where the page goes; ends in .html.")]
 SplitName = Annotated[
-    MeasuredSplit | None, typer.Option("--split", help="Which facts to rank: test, if there are any.")
+    MeasuredSplit | None, typer.Option("--split", help="Which triples to rank: test, if there are any.")
 ]
-Facts = Annotated[
-    int, typer.Option("--facts", metavar="N", min=0, help="Validation facts ranked again for a concept card; 0: all.")
+Triples = Annotated[
+    int,
+    typer.Option("--triples", metavar="N", min=0, help="Validation triples ranked again for a concept card; 0: all."),
 ]
 
 
@@ -33,14 +34,14 @@ def write_report(
     *,
     out: OutFile = Path("report.html"),
     split: SplitName = None,
-    facts: Facts = 1000,
+    triples: Triples = 1000,
     device: Device = DeviceName.auto,
     as_json: AsJson = False,
 ) -> None:
     """Write one HTML page: metrics, relations, heat map, concepts, sharing, examples."""
     opened = open_run(run, device)
     chosen = None if split is None else split.value
-    path = opened.report(out, chosen, most_facts=facts, progress=not as_json)
+    path = opened.report(out, chosen, most_triples=triples, progress=not as_json)
     size = path.stat().st_size
     if as_json:
         print_json({"report": str(path), "bytes": size})

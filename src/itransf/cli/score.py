@@ -1,4 +1,4 @@
-"""`itransf score`: how plausible given facts are."""
+"""`itransf score`: how plausible given triples are."""
 
 from __future__ import annotations
 
@@ -16,38 +16,38 @@ from itransf.cli.output import fill, format_number, make_console, make_table, pr
 
 def score_file(
     run: RunFolder,
-    facts: Annotated[
+    triples: Annotated[
         Path,
-        typer.Argument(metavar="FACTS", help="A tsv or csv file: head, relation, tail on each line."),
+        typer.Argument(metavar="TRIPLES", help="A tsv or csv file: head, relation, tail on each line."),
     ],
     device: Device = DeviceName.auto,
     as_json: AsJson = False,
 ) -> None:
-    """Score given facts: plausibility, filtered ranks and percentile."""
+    """Score given triples: plausibility, filtered ranks and percentile."""
     opened = open_run(run, device)
-    given = itransf.prediction.read_facts(facts)
+    given = itransf.prediction.read_triples(triples)
     warn(given.notes)
-    scored = [fact.to_dict() for fact in opened.score(given.names, locate=given.locate, progress=True)]
+    scored = [triple.to_dict() for triple in opened.score(given.names, locate=given.locate, progress=True)]
     if as_json:
-        print_json({"facts": scored})
+        print_json({"triples": scored})
         return
     console = make_console()
     console.print(tabulate_scores(scored))
-    console.print("Ranks are among all entities whose fact is not known; the percentile is the share beaten.")
+    console.print("Ranks are among all entities whose triple is not known; the percentile is the share beaten.")
 
 
 def tabulate_scores(scored: Iterable[Mapping[str, Any]]) -> Table:
-    """Return a table of scored facts."""
+    """Return a table of scored triples."""
     columns = ("Head", "Relation", "Tail", "Score", "Tail rank", "Head rank", "Percentile", "Known")
     rows = (
         (
-            *(fact[f"{part}_label"] for part in ("head", "relation", "tail")),
-            format_number(fact["score"], 3),
-            f"{fact['tail_rank']:,g}",
-            f"{fact['head_rank']:,g}",
-            format_number(fact["percentile"], 1),
-            fact["known"] or "",
+            *(triple[f"{part}_label"] for part in ("head", "relation", "tail")),
+            format_number(triple["score"], 3),
+            f"{triple['tail_rank']:,g}",
+            f"{triple['head_rank']:,g}",
+            format_number(triple["percentile"], 1),
+            triple["known"] or "",
         )
-        for fact in scored
+        for triple in scored
     )
     return fill(make_table(*columns, names=3), rows)

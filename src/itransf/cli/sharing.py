@@ -22,7 +22,7 @@ def show_sharing_graph(graph: Mapping[str, Any], console: Console) -> None:
         (
             entry["label"],
             list_donors(entry["donors"]),
-            f"{entry['train_facts']:,}",
+            f"{entry['train_triples']:,}",
             f"{1 - entry['own']:.0%}",
         )
         for entry in (rare or others)[:MOST_RARE]

@@ -1,4 +1,4 @@
-"""`itransf train`: from facts to a trained model in a run folder."""
+"""`itransf train`: from triples to a trained model in a run folder."""
 
 from __future__ import annotations
 
@@ -56,9 +56,9 @@ def train_model(
     quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:
-    """Train a model on facts, measure it and keep it in a run folder.
+    """Train a model on triples, measure it and keep it in a run folder.
 
-    Without a preset the settings fit the size of the graph. Test facts, if any, are ranked at the end.
+    Without a preset the settings fit the size of the graph. Test triples, if any, are ranked at the end.
     """
     if resume and overwrite:
         raise ConfigError("--resume goes on with a run and --overwrite replaces it: give one of the two")
@@ -96,7 +96,7 @@ def show_result(run: itransf.Run, folder: Path, quiet: bool, as_json: bool) -> N
         console.print()
         show_evaluation(evaluation, console)
     else:
-        console.print("There are no test facts to measure it on.")
+        console.print("There are no test triples to measure it on.")
     if not quiet:
         console.print()
         console.print(write_next_steps(run, folder), markup=False, soft_wrap=True)
@@ -127,7 +127,7 @@ def find_moved(graph: itransf.Graph, folder: Path, **choices: Any) -> list[str]:
 def count_graph(graph: itransf.Graph) -> str:
     """Say how large a graph is."""
     names = f"{len(graph.entities):,} entities, {len(graph.relations):,} relations"
-    return f"{names}, {len(graph.train):,} train facts"
+    return f"{names}, {len(graph.train):,} train triples"
 
 
 def write_next_steps(run: itransf.Run, folder: Path) -> str:

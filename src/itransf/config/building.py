@@ -15,11 +15,11 @@ from itransf.errors import ConfigError, did_you_mean
 ABOVE_ZERO = {
     "training.batch_size",
     "training.block_size",
-    "negatives.per_fact",
+    "negatives.per_triple",
     "assignment.negatives",
     "model.dim",
 }
-AT_MOST_ONE = {"training.average", "negatives.domain_stop"}
+AT_MOST_ONE = {"training.weight_averaging", "negatives.domain_stop"}
 LARGEST = 2**63 - 1  # of whole numbers in a tensor
 
 

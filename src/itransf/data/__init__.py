@@ -1,4 +1,4 @@
-"""Facts: reading, numbering, splitting, and what can be counted in them. Nothing here needs torch."""
+"""Triples: reading, numbering, splitting, and what can be counted in them. Nothing here needs torch."""
 
 from itransf.data.catalog import DATASETS, Dataset, find_dataset
 from itransf.data.description import describe

@@ -30,10 +30,10 @@ class Dataset:
     Attributes:
         name: What to load it by.
         title: Its usual spelling, and the name of its folder or archive.
-        description: What the facts are about, in one sentence.
-        licence: Under which terms the facts may be used.
+        description: What the triples are about, in one sentence.
+        licence: Under which terms the triples may be used.
         origin: Where it comes from, in one sentence.
-        counts: Entities, relations and facts per split, by word; empty where they are only known once loaded.
+        counts: Entities, relations and triples per split, by word; empty where they are only known once loaded.
         checksums: The sha256 of each file.
         packaged: Where it can be fetched from, if anywhere.
     """
@@ -102,7 +102,7 @@ _ALL = (
     Dataset(
         name="fb15k",
         title="FB15k",
-        description="Freebase facts about people, places, films and more (Bordes et al., 2013).",
+        description="Freebase triples about people, places, films and more (Bordes et al., 2013).",
         licence="CC BY 2.5",
         origin=_NEURALKG,
         counts=_count(14951, 1345, 483142, 50000, 59071),
@@ -163,7 +163,7 @@ _ALL = (
     Dataset(
         name="codex-s",
         title="CoDEx-S",
-        description="Wikidata facts, small and checked by hand (Safavi and Koutra, 2020).",
+        description="Wikidata triples, small and checked by hand (Safavi and Koutra, 2020).",
         licence="MIT",
         origin="The repository tsafavi/codex, folder data/triples/codex-s; on no package index.",
         counts=_count(2034, 42, 32888, 1827, 1828),

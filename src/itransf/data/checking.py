@@ -1,4 +1,4 @@
-"""What is odd about facts that were read: duplicates, overlapping splits, names train does not hold."""
+"""What is odd about triples that were read: duplicates, overlapping splits, names train does not hold."""
 
 from __future__ import annotations
 
@@ -10,41 +10,41 @@ import numpy as np
 from itransf.data.encoding import Encoded, Triples
 from itransf.data.notes import Remark
 from itransf.data.sorting import Integers, is_among, sort_distinct
-from itransf.data.tables import FactTable
+from itransf.data.tables import TripleTable
 from itransf.errors import DataError
 
 _SPLITS = ("train", "valid", "test")
 
 
 def tidy(
-    encoded: Encoded, tables: Sequence[FactTable], strict: bool = False
+    encoded: Encoded, tables: Sequence[TripleTable], strict: bool = False
 ) -> tuple[tuple[Triples, ...], tuple[str, ...]]:
     """Drop duplicate rows and say what else is odd.
 
     Args:
-        encoded: The facts of train, valid and test, as numbers.
-        tables: The same facts as they were read, to name places.
+        encoded: The triples of train, valid and test, as numbers.
+        tables: The same triples as they were read, to name places.
         strict: Refuse entities and relations of valid and test that train does not hold.
 
     Returns:
         The three splits without duplicates, and notes: plain sentences.
     """
     if not len(tables[0]):
-        raise DataError(f"{tables[0].source}: there are no facts to train on; put at least one fact there")
-    keys = key_facts(encoded.tables, len(encoded.entities), len(encoded.relations))
+        raise DataError(f"{tables[0].source}: there are no triples to train on; put at least one triple there")
+    keys = key_triples(encoded.tables, len(encoded.entities), len(encoded.relations))
     splits, notes = drop_duplicates(encoded.tables, keys, tables)
     notes += _note_overlaps(keys, tables)
     notes += _note_unseen(encoded, tables, strict)
     for name, table in zip(_SPLITS[1:], tables[1:], strict=True):
         if not len(table):
-            told = f"There are no {name} facts: "
+            told = f"There are no {name} triples: "
             missing = f"{told}there is no {name} file in {table.source}."
             notes.append(missing if table.absent else Remark(f"{told}{table.source} is empty."))
     return tuple(splits), tuple(notes)
 
 
-def key_facts(splits: Sequence[Triples], entity_count: int, relation_count: int) -> list[Integers]:
-    """Return one number per fact, the same for the same fact in any split."""
+def key_triples(splits: Sequence[Triples], entity_count: int, relation_count: int) -> list[Integers]:
+    """Return one number per triple, the same for the same triple in any split."""
     together = np.concatenate(list(splits))
     pairs = together[:, 0] * relation_count + together[:, 1]
     if entity_count * relation_count * entity_count >= 2**63:
@@ -55,26 +55,26 @@ def key_facts(splits: Sequence[Triples], entity_count: int, relation_count: int)
 
 
 def drop_duplicates(
-    splits: Sequence[Triples], keys: Sequence[Integers], tables: Sequence[FactTable]
+    splits: Sequence[Triples], keys: Sequence[Integers], tables: Sequence[TripleTable]
 ) -> tuple[list[Triples], list[str]]:
     """Keep the first of equal rows within each split, in order; say how many went."""
     kept, notes = [], []
-    for facts, key, table in zip(splits, keys, tables, strict=True):
+    for triples, key, table in zip(splits, keys, tables, strict=True):
         dropped = len(key) - len(sort_distinct(key))
         if not dropped:
-            kept.append(facts)
+            kept.append(triples)
             continue
-        is_first = np.zeros(len(facts), dtype=np.bool_)
+        is_first = np.zeros(len(triples), dtype=np.bool_)
         is_first[np.unique(key, return_index=True)[1]] = True
-        kept.append(facts[is_first])
+        kept.append(triples[is_first])
         amount = "1 duplicate row was" if dropped == 1 else f"{dropped:,} duplicate rows were"
         where = table.locate(int(np.argmin(is_first)))
         notes.append(f"{amount} dropped from {table.source} (first: {where}).")
     return kept, notes
 
 
-def _note_overlaps(keys: Sequence[Integers], tables: Sequence[FactTable]) -> list[str]:
-    """Say which splits share facts."""
+def _note_overlaps(keys: Sequence[Integers], tables: Sequence[TripleTable]) -> list[str]:
+    """Say which splits share triples."""
     notes = []
     ordered = [np.sort(key) for key in keys]
     for earlier, later in combinations(range(len(keys)), 2):
@@ -83,14 +83,14 @@ def _note_overlaps(keys: Sequence[Integers], tables: Sequence[FactTable]) -> lis
             count = len(sort_distinct(keys[later][shared]))
             where = tables[later].locate(int(np.argmax(shared)))
             notes.append(
-                f"The splits overlap: {count:,} fact{'s' * (count != 1)} of {tables[later].source} "
+                f"The splits overlap: {count:,} triple{'s' * (count != 1)} of {tables[later].source} "
                 f"also stand{'s' * (count == 1)} in {tables[earlier].source} (first: {where}). "
-                "Keep each fact in one file only, or results on it say little."
+                "Keep each triple in one file only, or results on it say little."
             )
     return notes
 
 
-def _note_unseen(encoded: Encoded, tables: Sequence[FactTable], strict: bool) -> list[str]:
+def _note_unseen(encoded: Encoded, tables: Sequence[TripleTable], strict: bool) -> list[str]:
     """Say, or under `strict` refuse, which names valid and test hold and train does not."""
     notes = []
     for kind, columns, names in (
@@ -102,7 +102,7 @@ def _note_unseen(encoded: Encoded, tables: Sequence[FactTable], strict: bool) ->
             seen[encoded.tables[0][:, column]] = True
         if seen.all():
             continue
-        touched = [~seen[facts[:, columns]].all(axis=1) for facts in encoded.tables]
+        touched = [~seen[triples[:, columns]].all(axis=1) for triples in encoded.tables]
         split = next(number for number, rows in enumerate(touched) if rows.any())
         row = int(np.argmax(touched[split]))
         unknown = next(names[n] for n in encoded.tables[split][row, columns].tolist() if not seen[n])
@@ -124,9 +124,9 @@ def _tell_unseen(kind: str, count: int, first: str, sizes: str, strict: bool) ->
     if strict:
         raise DataError(
             f"{amount} in train, the first {first}; "
-            f"add facts about {them} to train, drop those rows, "
+            f"add triples about {them} to train, drop those rows, "
             f"or keep {them} by not asking for strict reading (--strict, strict=True)"
         )
     return (
-        f"{amount} in train ({sizes} facts touch one; first: {first}): kept, but nothing can be learned about {them}."
+        f"{amount} in train ({sizes} triples touch one; first: {first}): kept, but nothing can be learned about {them}."
     )

@@ -17,18 +17,18 @@ def describe(graph: Graph) -> dict[str, Any]:
     """Return what can be said about a graph, ready for JSON.
 
     Returns:
-        Keys: name, entities, relations, facts (per split), relation_table (most frequent first: name, label,
-        facts per split, tails_per_head, heads_per_tail, category, head_domain, tail_domain), categories
-        (relations and train facts per mapping category), leakage (per split, shares), structure (inverse and
-        duplicate pairs, symmetric relations and what holds one way only, by name; measured on all facts, because a
-        split scatters facts and their reverses), notes.
+        Keys: name, entities, relations, triples (per split), relation_table (most frequent first: name, label,
+        triples per split, tails_per_head, heads_per_tail, category, head_domain, tail_domain), categories
+        (relations and train triples per mapping category), leakage (per split, shares), structure (inverse and
+        duplicate pairs, symmetric relations and what holds one way only, by name; measured on all triples, because a
+        split scatters triples and their reverses), notes.
     """
     structure = mine_structure(graph, splits=SPLITS)
     return {
         "name": graph.name,
         "entities": len(graph.entities),
         "relations": len(graph.relations),
-        "facts": {split: len(graph.split(split)) for split in SPLITS},
+        "triples": {split: len(graph.split(split)) for split in SPLITS},
         "relation_table": _tabulate_relations(graph),
         "categories": _count_categories(graph),
         "leakage": {split: asdict(measure_leakage(graph, split, structure)) for split in ("valid", "test")},
@@ -40,12 +40,12 @@ def describe(graph: Graph) -> dict[str, Any]:
 def _tabulate_relations(graph: Graph) -> list[dict[str, Any]]:
     """Return one row per relation, most frequent in train first."""
     statistics, count = graph.statistics, len(graph.relations)
-    facts = {split: np.bincount(graph.split(split)[:, 1], minlength=count) for split in SPLITS}
+    triples = {split: np.bincount(graph.split(split)[:, 1], minlength=count) for split in SPLITS}
     return [
         {
             "name": graph.relations.name(relation),
             "label": graph.relations.label(relation),
-            **{split: int(facts[split][relation]) for split in SPLITS},
+            **{split: int(triples[split][relation]) for split in SPLITS},
             "tails_per_head": float(statistics.tails_per_head[relation]),
             "heads_per_tail": float(statistics.heads_per_tail[relation]),
             "category": statistics.categories[relation],
@@ -57,12 +57,12 @@ def _tabulate_relations(graph: Graph) -> list[dict[str, Any]]:
 
 
 def _count_categories(graph: Graph) -> dict[str, dict[str, int]]:
-    """Return how many relations and train facts each mapping category has."""
-    relations, facts = Counter[str](), Counter[str]()
+    """Return how many relations and train triples each mapping category has."""
+    relations, triples = Counter[str](), Counter[str]()
     for category, count in zip(graph.statistics.categories, graph.statistics.counts.tolist(), strict=True):
         relations[category] += 1
-        facts[category] += count
-    return {category: {"relations": relations[category], "train": facts[category]} for category in CATEGORIES}
+        triples[category] += count
+    return {category: {"relations": relations[category], "train": triples[category]} for category in CATEGORIES}
 
 
 def _name_structure(graph: Graph, structure: Structure) -> dict[str, list[dict[str, Any]]]:

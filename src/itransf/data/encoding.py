@@ -10,12 +10,12 @@ import numpy.typing as npt
 import pyarrow as pa
 
 Triples = npt.NDArray[np.int64]
-"""(n, 3) facts as numbers: head, relation, tail."""
+"""(n, 3) triples as numbers: head, relation, tail."""
 
 
 @dataclass(frozen=True)
 class Encoded:
-    """Tables of facts as numbers over shared names.
+    """Tables of triples as numbers over shared names.
 
     Attributes:
         entities: Names in the order of first appearance (heads, then tails, table by table).

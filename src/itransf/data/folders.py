@@ -20,7 +20,7 @@ _LOOKED_FOR = "train, valid and test, each .txt, .tsv, .csv or .parquet, plain o
 
 @dataclass(frozen=True)
 class Entry:
-    """A file of facts in a folder or an archive.
+    """A file of triples in a folder or an archive.
 
     Attributes:
         name: The file's own name.
@@ -104,7 +104,7 @@ def _refuse_without_train(where: str, seen: Iterable[str]) -> DataError:
     shown = ", ".join(names[:8]) + (", ..." if len(names) > 8 else "") if names else "nothing"
     return DataError(
         f"{where} holds no train file; looked for {_LOOKED_FOR}; found {shown}. "
-        "Rename the files, or give one file of facts, which is then split."
+        "Rename the files, or give one file of triples, which is then split."
     )
 
 

@@ -1,4 +1,4 @@
-"""Files that hold no table of facts, told by their name or first line before anything is made of them."""
+"""Files that hold no table of triples, told by their name or first line before anything is made of them."""
 
 from __future__ import annotations
 
@@ -29,6 +29,6 @@ def refuse_other_formats(content: bytes, name: str, where: str) -> None:
         kind = "RDF (N-Triples)"
     if kind is not None:
         raise DataError(
-            f"{where}: {kind} files are not read; write the facts as a table of three columns "
+            f"{where}: {kind} files are not read; write the triples as a table of three columns "
             "(head, relation, tail): Parquet, CSV or TSV"
         )

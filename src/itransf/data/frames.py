@@ -1,4 +1,4 @@
-"""Facts that are in memory already: rows of names, or the columns of a data frame."""
+"""Triples that are in memory already: rows of names, or the columns of a data frame."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 
 from itransf.data.layout import find_columns
 from itransf.data.notes import note_columns
-from itransf.data.tables import COLUMNS, FactTable, make_table
+from itransf.data.tables import COLUMNS, TripleTable, make_table
 from itransf.errors import DataError
 
 _INDEX = re.compile(r"__index_level_\d+__")  # what pandas calls the index of a frame among its columns
@@ -27,40 +27,40 @@ class Frame(Protocol):
         """Return the columns as a stream of Arrow."""
 
 
-NamedFacts = Iterable[tuple[str, str, str]] | Frame
-"""Facts by name: rows of head, relation and tail, or a data frame with such columns."""
+NamedTriples = Iterable[tuple[str, str, str]] | Frame
+"""Triples by name: rows of head, relation and tail, or a data frame with such columns."""
 
 
-def gather_facts(facts: NamedFacts, source: str) -> FactTable:
-    """Build a table from facts in memory.
+def gather_triples(triples: NamedTriples, source: str) -> TripleTable:
+    """Build a table from triples in memory.
 
     Args:
-        facts: (head, relation, tail) names, or a data frame with three columns or with columns called so.
+        triples: (head, relation, tail) names, or a data frame with three columns or with columns called so.
         source: What to call them in messages.
     """
-    if not holds_facts(facts):
+    if not holds_triples(triples):
         raise DataError(
-            f"{source}: {reprlib.repr(facts)} holds no facts; give rows of three names (head, relation, tail) "
+            f"{source}: {reprlib.repr(triples)} holds no triples; give rows of three names (head, relation, tail) "
             "or a data frame (itransf.load reads files)"
         )
-    if not (hasattr(facts, "__arrow_c_stream__") or hasattr(facts, "itertuples")):
-        return make_table(facts, source)
+    if not (hasattr(triples, "__arrow_c_stream__") or hasattr(triples, "itertuples")):
+        return make_table(triples, source)
     try:
-        table = _read_frame(facts)
+        table = _read_frame(triples)
     except (pa.ArrowException, TypeError, ValueError) as error:
         told = ", ".join(str(part) for part in error.args)
         raise DataError(f"{source}: the data frame cannot be read ({told}); convert its columns to strings") from None
     return read_columns(table, source)
 
 
-def holds_facts(facts: object) -> bool:
-    """Return whether an object may hold facts: a data frame, or rows of any kind."""
-    if hasattr(facts, "__arrow_c_stream__"):
+def holds_triples(triples: object) -> bool:
+    """Return whether an object may hold triples: a data frame, or rows of any kind."""
+    if hasattr(triples, "__arrow_c_stream__"):
         return True
-    return isinstance(facts, Iterable) and not isinstance(facts, str | bytes | os.PathLike | Mapping)
+    return isinstance(triples, Iterable) and not isinstance(triples, str | bytes | os.PathLike | Mapping)
 
 
-def read_columns(table: pa.Table, where: str) -> FactTable:
+def read_columns(table: pa.Table, where: str) -> TripleTable:
     """Take head, relation and tail from a table, by name or as its only three columns; numbers become text.
 
     Args:
@@ -71,15 +71,15 @@ def read_columns(table: pa.Table, where: str) -> FactTable:
     order = find_columns(names) or _take_three(names, where)
     columns = [_to_text(table.column(place), names[place], where) for place in order]
     notes = note_columns(names, order, where)
-    return FactTable(pa.table(columns, names=list(COLUMNS)), where, lambda row: f"{where}, row {row + 1}", notes)
+    return TripleTable(pa.table(columns, names=list(COLUMNS)), where, lambda row: f"{where}, row {row + 1}", notes)
 
 
-def _read_frame(facts: Any) -> pa.Table:
+def _read_frame(triples: Any) -> pa.Table:
     """Return a data frame as a table; one of an older pandas row by row."""
-    if hasattr(facts, "__arrow_c_stream__"):
-        return pa.RecordBatchReader.from_stream(facts).read_all()
-    rows = list(facts.itertuples(index=False, name=None))
-    names = [str(name) for name in facts.columns]
+    if hasattr(triples, "__arrow_c_stream__"):
+        return pa.RecordBatchReader.from_stream(triples).read_all()
+    rows = list(triples.itertuples(index=False, name=None))
+    names = [str(name) for name in triples.columns]
     columns = [pa.array([row[place] for row in rows], from_pandas=True) for place in range(len(names))]
     return pa.table(columns, names=names)
 

@@ -1,4 +1,4 @@
-"""The graph: facts as numbers, split into train, valid and test, with the names behind them."""
+"""The graph: triples as numbers, split into train, valid and test, with the names behind them."""
 
 from __future__ import annotations
 
@@ -12,35 +12,35 @@ import numpy as np
 
 from itransf.data.checking import tidy
 from itransf.data.encoding import Encoded, Triples, encode
-from itransf.data.frames import NamedFacts, gather_facts
+from itransf.data.frames import NamedTriples, gather_triples
 from itransf.data.known import KnownIndex
 from itransf.data.labels import read_labels
 from itransf.data.notes import report
 from itransf.data.splitting import TEST_SHARE, VALID_SHARE, split_table
 from itransf.data.statistics import RelationStatistics
-from itransf.data.tables import FactTable
+from itransf.data.tables import TripleTable
 from itransf.data.texts import is_writable
 from itransf.data.vocabulary import Vocabulary
 from itransf.errors import DataError, did_you_mean
 
-__all__ = ["SPLITS", "Graph", "NamedFacts", "Triples"]
+__all__ = ["SPLITS", "Graph", "NamedTriples", "Triples"]
 
 SPLITS = ("train", "valid", "test")
 
 
 @dataclass(frozen=True, eq=False)
 class Graph:
-    """Facts (head, relation, tail) as numbers, in three splits.
+    """Triples (head, relation, tail) as numbers, in three splits.
 
-    Arrays are there to be read: what is known of the facts is worked out once. Other facts make another graph.
+    Arrays are there to be read: what is known of the triples is worked out once. Other triples make another graph.
 
     Attributes:
         name: What people call it.
         entities: The entities' names; those of train have the lowest numbers.
         relations: The relations' names.
-        train: (n, 3) facts to learn from.
-        valid: (n, 3) facts to choose settings by.
-        test: (n, 3) facts to measure on.
+        train: (n, 3) triples to learn from.
+        valid: (n, 3) triples to choose settings by.
+        test: (n, 3) triples to measure on.
         notes: What reading found worth saying, as plain sentences.
     """
 
@@ -58,13 +58,13 @@ class Graph:
         return f"Graph({self.name!r}: {names}, {sizes})"
 
     def split(self, name: str) -> Triples:
-        """Return the facts of "train", "valid" or "test"."""
+        """Return the triples of "train", "valid" or "test"."""
         if name not in SPLITS:
             raise DataError(
                 f"there is no split {name!r}; use 'train', 'valid' or 'test'.{did_you_mean(str(name), SPLITS)}"
             )
-        facts: Triples = getattr(self, name)
-        return facts
+        triples: Triples = getattr(self, name)
+        return triples
 
     def labelled(self, labels: str | Path | Mapping[str, str]) -> Graph:
         """Return the same graph with readable labels.
@@ -97,8 +97,8 @@ class Graph:
     @cached_property
     def known(self) -> KnownIndex:
         """Every known answer: of train, valid and test together."""
-        facts = np.concatenate([self.split(split) for split in SPLITS])
-        return KnownIndex(facts, len(self.entities), len(self.relations))
+        triples = np.concatenate([self.split(split) for split in SPLITS])
+        return KnownIndex(triples, len(self.entities), len(self.relations))
 
     @cached_property
     def statistics(self) -> RelationStatistics:
@@ -107,53 +107,53 @@ class Graph:
 
     @classmethod
     def from_names(
-        cls, name: str, train: NamedFacts, valid: NamedFacts = (), test: NamedFacts = (), strict: bool = False
+        cls, name: str, train: NamedTriples, valid: NamedTriples = (), test: NamedTriples = (), strict: bool = False
     ) -> Graph:
-        """Build a graph from facts that are split already.
+        """Build a graph from triples that are split already.
 
         Args:
             name: What to call the graph.
-            train: Facts to learn from: rows of three names (head, relation, tail), or a data frame with three columns
+            train: Triples to learn from: rows of three names (head, relation, tail), or a data frame with three columns
                 or with columns called so.
-            valid: Facts to choose settings by.
-            test: Facts to measure on.
+            valid: Triples to choose settings by.
+            test: Triples to measure on.
             strict: Refuse entities and relations that train does not hold.
         """
         _check_name(name)
-        tables = [gather_facts(facts, split) for split, facts in zip(SPLITS, (train, valid, test), strict=True)]
+        tables = [gather_triples(triples, split) for split, triples in zip(SPLITS, (train, valid, test), strict=True)]
         return build_graph(name, tables, strict)
 
     @classmethod
-    def from_facts(
+    def from_triples(
         cls,
-        facts: NamedFacts,
-        name: str = "facts",
+        triples: NamedTriples,
+        name: str = "triples",
         valid_share: float = VALID_SHARE,
         test_share: float = TEST_SHARE,
         seed: int = 0,
     ) -> Graph:
-        """Build a graph from facts that are not split yet, as `itransf.load` does from one file.
+        """Build a graph from triples that are not split yet, as `itransf.load` does from one file.
 
         Args:
-            facts: Rows of three names (head, relation, tail), or a data frame with three columns or with columns
+            triples: Rows of three names (head, relation, tail), or a data frame with three columns or with columns
                 called so.
             name: What to call the graph.
-            valid_share: The share of facts held out for valid.
-            test_share: The share of facts held out for test.
+            valid_share: The share of triples held out for valid.
+            test_share: The share of triples held out for test.
             seed: Which split.
         """
         _check_name(name)
-        return build_split_graph(name, gather_facts(facts, name), valid_share, test_share, seed)
+        return build_split_graph(name, gather_triples(triples, name), valid_share, test_share, seed)
 
 
-def build_graph(name: str, tables: Sequence[FactTable], strict: bool = False) -> Graph:
+def build_graph(name: str, tables: Sequence[TripleTable], strict: bool = False) -> Graph:
     """Build a graph from the tables of train, valid and test, and report what was found."""
-    encoded = encode([table.facts for table in tables])
+    encoded = encode([table.triples for table in tables])
     splits, notes = tidy(encoded, tables, strict)
     return _assemble(name, encoded, splits, tuple(note for table in tables for note in table.notes) + notes)
 
 
-def build_split_graph(name: str, table: FactTable, valid_share: float, test_share: float, seed: int) -> Graph:
+def build_split_graph(name: str, table: TripleTable, valid_share: float, test_share: float, seed: int) -> Graph:
     """Build a graph from one table by splitting it, and report what was found."""
     return _assemble(name, *split_table(table, valid_share, test_share, seed))
 
@@ -171,5 +171,5 @@ def _check_name(name: object) -> None:
     if not isinstance(name, str) or not is_writable(name):
         raise DataError(
             f"a graph's name is text, not {type(name).__name__}; write Graph.from_names('name', train) or "
-            "Graph.from_facts(facts)"
+            "Graph.from_triples(triples)"
         )

@@ -16,9 +16,9 @@ class _AnswerTable:
         keys = entities * self._relation_count + relations
         self._keys, rows = np.unique(keys, return_inverse=True)
         # Pairs are numbered by occurrence, so that (pair, answer) fits 64 bits for any graph.
-        self._facts = sort_distinct(rows.astype(np.int64) * self._entity_count + answers)
-        self._values = self._facts % max(self._entity_count, 1)
-        row_sizes = np.bincount(self._facts // max(self._entity_count, 1), minlength=len(self._keys))
+        self._triples = sort_distinct(rows.astype(np.int64) * self._entity_count + answers)
+        self._values = self._triples % max(self._entity_count, 1)
+        row_sizes = np.bincount(self._triples // max(self._entity_count, 1), minlength=len(self._keys))
         self._offsets = np.concatenate(([0], np.cumsum(row_sizes))).astype(np.int64)
 
     def look_up(self, entities: Integers, relations: Integers) -> tuple[Integers, Integers]:
@@ -37,7 +37,7 @@ class _AnswerTable:
         """Return for each query and answer whether it is known."""
         rows, found = self._find_rows(entities, relations)
         _check_range(answers, self._entity_count, "entity")
-        return found & is_among(rows * self._entity_count + answers, self._facts)
+        return found & is_among(rows * self._entity_count + answers, self._triples)
 
     def _find_rows(self, entities: Integers, relations: Integers) -> tuple[Integers, npt.NDArray[np.bool_]]:
         """Return the row of each pair, and whether the pair occurs at all (else the row means nothing)."""
@@ -54,7 +54,7 @@ class KnownIndex:
     """Every known answer of every query, compressed (CSR), for both sides.
 
     Args:
-        triples: (n, 3) facts: head, relation, tail; duplicates count once.
+        triples: (n, 3) triples: head, relation, tail; duplicates count once.
         entity_count: How many entities there are.
         relation_count: How many relations there are.
     """
@@ -79,7 +79,7 @@ class KnownIndex:
         return self._heads.look_up(entities, relations)
 
     def contains(self, triples: Integers) -> npt.NDArray[np.bool_]:
-        """Return for each row of `triples` (n, 3) whether it is a known fact."""
+        """Return for each row of `triples` (n, 3) whether it is a known triple."""
         heads, relations, tails = np.asarray(triples, dtype=np.int64).reshape(-1, 3).T
         return self._tails.contains(heads, relations, tails)
 

@@ -1,4 +1,4 @@
-"""How a text file lays out its facts: separator, quoting, header, order of the columns."""
+"""How a text file lays out its triples: separator, quoting, header, order of the columns."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Layout:
     Attributes:
         separator: The character between columns.
         quoted: Whether a field may stand in double quotes.
-        skip: Lines before the first fact (a header, and what stands above it).
+        skip: Lines before the first triple (a header, and what stands above it).
         order: The places of head, relation and tail among the columns.
         names: What the header calls the columns, where it names them.
     """
@@ -144,6 +144,6 @@ def _detect_separator(lines: Sequence[str], quoted: bool, where: str, header: bo
         if len(counter) == 1 and 1 not in counter:
             return mark
     raise DataError(
-        f"{where}, line 1: no separator found in {lines[0][:60]!r}; a fact is head, relation, tail, "
+        f"{where}, line 1: no separator found in {lines[0][:60]!r}; a triple is head, relation, tail, "
         f"separated by a {', '.join(SEPARATORS.values())}; for any other separator, say which"
     )

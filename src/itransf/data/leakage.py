@@ -1,11 +1,11 @@
 """Relations that mirror or repeat each other, and how much of a split they give away.
 
-Relation a implies relation b (reversed, or as it is) when at least THRESHOLD of a's facts are facts of b too. Two
+Relation a implies relation b (reversed, or as it is) when at least THRESHOLD of a's triples are triples of b too. Two
 relations that imply each other reversed are inverse, a relation that implies itself reversed is symmetric, and two
 that imply each other as they are are duplicates; what holds in one direction only is kept apart.
 
-A split scatters facts and their reverses over train, valid and test, so train alone shows less than the graph has
-(about the train's share of it). What describes a graph is therefore measured on all facts; what judges a model, which
+A split scatters triples and their reverses over train, valid and test, so train alone shows less than the graph has
+(about the train's share of it). What describes a graph is therefore measured on all triples; what judges a model, which
 has seen train only, on train.
 """
 
@@ -22,7 +22,7 @@ from itransf.data.graph import SPLITS, Graph
 from itransf.data.sorting import Integers, is_among, sort_distinct
 
 THRESHOLD = 0.8
-"""The share of a relation's facts from which it counts as implying another."""
+"""The share of a relation's triples from which it counts as implying another."""
 
 Pairs = tuple[tuple[int, int, float], ...]
 
@@ -32,13 +32,13 @@ class Structure:
     """Relations that imply each other or others, strongest first.
 
     Attributes:
-        inverse: (relation, other relation, overlap): the facts of one, reversed, are those of the other. The overlap
-            is the share of the larger one's facts.
-        symmetric: (relation, share of its facts that also stand reversed).
-        duplicate: (relation, other relation, overlap): both hold the same facts.
-        one_way_inverse: (relation, other relation, share): this share of the relation's facts, reversed, are facts of
-            the other, which has many more.
-        one_way_duplicate: (relation, other relation, share): the same for facts as they are.
+        inverse: (relation, other relation, overlap): the triples of one, reversed, are those of the other. The overlap
+            is the share of the larger one's triples.
+        symmetric: (relation, share of its triples that also stand reversed).
+        duplicate: (relation, other relation, overlap): both hold the same triples.
+        one_way_inverse: (relation, other relation, share): this share of the relation's triples, reversed, are
+            triples of the other, which has many more.
+        one_way_duplicate: (relation, other relation, share): the same for triples as they are.
     """
 
     inverse: Pairs
@@ -50,7 +50,7 @@ class Structure:
 
 @dataclass(frozen=True)
 class Leakage:
-    """The shares of a split's facts that train gives away in one step.
+    """The shares of a split's triples that train gives away in one step.
 
     Attributes:
         inverse: (tail, other relation, head) is in train, and the other relation implies this one reversed.
@@ -72,18 +72,18 @@ class Leakage:
 def mine_structure(graph: Graph, threshold: float = THRESHOLD, splits: Sequence[str] = ("train",)) -> Structure:
     """Find inverse, symmetric and duplicate relations, by default in train.
 
-    A fact that links an entity to itself counts as its own reverse.
+    A triple that links an entity to itself counts as its own reverse.
 
     Args:
         graph: The graph.
-        threshold: The share of its facts from which a relation counts as implying another.
+        threshold: The share of its triples from which a relation counts as implying another.
         splits: Where to look: train for what a model can have seen, all splits for what the graph is.
     """
-    facts = np.concatenate([graph.split(split) for split in splits])
-    sizes = np.bincount(facts[:, 1], minlength=len(graph.relations))
-    pairs = _PairTable(facts, len(graph.entities))
-    inverse, one_way_inverse = _pair_up(facts[:, 1], *pairs.look_up(facts[:, ::-1]), sizes, threshold)
-    duplicate, one_way_duplicate = _pair_up(facts[:, 1], *pairs.look_up(facts), sizes, threshold)
+    triples = np.concatenate([graph.split(split) for split in splits])
+    sizes = np.bincount(triples[:, 1], minlength=len(graph.relations))
+    pairs = _PairTable(triples, len(graph.entities))
+    inverse, one_way_inverse = _pair_up(triples[:, 1], *pairs.look_up(triples[:, ::-1]), sizes, threshold)
+    duplicate, one_way_duplicate = _pair_up(triples[:, 1], *pairs.look_up(triples), sizes, threshold)
     return Structure(
         inverse=tuple(found for found in inverse if found[0] < found[1]),
         symmetric=tuple((left, share) for left, right, share in inverse if left == right),
@@ -94,41 +94,41 @@ def mine_structure(graph: Graph, threshold: float = THRESHOLD, splits: Sequence[
 
 
 def measure_leakage(graph: Graph, split: str = "test", structure: Structure | None = None) -> Leakage:
-    """Measure which shares of a split's facts train gives away in one step.
+    """Measure which shares of a split's triples train gives away in one step.
 
     Args:
         graph: The graph.
         split: The split to measure.
-        structure: Which relations imply which; mined from all facts if not given.
+        structure: Which relations imply which; mined from all triples if not given.
     """
-    facts = graph.split(split)
-    if not len(facts):
+    triples = graph.split(split)
+    if not len(triples):
         return Leakage(0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
     structure = structure or mine_structure(graph, splits=SPLITS)
     count = len(graph.relations)
     pairs = _PairTable(graph.train, len(graph.entities))
-    backward, forward = pairs.look_up(facts[:, ::-1]), pairs.look_up(facts)
-    inverse = _meets(facts, *backward, _list_codes(structure.inverse, structure.one_way_inverse, count), count)
-    symmetric = _meets(facts, *backward, np.arange(count) * (count + 1), count)
-    duplicate = _meets(facts, *forward, _list_codes(structure.duplicate, structure.one_way_duplicate, count), count)
+    backward, forward = pairs.look_up(triples[:, ::-1]), pairs.look_up(triples)
+    inverse = _meets(triples, *backward, _list_codes(structure.inverse, structure.one_way_inverse, count), count)
+    symmetric = _meets(triples, *backward, np.arange(count) * (count + 1), count)
+    duplicate = _meets(triples, *forward, _list_codes(structure.duplicate, structure.one_way_duplicate, count), count)
     shares = (inverse, symmetric, duplicate, inverse | symmetric | duplicate, backward[0] > 0, forward[0] > 0)
     return Leakage(*(float(np.mean(share)) for share in shares))
 
 
 class _PairTable:
-    """The relations between every two entities of a list of facts."""
+    """The relations between every two entities of a list of triples."""
 
-    def __init__(self, facts: Triples, entity_count: int) -> None:
+    def __init__(self, triples: Triples, entity_count: int) -> None:
         self._entity_count = entity_count
-        keys = facts[:, 0] * entity_count + facts[:, 2]
+        keys = triples[:, 0] * entity_count + triples[:, 2]
         order = np.argsort(keys, kind="stable")
         self._keys, sizes = np.unique(keys[order], return_counts=True)
         self._starts, self._sizes = np.cumsum(sizes) - sizes, sizes
-        self._relations = facts[order, 1]
+        self._relations = triples[order, 1]
 
-    def look_up(self, facts: Triples) -> tuple[Integers, Integers]:
+    def look_up(self, triples: Triples) -> tuple[Integers, Integers]:
         """Return how many relations link first to last column of each row, and these relations in a row."""
-        wanted = facts[:, 0] * self._entity_count + facts[:, 2]
+        wanted = triples[:, 0] * self._entity_count + triples[:, 2]
         rows = np.minimum(np.searchsorted(self._keys, wanted), len(self._keys) - 1)
         sizes = np.where(self._keys[rows] == wanted, self._sizes[rows], 0)
         offsets = np.cumsum(sizes) - sizes
@@ -162,10 +162,10 @@ def _list_codes(mutual: Pairs, one_way: Pairs, count: int) -> Integers:
     return sort_distinct(codes)
 
 
-def _meets(facts: Triples, sizes: Integers, found: Integers, codes: Integers, count: int) -> npt.NDArray[np.bool_]:
-    """Return for each fact whether one of the relations found for it forms a wanted pair with its own."""
-    rows = np.repeat(np.arange(len(facts)), sizes)
-    hit = is_among(facts[rows, 1] * count + found, codes)
-    met = np.zeros(len(facts), dtype=np.bool_)
+def _meets(triples: Triples, sizes: Integers, found: Integers, codes: Integers, count: int) -> npt.NDArray[np.bool_]:
+    """Return for each triple whether one of the relations found for it forms a wanted pair with its own."""
+    rows = np.repeat(np.arange(len(triples)), sizes)
+    hit = is_among(triples[rows, 1] * count + found, codes)
+    met = np.zeros(len(triples), dtype=np.bool_)
     met[rows[hit]] = True
     return met

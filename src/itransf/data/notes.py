@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 
 from itransf.data.tables import COLUMNS
 
-_FEW_FACTS = 10  # a file with fewer says little about what is usual in it
+_FEW_TRIPLES = 10  # a file with fewer says little about what is usual in it
 _SHOWN = 8  # columns listed that were left out
 _LOG = logging.getLogger("itransf.data")
 
@@ -41,8 +41,8 @@ def note_columns(names: Sequence[str], order: tuple[int, int, int], where: str) 
 
 
 def note_first_line(table: pa.Table, where: str) -> tuple[str, ...]:
-    """Say so where the first line was read as a fact and may be a header: none of its names occurs again."""
-    if table.num_rows < _FEW_FACTS:
+    """Say so where the first line was read as a triple and may be a header: none of its names occurs again."""
+    if table.num_rows < _FEW_TRIPLES:
         return ()
     words = [table.column(name)[0].as_py() for name in COLUMNS]
     ends = (table.column("head"), table.column("tail"))
@@ -54,7 +54,7 @@ def note_first_line(table: pa.Table, where: str) -> tuple[str, ...]:
         return ()
     told = ", ".join(words)
     return (
-        f"{where}: the first line ({told}) was read as a fact; if it names the columns, give --header (header=True).",
+        f"{where}: the first line ({told}) was read as a triple; if it names the columns, give --header (header=True).",
     )
 
 

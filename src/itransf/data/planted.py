@@ -7,23 +7,23 @@ from dataclasses import dataclass
 import numpy as np
 
 from itransf.data import planting
-from itransf.data.checking import key_facts
+from itransf.data.checking import key_triples
 from itransf.data.encoding import Triples
 from itransf.data.graph import Graph
 from itransf.data.planting import RARE, Floats, Kinds
 from itransf.data.sorting import Integers
-from itransf.data.splitting import TEST_SHARE, VALID_SHARE, check_seed, split_facts
+from itransf.data.splitting import TEST_SHARE, VALID_SHARE, check_seed, split_triples
 from itransf.data.vocabulary import Vocabulary
 from itransf.errors import DataError
 
 
 @dataclass(frozen=True, eq=False)
 class Geometry:
-    """What makes a fact true: |W_head[r] h + r - W_tail[r] t| is small.
+    """What makes a triple true: |W_head[r] h + r - W_tail[r] t| is small.
 
     W_head[r] and W_tail[r] are weighted sums of a few concepts. Each concept is a soft projection: it keeps its own
     half of the space and shrinks the rest. That is what lets them be found again. Distances are the same when both
-    matrices and the translation of a relation are turned together, so facts cannot tell a matrix W, only W'W; for
+    matrices and the translation of a relation are turned together, so triples cannot tell a matrix W, only W'W; for
     these concepts it says which directions a side looks at, and the root of it is the mixture itself. It shows in
     no entity or relation alone: where entities lie has to be learned before it can be told what a side looks at.
 
@@ -57,11 +57,11 @@ class Planted:
     """A graph and the truth it was grown from.
 
     Attributes:
-        graph: The facts; the numbers of entities and relations are the rows of the geometry's tables.
+        graph: The triples; the numbers of entities and relations are the rows of the geometry's tables.
         geometry: The true concepts, supports, weights, translations and entity vectors.
         inverse_pairs: Relations with swapped sides and opposite translations.
         symmetric: Relations with equal sides and no translation.
-        rare: Relations with fewer than 30 facts.
+        rare: Relations with fewer than 30 triples.
     """
 
     graph: Graph
@@ -123,11 +123,11 @@ def plant(
         concepts: How many concept matrices.
         support_size: The most concepts on one side of a relation; each side has one to so many.
         dim: The dimension of the entity vectors.
-        density: Facts per entity of the most frequent relation. With fewer than the default, facts say too
+        density: Triples per entity of the most frequent relation. With fewer than the default, triples say too
             little about where entities lie for the concepts to be found again.
-        noise: Random facts per true fact.
-        valid_share: The share of facts held out for valid.
-        test_share: The share of facts held out for test.
+        noise: Random triples per true triple.
+        valid_share: The share of triples held out for valid.
+        test_share: The share of triples held out for test.
     """
     check_seed(seed)
     _check_sizes(entities, relations, concepts, support_size, dim, density, noise)
@@ -135,14 +135,14 @@ def plant(
     kinds = planting.assign_kinds(relations)
     geometry = _draw_geometry(rng, kinds, entities, concepts, support_size, dim)
     sizes = planting.draw_sizes(rng, kinds, entities, density)
-    facts = _grow(rng, geometry, kinds, sizes, noise)
+    triples = _grow(rng, geometry, kinds, sizes, noise)
     width = len(str(entities - 1))
     graph = Graph(
         "planted",
         Vocabulary([f"entity_{number:0{width}}" for number in range(entities)]),
         Vocabulary(kinds.name_relations(), kind="relation"),
-        *split_facts(facts, valid_share, test_share, seed),
-        notes=(f"Grown from {concepts} concepts with seed {seed}; {noise:.0%} random facts were added.",),
+        *split_triples(triples, valid_share, test_share, seed),
+        notes=(f"Grown from {concepts} concepts with seed {seed}; {noise:.0%} random triples were added.",),
     )
     return Planted(graph, geometry, kinds.inverse_pairs, kinds.symmetric, kinds.rare)
 
@@ -150,7 +150,7 @@ def plant(
 def _draw_geometry(
     rng: np.random.Generator, kinds: Kinds, entities: int, concepts: int, support_size: int, dim: int
 ) -> Geometry:
-    """Draw what makes facts true; the order of the draws is part of what a seed means."""
+    """Draw what makes triples true; the order of the draws is part of what a seed means."""
     supports, weights = planting.draw_sides(rng, kinds, concepts, support_size)
     return Geometry(
         concepts=planting.draw_concepts(rng, concepts, dim),
@@ -162,7 +162,7 @@ def _draw_geometry(
 
 
 def _grow(rng: np.random.Generator, geometry: Geometry, kinds: Kinds, sizes: Integers, noise: float) -> Triples:
-    """Return near pairs of each relation and some random ones, every entity in at least one fact."""
+    """Return near pairs of each relation and some random ones, every entity in at least one triple."""
     entities = len(geometry.vectors)
     reaches = planting.choose_reaches(kinds, sizes)
     parts, spares = [], []
@@ -176,20 +176,20 @@ def _grow(rng: np.random.Generator, geometry: Geometry, kinds: Kinds, sizes: Int
         else:
             parts.append(_attach(pairs[:size], relation))
         if relation in kinds.plain and relation not in kinds.rare:
-            # How much farther than the last fact taken: comparable between relations.
+            # How much farther than the last triple taken: comparable between relations.
             spares.append((_attach(pairs, relation), distances / distances[min(size, len(distances)) - 1]))
         extra = round(noise * size)
         extra = min(extra, RARE - 1 - size) if relation in kinds.rare else extra
         parts.append(_attach(rng.integers(0, entities, (extra, 2)), relation))
-    facts = np.concatenate([*parts, _cover(np.concatenate(parts), spares, entities)])
-    key = key_facts([facts], entities, kinds.count)[0]
-    return facts[np.sort(np.unique(key, return_index=True)[1])]
+    triples = np.concatenate([*parts, _cover(np.concatenate(parts), spares, entities)])
+    key = key_triples([triples], entities, kinds.count)[0]
+    return triples[np.sort(np.unique(key, return_index=True)[1])]
 
 
-def _cover(facts: Triples, spares: list[tuple[Triples, Floats]], entities: int) -> Triples:
-    """Return, for each entity without a fact, the spare fact with it as head that is nearest to true."""
+def _cover(triples: Triples, spares: list[tuple[Triples, Floats]], entities: int) -> Triples:
+    """Return, for each entity without a triple, the spare triple with it as head that is nearest to true."""
     covered = np.zeros(entities, dtype=np.bool_)
-    covered[facts[:, (0, 2)]] = True
+    covered[triples[:, (0, 2)]] = True
     candidates = np.concatenate([spare for spare, _ in spares])
     order = np.argsort(np.concatenate([distance for _, distance in spares]), kind="stable")
     heads, first = np.unique(candidates[order, 0], return_index=True)
@@ -197,7 +197,7 @@ def _cover(facts: Triples, spares: list[tuple[Triples, Floats]], entities: int) 
 
 
 def _attach(pairs: Integers, relation: int) -> Triples:
-    """Return pairs (n, 2) of head and tail as facts (n, 3)."""
+    """Return pairs (n, 2) of head and tail as triples (n, 3)."""
     return np.insert(pairs, 1, relation, axis=1).astype(np.int64)
 
 

@@ -1,4 +1,4 @@
-"""The parts of a planted graph: which relations mirror which, their concepts, and the facts that follow."""
+"""The parts of a planted graph: which relations mirror which, their concepts, and the triples that follow."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from itransf.data.sorting import Integers
 Floats = npt.NDArray[np.float64]
 
 RARE = 30
-"""A rare relation has fewer facts than this."""
+"""A rare relation has fewer triples than this."""
 
 PER_HEAD = 20
 """The most tails that a head gets by nearness in one relation."""
@@ -66,7 +66,7 @@ def draw_concepts(rng: np.random.Generator, count: int, dim: int) -> Floats:
     """Return (m, d, d) projections on random halves of the space that leave a little of the rest.
 
     They are symmetric, of equal trace, and as long as an identity in the Frobenius norm. Two of them share no
-    direction in full, but all see all of an entity a little: were they blind for the rest, few facts would say where
+    direction in full, but all see all of an entity a little: were they blind for the rest, few triples would say where
     an entity lies in each direction.
     """
     axes = np.linalg.qr(rng.normal(size=(count, dim, max(dim // 2, 1))))[0]  # (m, d, d / 2)
@@ -111,7 +111,7 @@ def draw_translations(rng: np.random.Generator, kinds: Kinds, dim: int, length: 
 
 
 def draw_sizes(rng: np.random.Generator, kinds: Kinds, entities: int, density: float) -> Integers:
-    """Return how many facts each relation is to have: few for the rare, many to some for the others."""
+    """Return how many triples each relation is to have: few for the rare, many to some for the others."""
     sizes = np.zeros(kinds.count, dtype=np.int64)
     rare = np.isin(np.arange(kinds.count), kinds.rare)
     most = max(density * entities, 4 * RARE)
@@ -122,7 +122,7 @@ def draw_sizes(rng: np.random.Generator, kinds: Kinds, entities: int, density: f
 
 
 def choose_reaches(kinds: Kinds, sizes: Integers) -> Integers:
-    """Return from how many of the nearest pairs each relation's facts are taken.
+    """Return from how many of the nearest pairs each relation's triples are taken.
 
     Those of a frequent relation are just the nearest. The very nearest few lie close together whatever is looked at,
     and would say nothing of a rare relation's concepts: it has some of as many pairs as a frequent one would have, or

@@ -1,4 +1,4 @@
-"""Reading one file of facts, text or Parquet, into string columns."""
+"""Reading one file of triples, text or Parquet, into string columns."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from itransf.data.formats import refuse_other_formats
 from itransf.data.frames import read_columns
 from itransf.data.layout import Layout, detect_layout
 from itransf.data.notes import note_columns, note_first_line, note_quotes
-from itransf.data.tables import COLUMNS, FactTable, make_table
+from itransf.data.tables import COLUMNS, TripleTable, make_table
 from itransf.errors import DataError
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
@@ -24,8 +24,8 @@ _BLANK_LINES = re.compile(rb"^ +(?=\r?$)", re.MULTILINE)
 
 def read_table(
     content: bytes, name: str, where: str, separator: str | None = None, header: bool | None = None
-) -> FactTable:
-    """Read facts from the bytes of a file.
+) -> TripleTable:
+    """Read triples from the bytes of a file.
 
     Args:
         content: The file's bytes, expanded.
@@ -50,16 +50,16 @@ def read_table(
     if any(_is_faulty(column, layout) for column in columns):
         fault = find_fault(content, layout, where)
         raise fault or DataError(f"{where} has an empty field; fill it in or remove the line")
-    table = FactTable(
+    table = TripleTable(
         pa.table(columns, names=list(COLUMNS)),
         where,
         lambda row: f"{where}, line {find_line(content, layout, row)}",
         note_columns(layout.names, layout.order, where),
     )
     if header is None and not layout.skip:
-        table = table.add_notes(note_first_line(table.facts, where))
+        table = table.add_notes(note_first_line(table.triples, where))
     if not layout.quoted and b'"' in content:
-        table = table.add_notes(note_quotes(table.facts, table.locate, where))
+        table = table.add_notes(note_quotes(table.triples, table.locate, where))
     return table
 
 
@@ -94,7 +94,7 @@ def _is_faulty(column: pa.ChunkedArray, layout: Layout) -> bool:
 
 
 def _parse_or_explain(content: bytes, layout: Layout, where: str) -> list[pa.ChunkedArray]:
-    """Raise what is wrong with an unparsable file; return empty columns if it merely has no facts."""
+    """Raise what is wrong with an unparsable file; return empty columns if it merely has no triples."""
     try:
         return _parse(content, layout)
     except pa.ArrowInvalid as error:
@@ -104,7 +104,7 @@ def _parse_or_explain(content: bytes, layout: Layout, where: str) -> list[pa.Chu
         raise fault or DataError(f"{where} cannot be read: {error}; check that it is a text file") from None
 
 
-def _read_parquet(content: bytes, where: str) -> FactTable:
+def _read_parquet(content: bytes, where: str) -> TripleTable:
     """Read a Parquet file; numbers become their decimal text."""
     try:
         table = pq.read_table(pa.BufferReader(content))

@@ -13,18 +13,18 @@ from itransf.data.archives import is_archive, strip_archive
 from itransf.data.catalog import DATASETS, find_dataset
 from itransf.data.contents import read_content, strip_compression
 from itransf.data.folders import Entry, find_in_archive, find_in_folder
-from itransf.data.frames import NamedFacts, holds_facts
+from itransf.data.frames import NamedTriples, holds_triples
 from itransf.data.graph import SPLITS, Graph, build_graph, build_split_graph
 from itransf.data.obtaining import obtain
 from itransf.data.planted import plant
 from itransf.data.readers import read_table
 from itransf.data.splitting import TEST_SHARE, VALID_SHARE
-from itransf.data.tables import FactTable, make_absent_table
+from itransf.data.tables import TripleTable, make_absent_table
 from itransf.errors import DataError, did_you_mean
 
 
 def load(
-    source: str | Path | NamedFacts,
+    source: str | Path | NamedTriples,
     *,
     separator: str | None = None,
     header: bool | None = None,
@@ -39,15 +39,15 @@ def load(
 
     Args:
         source: The name of a dataset ("wn18", in any case; write "./wn18" for a folder called so); a folder
-            with train, valid and test; an archive of one; or one file of facts, which is split, as are facts in
-            memory (rows of three names, a data frame; see `Graph.from_facts`).
+            with train, valid and test; an archive of one; or one file of triples, which is split, as are triples in
+            memory (rows of three names, a data frame; see `Graph.from_triples`).
         separator: The character between columns, or its name; detected if not given.
         header: Whether the first line names the columns; detected if not given.
         labels: A two-column file (name, label) or a mapping, for people to read.
         strict: Refuse entities and relations of valid and test that train does not hold.
         seed: Which split of a single file, and which planted graph.
-        valid_share: The share of a single file's facts held out for valid.
-        test_share: The share of a single file's facts held out for test.
+        valid_share: The share of a single file's triples held out for valid.
+        test_share: The share of a single file's triples held out for test.
         progress: Show the progress of a download.
 
     Raises:
@@ -57,7 +57,7 @@ def load(
     dataset = find_dataset(source) if isinstance(source, str) else None
     options = _Options(separator, header, strict)
     if not isinstance(source, str | os.PathLike):
-        graph = _load_facts(source, valid_share, test_share, seed)
+        graph = _load_triples(source, valid_share, test_share, seed)
     elif dataset is None:
         graph = _load_path(_find_path(source), options, valid_share, test_share, seed)
     elif dataset.name == "planted":
@@ -77,19 +77,19 @@ class _Options:
     def __init__(self, separator: str | None, header: bool | None, strict: bool) -> None:
         self.separator, self.header, self.strict = separator, header, strict
 
-    def read(self, entry: Entry) -> FactTable:
-        """Read one file of facts."""
+    def read(self, entry: Entry) -> TripleTable:
+        """Read one file of triples."""
         return read_table(entry.read(), entry.name, entry.where, self.separator, self.header)
 
 
-def _load_facts(facts: NamedFacts, valid_share: float, test_share: float, seed: int) -> Graph:
-    """Load facts in memory."""
-    if not holds_facts(facts):
+def _load_triples(triples: NamedTriples, valid_share: float, test_share: float, seed: int) -> Graph:
+    """Load triples in memory."""
+    if not holds_triples(triples):
         raise DataError(
-            f"{reprlib.repr(facts)} is nothing to load; give the name of a dataset, a folder, a file, or facts as "
-            "Graph.from_facts takes them"
+            f"{reprlib.repr(triples)} is nothing to load; give the name of a dataset, a folder, a file, or triples as "
+            "Graph.from_triples takes them"
         )
-    return Graph.from_facts(facts, valid_share=valid_share, test_share=test_share, seed=seed)
+    return Graph.from_triples(triples, valid_share=valid_share, test_share=test_share, seed=seed)
 
 
 def _find_path(source: str | os.PathLike[str]) -> Path:

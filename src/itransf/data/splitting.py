@@ -1,4 +1,4 @@
-"""Splitting facts into train, valid and test so that train knows every name."""
+"""Splitting triples into train, valid and test so that train knows every name."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from numbers import Integral, Real
 
 import numpy as np
 
-from itransf.data.checking import drop_duplicates, key_facts
+from itransf.data.checking import drop_duplicates, key_triples
 from itransf.data.encoding import Encoded, Triples, encode
 from itransf.data.notes import Remark
-from itransf.data.tables import FactTable
+from itransf.data.tables import TripleTable
 from itransf.errors import DataError
 
 VALID_SHARE = 0.1
@@ -17,39 +17,39 @@ TEST_SHARE = 0.1
 
 
 def split_table(
-    table: FactTable, valid_share: float = VALID_SHARE, test_share: float = TEST_SHARE, seed: int = 0
+    table: TripleTable, valid_share: float = VALID_SHARE, test_share: float = TEST_SHARE, seed: int = 0
 ) -> tuple[Encoded, tuple[Triples, Triples, Triples], tuple[str, ...]]:
-    """Number the facts of one table and split them.
+    """Number the triples of one table and split them.
 
     Returns:
         The numbered names, train, valid and test, and notes: plain sentences.
     """
     if not len(table):
-        raise DataError(f"{table.source} holds no facts; give it lines of head, relation, tail")
-    encoded = encode([table.facts])
-    keys = key_facts(encoded.tables, len(encoded.entities), len(encoded.relations))
-    (facts,), notes = drop_duplicates(encoded.tables, keys, [table])
-    train, valid, test = split_facts(facts, valid_share, test_share, seed)
+        raise DataError(f"{table.source} holds no triples; give it lines of head, relation, tail")
+    encoded = encode([table.triples])
+    keys = key_triples(encoded.tables, len(encoded.entities), len(encoded.relations))
+    (triples,), notes = drop_duplicates(encoded.tables, keys, [table])
+    train, valid, test = split_triples(triples, valid_share, test_share, seed)
     sizes = f"{len(train):,} to train, {len(valid):,} to valid, {len(test):,} to test"
     told = f"{table.source} was split with seed {seed}: {sizes}."
-    wanted = round(len(facts) * valid_share) + round(len(facts) * test_share)
-    if len(facts) - len(train) < wanted:
+    wanted = round(len(triples) * valid_share) + round(len(triples) * test_share)
+    if len(triples) - len(train) < wanted:
         told += f" {wanted:,} were to be held out, but every entity and relation stays in train."
     return encoded, (train, valid, test), (*table.notes, *notes, Remark(told))
 
 
-def split_facts(
-    facts: Triples, valid_share: float = VALID_SHARE, test_share: float = TEST_SHARE, seed: int = 0
+def split_triples(
+    triples: Triples, valid_share: float = VALID_SHARE, test_share: float = TEST_SHARE, seed: int = 0
 ) -> tuple[Triples, Triples, Triples]:
-    """Split facts at random, reproducibly, keeping every entity and relation in train.
+    """Split triples at random, reproducibly, keeping every entity and relation in train.
 
-    Facts are shuffled; the first fact of each entity and each relation is bound to train, and valid and test
-    are drawn from the others. Each split keeps the order the facts came in.
+    Triples are shuffled; the first triple of each entity and each relation is bound to train, and valid and test
+    are drawn from the others. Each split keeps the order the triples came in.
 
     Args:
-        facts: (n, 3) distinct facts.
-        valid_share: The share of facts to hold out for valid; fewer where too few are free.
-        test_share: The share of facts to hold out for test.
+        triples: (n, 3) distinct triples.
+        valid_share: The share of triples to hold out for valid; fewer where too few are free.
+        test_share: The share of triples to hold out for test.
         seed: Which of the possible splits; the same seed gives the same split.
 
     Returns:
@@ -57,17 +57,17 @@ def split_facts(
     """
     _check_shares(valid_share, test_share)
     check_seed(seed)
-    shuffled = np.random.default_rng(seed).permutation(len(facts))
-    free = shuffled[~_mark_first(facts[shuffled])]
-    valid_size, test_size = (round(len(facts) * share) for share in (valid_share, test_share))
+    shuffled = np.random.default_rng(seed).permutation(len(triples))
+    free = shuffled[~_mark_first(triples[shuffled])]
+    valid_size, test_size = (round(len(triples) * share) for share in (valid_share, test_share))
     if valid_size + test_size > len(free):
         # Too few are free: both give way in proportion.
         valid_size = len(free) * valid_size // (valid_size + test_size)
         test_size = len(free) - valid_size
-    part = np.zeros(len(facts), dtype=np.int64)
+    part = np.zeros(len(triples), dtype=np.int64)
     part[free[:valid_size]] = 1
     part[free[valid_size : valid_size + test_size]] = 2
-    return facts[part == 0], facts[part == 1], facts[part == 2]
+    return triples[part == 0], triples[part == 1], triples[part == 2]
 
 
 def check_seed(seed: int) -> None:
@@ -76,12 +76,12 @@ def check_seed(seed: int) -> None:
         raise DataError(f"the seed is {seed!r}; give a whole number from 0 on")
 
 
-def _mark_first(facts: Triples) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
-    """Mark each fact that is the first, in this order, to hold one of its entities or its relation."""
-    first = np.zeros(len(facts), dtype=np.bool_)
-    ends = np.stack((facts[:, 0], facts[:, 2]), axis=1).reshape(-1)  # head and tail of one fact side by side
+def _mark_first(triples: Triples) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+    """Mark each triple that is the first, in this order, to hold one of its entities or its relation."""
+    first = np.zeros(len(triples), dtype=np.bool_)
+    ends = np.stack((triples[:, 0], triples[:, 2]), axis=1).reshape(-1)  # head and tail of one triple side by side
     first[np.unique(ends, return_index=True)[1] // 2] = True
-    first[np.unique(facts[:, 1], return_index=True)[1]] = True
+    first[np.unique(triples[:, 1], return_index=True)[1]] = True
     return first
 
 

@@ -1,4 +1,4 @@
-"""What the training facts say about each relation: frequency, domains, answers per question."""
+"""What the training triples say about each relation: frequency, domains, answers per question."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ class RelationStatistics:
     """Counts, domains and mapping categories of each relation, from train only.
 
     Attributes:
-        counts: (r,) distinct facts per relation.
-        tails_per_head: (r,) mean over the heads that occur; 0 for a relation without facts.
-        heads_per_tail: (r,) mean over the tails that occur; 0 for a relation without facts.
+        counts: (r,) distinct triples per relation.
+        tails_per_head: (r,) mean over the heads that occur; 0 for a relation without triples.
+        heads_per_tail: (r,) mean over the tails that occur; 0 for a relation without triples.
         head_domain_offsets: (r + 1,) where each relation's heads start in `head_domain_values`.
         head_domain_values: The distinct heads of each relation, ascending.
         tail_domain_offsets: (r + 1,) where each relation's tails start in `tail_domain_values`.
@@ -58,7 +58,7 @@ class RelationStatistics:
 
     @cached_property
     def categories(self) -> tuple[str, ...]:
-        """Each relation's mapping category: "1-1", "1-N", "N-1" or "N-N" (without facts: "1-1")."""
+        """Each relation's mapping category: "1-1", "1-N", "N-1" or "N-N" (without triples: "1-1")."""
         many_heads = self.heads_per_tail >= MANY
         many_tails = self.tails_per_head >= MANY
         return tuple(CATEGORIES[number] for number in (2 * many_heads + many_tails).tolist())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from itransf.evaluation.metrics import METRICS, summarise
-from itransf.evaluation.ranking import Ranks, rank_facts
+from itransf.evaluation.ranking import Ranks, rank_triples
 from itransf.evaluation.report import Evaluation, evaluate
 
-__all__ = ["METRICS", "Evaluation", "Ranks", "evaluate", "rank_facts", "summarise"]
+__all__ = ["METRICS", "Evaluation", "Ranks", "evaluate", "rank_triples", "summarise"]

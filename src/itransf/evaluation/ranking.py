@@ -26,15 +26,15 @@ Integers = npt.NDArray[np.int64]
 Counts = tuple[Tensor, Tensor]
 Counter = Callable[..., Counts]
 DEFAULT_MEMORY = CHUNK_MEMORY
-MOST_FACTS = 4096  # counted between two signs of progress
+MOST_TRIPLES = 4096  # counted between two signs of progress
 
 
 @dataclass(frozen=True)
 class Ranks:
-    """Counts of rivals for each fact and side; ranks follow from them under any tie policy.
+    """Counts of rivals for each triple and side; ranks follow from them under any tie policy.
 
     Attributes:
-        triples: The facts ranked, (n, 3).
+        triples: The triples ranked, (n, 3).
         above: Entities scoring above the true one: (2 protocols, 2 sides, n); protocols are filtered, raw; sides
             are head, tail.
         tied: Other entities scoring the same, in the same shape.
@@ -47,7 +47,7 @@ class Ranks:
     rivals: Integers
 
     def ranks(self, side: Side, filtered: bool = True, ties: Ties = "realistic") -> npt.NDArray[np.float64]:
-        """Return the rank of each fact's entity on `side`, from one."""
+        """Return the rank of each triple's entity on `side`, from one."""
         place = (0 if filtered else 1, SIDES.index(side))
         share = {"optimistic": 0.0, "realistic": 0.5, "pessimistic": 1.0}[ties]
         return np.asarray(1.0 + self.above[place] + share * self.tied[place])
@@ -55,44 +55,44 @@ class Ranks:
 
 @dataclass(frozen=True)
 class Questions:
-    """What is asked about one side of facts, sorted by relation and anchor; what is asked twice stands there once.
+    """What is asked about one side of triples, sorted by relation and anchor; what is asked twice stands there once.
 
     Attributes:
         relations: Of each question, (q,).
         anchors: The entity on the other side, (q,).
         offsets: Where each question's known answers begin in `known`, (q + 1,).
         known: Entities known to answer it.
-        facts: The facts in the order of their questions, (n,).
-        answers: Of each of those facts, (n,).
-        places: The question of each of those facts, (n,).
+        triples: The triples in the order of their questions, (n,).
+        answers: Of each of those triples, (n,).
+        places: The question of each of those triples, (n,).
     """
 
     relations: Integers
     anchors: Integers
     offsets: Integers
     known: Integers
-    facts: Integers
+    triples: Integers
     answers: Integers
     places: Integers
 
 
 @torch.no_grad()
-def rank_facts(
+def rank_triples(
     model: Model,
     triples: Triples,
     known: KnownIndex,
     memory: int = DEFAULT_MEMORY,
     progress: bool = False,
 ) -> Ranks:
-    """Rank the true head and tail of every fact among all entities, filtered and raw.
+    """Rank the true head and tail of every triple among all entities, filtered and raw.
 
     The entity table is projected once per relation and side. Where closer entities can be counted as they are
     measured, no scores are kept at all; elsewhere they are made in chunks of at most `memory` bytes.
 
     Args:
         model: What scores.
-        triples: The facts, (n, 3).
-        known: The facts that are no rivals in the filtered protocol.
+        triples: The triples, (n, 3).
+        known: The triples that are no rivals in the filtered protocol.
         memory: Bytes for one chunk of scores.
         progress: Whether to show it.
     """
@@ -105,12 +105,12 @@ def rank_facts(
         for number, side in enumerate(SIDES):
             questions = ask(triples, known, side)
             # The answer itself is no rival, whether or not it is among the known.
-            rivals[0, number, questions.facts] -= np.diff(questions.offsets)[questions.places]
+            rivals[0, number, questions.triples] -= np.diff(questions.offsets)[questions.places]
             rivals[0, number] += known.contains(triples)
             for relation, parts in split_by_relation(questions):
                 count = prepare_counting(model, relation, side, memory)
                 for part in parts:
-                    rows = questions.facts[part]
+                    rows = questions.triples[part]
                     counts = count(*select(questions, part, device))
                     above[:, number, rows], tied[:, number, rows] = (x.cpu().numpy() for x in counts)
                     tracker.advance(len(rows))
@@ -131,16 +131,16 @@ def ask(triples: Triples, known: KnownIndex, side: Side) -> Questions:
 
 
 def split_by_relation(questions: Questions) -> Iterator[tuple[int, list[slice]]]:
-    """Yield each relation with its facts, as ranges of at most MOST_FACTS."""
+    """Yield each relation with its triples, as ranges of at most MOST_TRIPLES."""
     relations = questions.relations[questions.places]  # (n,)
     bounds = np.flatnonzero(np.diff(relations, prepend=-1, append=-1)).tolist()
     for start, stop in pairwise(bounds):
-        parts = [slice(first, min(first + MOST_FACTS, stop)) for first in range(start, stop, MOST_FACTS)]
+        parts = [slice(first, min(first + MOST_TRIPLES, stop)) for first in range(start, stop, MOST_TRIPLES)]
         yield int(relations[start]), parts
 
 
 def select(questions: Questions, part: slice, device: torch.device) -> list[Tensor]:
-    """Return anchors, answers, offsets, known and places of a range of facts as if there were no others."""
+    """Return anchors, answers, offsets, known and places of a range of triples as if there were no others."""
     places = questions.places[part]
     first, last = places[0], places[-1] + 1
     offsets = questions.offsets[first : last + 1]

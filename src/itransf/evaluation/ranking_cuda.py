@@ -36,12 +36,12 @@ def rank_on_device(
     progress: bool = False,
     tiling: Tiling = DEFAULT_TILING,
 ) -> tuple[Integers, Integers, Integers]:
-    """Count what stands against the true head and tail of every fact, filtered and raw.
+    """Count what stands against the true head and tail of every triple, filtered and raw.
 
     Args:
         model: What scores, by an l1 or l2 distance of float32 vectors.
-        triples: The facts, (n, 3).
-        known: The facts that are no rivals in the filtered protocol.
+        triples: The triples, (n, 3).
+        known: The triples that are no rivals in the filtered protocol.
         memory: Bytes the projected tables of one turn may take.
         progress: Whether to show it.
         tiling: How the device's work is cut.
@@ -50,15 +50,15 @@ def rank_on_device(
         (above, tied, rivals), each (2 protocols, 2 sides, n), as in `Ranks`.
     """
     order = np.argsort(triples[:, 1], kind="stable")
-    facts = np.ascontiguousarray(triples[order])
-    turns = list(cut_into_turns(facts[:, 1], _row_bytes(model), memory))
-    counts = np.zeros((3, 2, len(SIDES), len(facts)), dtype=np.int64)
-    if not len(facts):
+    triples = np.ascontiguousarray(triples[order])
+    turns = list(cut_into_turns(triples[:, 1], _row_bytes(model), memory))
+    counts = np.zeros((3, 2, len(SIDES), len(triples)), dtype=np.int64)
+    if not len(triples):
         return counts[0], counts[1], counts[2]
     found: list[Tensor] = []
-    with track("ranking", 2 * len(facts), "queries", progress) as tracker:
+    with track("ranking", 2 * len(triples), "queries", progress) as tracker:
         for side in SIDES:
-            batch = _Side(model, facts, known, side)
+            batch = _Side(model, triples, known, side)
             for turn in turns:
                 found.append(torch.stack(batch.count(*turn, tiling)))
                 tracker.advance(turn[1] - turn[0])
@@ -72,13 +72,13 @@ class _Side:
     Everything is moved there once, as each small copy in between would wait for all work before it.
     """
 
-    def __init__(self, model: QueryModel, facts: Triples, known: KnownIndex, side: Side) -> None:
+    def __init__(self, model: QueryModel, triples: Triples, known: KnownIndex, side: Side) -> None:
         self.model, self.side, self.pool = model, side, model.pool()
-        heads, relations, tails = facts.T
+        heads, relations, tails = triples.T
         anchors, answers = (heads, tails) if side == "tail" else (tails, heads)
         self.starts = np.flatnonzero(np.diff(relations, prepend=-1))  # where each distinct relation begins
         self.anchors, self.answers, self.relations = map(self._move, (anchors, answers, relations))
-        self.offsets = self._move(np.append(self.starts, len(facts)))
+        self.offsets = self._move(np.append(self.starts, len(triples)))
         self.known = KnownLists(*map(self._move, look_up_known(known, anchors, relations, side)))
 
     def count(self, start: int, stop: int, tiling: Tiling) -> Counts:
@@ -105,7 +105,7 @@ def look_up_known(
 ) -> tuple[Integers, Integers, Integers]:
     """Return where each question's known answers begin and end in a list, and the list.
 
-    Questions that are asked twice share their answers, so the list is no longer than the known facts.
+    Questions that are asked twice share their answers, so the list is no longer than the known triples.
     """
     keys = anchors * (relations.max() + 1) + relations
     _, first, inverse = np.unique(keys, return_index=True, return_inverse=True)

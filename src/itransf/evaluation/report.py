@@ -15,7 +15,7 @@ from itransf.data.graph import Graph
 from itransf.data.statistics import CATEGORIES
 from itransf.errors import ConfigError, DataError
 from itransf.evaluation.metrics import summarise
-from itransf.evaluation.ranking import DEFAULT_MEMORY, Ranks, Ties, rank_facts
+from itransf.evaluation.ranking import DEFAULT_MEMORY, Ranks, Ties, rank_triples
 from itransf.models.base import SIDES, Model, Side
 
 Weighting = Literal["relation", "query"]
@@ -91,7 +91,7 @@ def evaluate(
     bucket_weighting: Weighting = "relation",
     progress: bool = False,
 ) -> Evaluation:
-    """Rank a split's facts among all entities (filtered with train, valid and test) and summarise.
+    """Rank a split's triples among all entities (filtered with train, valid and test) and summarise.
 
     Args:
         model: What scores.
@@ -105,17 +105,17 @@ def evaluate(
         progress: Whether to show it.
 
     Raises:
-        DataError: The split has no facts.
+        DataError: The split has no triples.
         ConfigError: There is no such way to count ties or to weigh buckets, or a number is none or too small.
     """
     if not len(graph.split(split)):
-        raise DataError(f"the graph has no {split} facts to rank; choose another split")
+        raise DataError(f"the graph has no {split} triples to rank; choose another split")
     for name, given, kind in (("ties", ties, Ties), ("bucket_weighting", bucket_weighting, Weighting)):
         if given not in get_args(kind):
             raise ConfigError(f"{name} cannot be {given!r}; choose from {', '.join(get_args(kind))}")
     memory, buckets = check_count("memory", memory, least=1), check_count("buckets", buckets, least=1)
     numbers = graph.statistics.frequency_buckets(buckets, bucket_edges)
-    ranks = rank_facts(model, graph.split(split), graph.known, memory, progress)
+    ranks = rank_triples(model, graph.split(split), graph.known, memory, progress)
     table = _Table(ranks, ties)
     return Evaluation(
         split,
@@ -152,7 +152,7 @@ class _Table:
         filtered: bool = True,
         weights: npt.NDArray[np.float64] | None = None,
     ) -> dict[str, float]:
-        """Summarise these facts on these sides; `weights` has one value per fact."""
+        """Summarise these triples on these sides; `weights` has one value per triple."""
         protocol = 0 if filtered else 1
         ranks = np.concatenate([self.ranks.ranks(side, filtered, self.ties)[rows] for side in sides])
         rivals = np.concatenate([self.ranks.rivals[protocol, SIDES.index(side)][rows] for side in sides])
@@ -176,7 +176,7 @@ def _by_relation(table: _Table, graph: Graph) -> list[dict[str, Any]]:
         {
             "relation": graph.relations.name(relation),
             "label": graph.relations.label(relation),
-            "train_facts": int(graph.statistics.counts[relation]),
+            "train_triples": int(graph.statistics.counts[relation]),
             "category": graph.statistics.categories[relation],
             **table.both_sides(table.relations == relation),
         }
@@ -187,8 +187,8 @@ def _by_relation(table: _Table, graph: Graph) -> list[dict[str, Any]]:
 def _by_bucket(
     table: _Table, graph: Graph, numbers: npt.NDArray[np.int64], weighting: Weighting
 ) -> list[dict[str, Any]]:
-    facts_per_relation = np.bincount(table.relations, minlength=len(graph.relations))
-    weights = 1.0 / np.maximum(facts_per_relation, 1)[table.relations] if weighting == "relation" else None
+    triples_per_relation = np.bincount(table.relations, minlength=len(graph.relations))
+    weights = 1.0 / np.maximum(triples_per_relation, 1)[table.relations] if weighting == "relation" else None
     found = []
     for bucket in np.unique(numbers).tolist():
         members = np.flatnonzero(numbers == bucket)
@@ -197,8 +197,8 @@ def _by_bucket(
             {
                 "bucket": bucket,
                 "relations": len(members),
-                "ranked_relations": int((facts_per_relation[members] > 0).sum()),
-                "train_facts": [int(frequencies.min()), int(frequencies.max())],
+                "ranked_relations": int((triples_per_relation[members] > 0).sum()),
+                "train_triples": [int(frequencies.min()), int(frequencies.max())],
                 "weighting": weighting,
                 **table.summary(SIDES, numbers[table.relations] == bucket, weights=weights),
             }

@@ -50,9 +50,9 @@ class DemoResult:
     """Everything the demo found.
 
     Attributes:
-        graph: The facts.
+        graph: The triples.
         models: TransE, STransE and ITransF, measured.
-        discoveries: New facts ITransF predicts, and the concepts behind them.
+        discoveries: New triples ITransF predicts, and the concepts behind them.
         attention: Of ITransF.
         run_folder: Where ITransF is kept.
         heatmap: Where the picture lies; None where matplotlib is missing.

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from itransf.data.graph import Graph, Triples
-from itransf.evaluation import rank_facts
+from itransf.evaluation import rank_triples
 from itransf.models import SIDES, ITransF
 from itransf.models.projection import ConceptProjection
 from itransf.progress import track
@@ -20,17 +20,17 @@ from itransf.progress import track
 
 @dataclass(frozen=True)
 class Loss:
-    """How the users' validation facts rank with and without a concept, filtered, heads and tails together.
+    """How the users' validation triples rank with and without a concept, filtered, heads and tails together.
 
     Attributes:
-        facts: How many validation facts the relations that use the concept have.
+        triples: How many validation triples the relations that use the concept have.
         ranked: How many of them were ranked, evenly chosen.
-        total: How many validation facts there are in all.
+        total: How many validation triples there are in all.
         mrr: Mean reciprocal rank of the ranked ones.
         mrr_without: The same without the concept.
     """
 
-    facts: int
+    triples: int
     ranked: int
     total: int
     mrr: float
@@ -43,23 +43,23 @@ class Loss:
 
     @property
     def lost_overall(self) -> float:
-        """How much MRR the whole validation split loses: the other facts lose nothing."""
-        return self.lost * self.facts / self.total if self.total else 0.0
+        """How much MRR the whole validation split loses: the other triples lose nothing."""
+        return self.lost * self.triples / self.total if self.total else 0.0
 
     def describe(self) -> str:
         """Say in a sentence what is lost, without its full stop."""
         change = f"{abs(self.lost_overall):.3f}"
         verb = "hardly changes" if change == "0.000" else f"{'falls' if self.lost > 0 else 'rises'} by {change}"
-        sampled = f", {self.ranked:,} of them ranked" if self.ranked < self.facts else ""
+        sampled = f", {self.ranked:,} of them ranked" if self.ranked < self.triples else ""
         return (
             f"validation MRR {verb}; that of its users goes from {self.mrr:.3f} to {self.mrr_without:.3f} "
-            f"({self.facts:,} facts{sampled})"
+            f"({self.triples:,} triples{sampled})"
         )
 
     def to_dict(self) -> dict[str, float]:
         """Return all figures, ready for JSON."""
         return {
-            "facts": self.facts,
+            "triples": self.triples,
             "ranked": self.ranked,
             "mrr": self.mrr,
             "mrr_without": self.mrr_without,
@@ -110,45 +110,45 @@ def measure_losses(
     model: ITransF,
     graph: Graph,
     users: Sequence[tuple[int, npt.NDArray[np.int64]]],
-    most_facts: int = 0,
+    most_triples: int = 0,
     progress: bool = False,
 ) -> list[Loss | None]:
-    """Rank the validation facts of a concept's users again without it, for each concept in turn.
+    """Rank the validation triples of a concept's users again without it, for each concept in turn.
 
     Args:
         model: It is changed while ranking, and the same as before afterwards.
-        graph: Its validation facts are ranked.
+        graph: Its validation triples are ranked.
         users: Concepts, each with the numbers of the relations that use it.
-        most_facts: The most facts ranked for one concept, evenly chosen; zero takes all.
+        most_triples: The most triples ranked for one concept, evenly chosen; zero takes all.
         progress: Whether to show it.
 
     Returns:
-        For each concept what is lost; None where its users have no validation facts.
+        For each concept what is lost; None where its users have no validation triples.
     """
-    facts = graph.valid
-    chosen = [np.flatnonzero(np.isin(facts[:, 1], relations)) for _, relations in users]
-    sampled = [sample_evenly(rows, most_facts) for rows in chosen]
+    triples = graph.valid
+    chosen = [np.flatnonzero(np.isin(triples[:, 1], relations)) for _, relations in users]
+    sampled = [sample_evenly(rows, most_triples) for rows in chosen]
     needed = np.unique(np.concatenate([*sampled, np.zeros(0, dtype=np.int64)])).astype(np.int64)
-    before = np.zeros(len(facts))
+    before = np.zeros(len(triples))
     losses: list[Loss | None] = []
-    with track("taking concepts away", len(needed) + sum(map(len, sampled)), "facts", progress) as tracker:
-        before[needed] = reciprocal_ranks(model, graph, facts[needed])
+    with track("taking concepts away", len(needed) + sum(map(len, sampled)), "triples", progress) as tracker:
+        before[needed] = reciprocal_ranks(model, graph, triples[needed])
         tracker.advance(len(needed))
         for (concept, _), everything, rows in zip(users, chosen, sampled, strict=True):
             if not len(rows):
                 losses.append(None)
                 continue
             with without_concept(model, concept):
-                after = reciprocal_ranks(model, graph, facts[rows])
+                after = reciprocal_ranks(model, graph, triples[rows])
             means = float(before[rows].mean()), float(after.mean())
-            losses.append(Loss(len(everything), len(rows), len(facts), *means))
+            losses.append(Loss(len(everything), len(rows), len(triples), *means))
             tracker.advance(len(rows))
     return losses
 
 
-def reciprocal_ranks(model: ITransF, graph: Graph, facts: Triples) -> npt.NDArray[np.float64]:
-    """Return each fact's reciprocal filtered rank, the mean of its head's and its tail's, (n,)."""
-    ranks = rank_facts(model, facts, graph.known)
+def reciprocal_ranks(model: ITransF, graph: Graph, triples: Triples) -> npt.NDArray[np.float64]:
+    """Return each triple's reciprocal filtered rank, the mean of its head's and its tail's, (n,)."""
+    ranks = rank_triples(model, triples, graph.known)
     return np.asarray(sum(1.0 / ranks.ranks(side) for side in SIDES) / len(SIDES))
 
 

@@ -44,7 +44,7 @@ class Attention:
         weights: (2, r, m) attention of heads, then of tails; exactly zero where a concept is not used.
         relations: The relations' names and labels.
         supports: (2, r, k) the concepts each side may use; all of them where attention is not sparse.
-        counts: (r,) training facts per relation.
+        counts: (r,) training triples per relation.
         kind: `sparse`, `dense` or `l1`; only the last can have negative weights.
     """
 
@@ -128,7 +128,7 @@ class Attention:
         return {
             "relation": self.relations.name(relation),
             "label": self.relations.label(relation),
-            "train_facts": int(self.counts[relation]),
+            "train_triples": int(self.counts[relation]),
             **sides,
         }
 

@@ -21,8 +21,8 @@ from itransf.interpret.sharing import WORTH_TELLING, Use
 from itransf.models import SIDES, ITransF, Side
 from itransf.ops.products import multiply_transposed
 
-MOST_FACTS = 1000
-"""The most validation facts ranked again for one card, unless more are asked for."""
+MOST_TRIPLES = 1000
+"""The most validation triples ranked again for one card, unless more are asked for."""
 SHOWN_ENTITIES, SHOWN_CONCEPTS = 5, 3
 WEAK_USERS = 5  # told of a concept nobody uses strongly
 
@@ -61,7 +61,7 @@ class ConceptCard:
         moved: Well-known entities among them that it moves most, most first.
         kept: Those that it moves least, least first.
         nearest: The concepts most like it.
-        loss: What validation loses without it; None where its users have no validation facts.
+        loss: What validation loses without it; None where its users have no validation triples.
     """
 
     concept: int
@@ -92,7 +92,7 @@ def make_cards(
     attention: Attention,
     concepts: Iterable[int | str] | None = None,
     names: Mapping[int, str] | None = None,
-    most_facts: int = MOST_FACTS,
+    most_triples: int = MOST_TRIPLES,
     progress: bool = False,
 ) -> list[ConceptCard]:
     """Return the cards of these concepts, or of all that are used, those that are missed most first.
@@ -103,18 +103,18 @@ def make_cards(
         attention: The model's.
         concepts: Their numbers, or the names they were given; the cards come in this order.
         names: What people call some of them.
-        most_facts: The most validation facts ranked again for one card, evenly chosen; zero takes all.
+        most_triples: The most validation triples ranked again for one card, evenly chosen; zero takes all.
         progress: Whether to show it.
 
     Raises:
-        ConfigError: There is no such concept, or the number of facts is none.
+        ConfigError: There is no such concept, or the number of triples is none.
     """
     reader = _Reader(model, graph, attention, names or {})
-    most_facts = check_count("most_facts", most_facts)
+    most_triples = check_count("most_triples", most_triples)
     used = np.flatnonzero(attention.used).tolist()
     wanted = used if concepts is None else list_concepts(concepts, reader.names, len(model.concepts))
     users = [(concept, reader.find_relations(concept)) for concept in wanted]
-    losses = measure_losses(model, graph, users, most_facts, progress)
+    losses = measure_losses(model, graph, users, most_triples, progress)
     cards = [reader.make_card(concept, loss) for concept, loss in zip(wanted, losses, strict=True)]
     if concepts is not None:
         return cards
@@ -136,7 +136,7 @@ class _Reader:
 
     @cached_property
     def frequencies(self) -> npt.NDArray[np.int64]:
-        """In how many training facts each entity is, (e,)."""
+        """In how many training triples each entity is, (e,)."""
         ends = self.graph.train[:, [0, 2]].reshape(-1)
         return np.bincount(ends, minlength=len(self.graph.entities)).astype(np.int64)
 

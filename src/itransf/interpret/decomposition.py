@@ -1,4 +1,4 @@
-"""Splitting a score exactly: how much each concept, and the translation, adds to a fact's distance."""
+"""Splitting a score exactly: how much each concept, and the translation, adds to a triple's distance."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Split:
-    """The distances of facts of one relation, split into parts.
+    """The distances of triples of one relation, split into parts.
 
     Attributes:
         parts: The concepts of the head side, the translation, the concepts of the tail side, (p,).
-        values: What each part adds to each fact's distance, (n, p); the rows sum to the distances.
+        values: What each part adds to each triple's distance, (n, p); the rows sum to the distances.
         distances: |P_head(h) + r - P_tail(t)|, the scores' opposites, (n,).
     """
 
@@ -33,8 +33,8 @@ class Split:
 
 
 @torch.no_grad()
-def split_distances(model: Model, facts: Triples) -> Split:
-    """Split the distance f of each fact into what its parts add.
+def split_distances(model: Model, triples: Triples) -> Split:
+    """Split the distance f of each triple into what its parts add.
 
     With x = P_head(h) + r - P_tail(t) and u = sign(x) for the l1 norm, x / |x| for the l2 norm, f = <u, x>. Concept i
     adds <u, s a_i D_i h> on the head side and -<u, s a_i D_i t> on the tail side, the translation <u, r>, where s is
@@ -43,25 +43,25 @@ def split_distances(model: Model, facts: Triples) -> Split:
 
     Args:
         model: A model of the translation family.
-        facts: (n, 3) facts of one relation.
+        triples: (n, 3) triples of one relation.
 
     Returns:
         The split; a relation's own matrix (STransE, TransR), or an entity as it is (TransE), is one part.
     """
-    space = open_space(model, int(facts[0, 1]), torch.float64)
-    vectors = place_summands(space, torch.tensor(facts, device=space.translation.device))
+    space = open_space(model, int(triples[0, 1]), torch.float64)
+    vectors = place_summands(space, torch.tensor(triples, device=space.translation.device))
     residuals = vectors.sum(1)  # (n, d)
-    values = torch.einsum("npd,nd->np", vectors, find_direction(residuals, space.model.config.norm))
-    distances = distance(residuals, space.model.config.norm)
+    values = torch.einsum("npd,nd->np", vectors, find_direction(residuals, space.model.config.p_norm))
+    distances = distance(residuals, space.model.config.p_norm)
     parts = (*space.parts["head"], Part("translation"), *space.parts["tail"])
     return Split(parts, values.cpu().numpy(), distances.cpu().numpy())
 
 
-def place_summands(space: Space, facts: Tensor) -> Tensor:
-    """Return the summands of P_head(h) + r - P_tail(t) for each fact, (n, p, d)."""
-    heads = space.place_parts(facts[:, 0], "head")
-    tails = space.place_parts(facts[:, 2], "tail")
-    translation = space.translation.expand(len(facts), 1, -1)
+def place_summands(space: Space, triples: Tensor) -> Tensor:
+    """Return the summands of P_head(h) + r - P_tail(t) for each triple, (n, p, d)."""
+    heads = space.place_parts(triples[:, 0], "head")
+    tails = space.place_parts(triples[:, 2], "tail")
+    translation = space.translation.expand(len(triples), 1, -1)
     return torch.cat([heads, translation, -tails], dim=1)
 
 

@@ -1,4 +1,4 @@
-"""Examples for a report: facts the model never saw, where it ranks them, and what that rests on."""
+"""Examples for a report: triples the model never saw, where it ranks them, and what that rests on."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from itransf.interpret.naming import call_concept
 from itransf.models import SIDES, Model
 
 HITS, MISSES = 6, 2
-"""How many facts the model finds, and how many it misses, are told."""
-_MISSED = 10  # a rank beyond which a fact counts as missed
+"""How many triples the model finds, and how many it misses, are told."""
+_MISSED = 10  # a rank beyond which a triple counts as missed
 _PARTS = 5  # told of each split, those that decide most
 
 
 @dataclass(frozen=True)
 class Example:
-    """One fact, told.
+    """One triple, told.
 
     Attributes:
         sentence: What a reader is told first.
@@ -37,16 +37,16 @@ class Example:
     missed: bool = False
 
 
-def choose_facts(ranks: Ranks, hits: int = HITS, misses: int = MISSES) -> list[tuple[int, bool]]:
-    """Return rows of ranked facts, found ones then missed ones, no relation and no entity twice among each.
+def choose_triples(ranks: Ranks, hits: int = HITS, misses: int = MISSES) -> list[tuple[int, bool]]:
+    """Return rows of ranked triples, found ones then missed ones, no relation and no entity twice among each.
 
     Args:
-        ranks: Of the facts to choose from.
-        hits: How many facts the model ranks first.
-        misses: How many facts it ranks beyond the tenth place.
+        ranks: Of the triples to choose from.
+        hits: How many triples the model ranks first.
+        misses: How many triples it ranks beyond the tenth place.
 
     Returns:
-        The row of each fact, and whether it is missed.
+        The row of each triple, and whether it is missed.
     """
     tails, both = ranks.ranks("tail"), sum(ranks.ranks(side) for side in SIDES)
     order = np.argsort(both, kind="stable")
@@ -68,23 +68,23 @@ def _choose_diverse(ranks: Ranks, rows: list[int], count: int) -> list[int]:
     return chosen
 
 
-def tell_facts(
+def tell_triples(
     model: Model, graph: Graph, ranks: Ranks, names: Mapping[int, str], suggestions: Mapping[int, str]
 ) -> list[Example]:
-    """Return an example for each chosen fact: its explanation, and the split of its score behind it.
+    """Return an example for each chosen triple: its explanation, and the split of its score behind it.
 
     Args:
         model: What scores.
-        graph: The names and the known facts.
-        ranks: Of the facts to choose from.
+        graph: The names and the known triples.
+        ranks: Of the triples to choose from.
         names: What people call concepts.
         suggestions: What to call the others in tables; a sentence would grow too long by them.
     """
     told = []
-    for row, missed in choose_facts(ranks):
+    for row, missed in choose_triples(ranks):
         head, relation, tail = ranks.triples[row].tolist()
-        fact = (graph.entities.name(head), graph.relations.name(relation), graph.entities.name(tail))
-        found = explain(model, graph, *fact, removals=False, names=names)
+        triple = (graph.entities.name(head), graph.relations.name(relation), graph.entities.name(tail))
+        found = explain(model, graph, *triple, removals=False, names=names)
         columns, rows = tabulate_contrast(found, {**suggestions, **names})
         told.append(Example(found.sentence, columns, rows, missed))
     return told

@@ -1,4 +1,4 @@
-"""Explaining a fact: its score split exactly, its closest rival, its evidence, and what would change the answer."""
+"""Explaining a triple: its score split exactly, its closest rival, its evidence, and what would change the answer."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from itransf.interpret.decomposition import Split, split_distances
 from itransf.interpret.evidence import find_nearest, find_supporting
 from itransf.interpret.explanations import Contribution, Explanation, RunnerUp
 from itransf.interpret.removals import try_removals
-from itransf.interpret.rivals import Contest, Fact, hold_contest, replace_answer
+from itransf.interpret.rivals import Contest, Triple, hold_contest, replace_answer
 from itransf.interpret.sentences import tell, tell_briefly
 from itransf.interpret.sharing import SharedConcept, concepts_behind
 from itransf.interpret.spaces import DEFAULT_MEMORY, open_space
 from itransf.models import SIDES, ITransF, Model, Side
-from itransf.prediction.answers import name_fact
-from itransf.prediction.given import resolve_facts
+from itransf.prediction.answers import name_triple
+from itransf.prediction.given import resolve_triples
 from itransf.prediction.scoring import find_splits
 
 
@@ -38,16 +38,16 @@ def explain(
     names: Mapping[int, str] | None = None,
     memory: int = DEFAULT_MEMORY,
 ) -> Explanation:
-    """Explain the score of a fact, known or not.
+    """Explain the score of a triple, known or not.
 
     Args:
         model: A model of the translation family.
-        graph: The names and the known facts.
+        graph: The names and the known triples.
         head: The head's name or label.
         relation: The relation's name or label.
         tail: The tail's name or label.
         side: The side whose entity counts as the answer: it is compared with its closest rival there.
-        evidence: How many training facts of each kind to name.
+        evidence: How many training triples of each kind to name.
         removals: Whether to rank the answer again without each concept, which takes most of the time.
         names: What to call concepts, by number.
         memory: Bytes for projected entities.
@@ -58,34 +58,34 @@ def explain(
     """
     asked = check_side(side)
     evidence, memory = check_count("evidence", evidence), check_count("memory", memory, least=1)
-    triple = resolve_facts(graph, [(head, relation, tail)], lambda _: "the fact to explain")
-    fact: Fact = (int(triple[0, 0]), int(triple[0, 1]), int(triple[0, 2]))
-    space = open_space(model, fact[1])
-    contests = {end: hold_contest(space, graph, fact, end, memory) for end in SIDES}
-    split = split_contrast(model, fact, asked, contests[asked].rival)
+    rows = resolve_triples(graph, [(head, relation, tail)], lambda _: "the triple to explain")
+    triple: Triple = (int(rows[0, 0]), int(rows[0, 1]), int(rows[0, 2]))
+    space = open_space(model, triple[1])
+    contests = {end: hold_contest(space, graph, triple, end, memory) for end in SIDES}
+    split = split_contrast(model, triple, asked, contests[asked].rival)
     found = Explanation(
-        *name_fact(graph, fact),
+        *name_triple(graph, triple),
         asked,
-        find_splits(graph, triple)[0],
+        find_splits(graph, rows)[0],
         -float(split.distances[0]),
         float(split.distances[0]),
         {end: contest.rank for end, contest in contests.items()},
         {end: contest.candidates for end, contest in contests.items()},
         list_contributions(split),
         describe_rival(graph, contests[asked], split),
-        trace_concepts(model, graph, fact[1]),
-        tuple(find_nearest(space, graph, fact, evidence, memory)),
-        tuple(find_supporting(space.model, graph, fact, evidence, memory)),
-        tuple(try_removals(space, graph, fact, asked, memory) if removals else ()),
+        trace_concepts(model, graph, triple[1]),
+        tuple(find_nearest(space, graph, triple, evidence, memory)),
+        tuple(find_supporting(space.model, graph, triple, evidence, memory)),
+        tuple(try_removals(space, graph, triple, asked, memory) if removals else ()),
         dict(names or {}),
     )
     return replace(found, sentence=tell(found), short=tell_briefly(found))
 
 
-def split_contrast(model: Model, fact: Fact, side: Side, rival: int | None) -> Split:
-    """Split the distance of a fact, and of the same fact with its rival, where there is one."""
-    facts = [fact] if rival is None else [fact, replace_answer(fact, side, rival)]
-    return split_distances(model, np.array(facts, dtype=np.int64))
+def split_contrast(model: Model, triple: Triple, side: Side, rival: int | None) -> Split:
+    """Split the distance of a triple, and of the same triple with its rival, where there is one."""
+    triples = [triple] if rival is None else [triple, replace_answer(triple, side, rival)]
+    return split_distances(model, np.array(triples, dtype=np.int64))
 
 
 def list_contributions(split: Split) -> tuple[Contribution, ...]:

@@ -11,18 +11,18 @@ from itransf.interpret.removals import Removal
 from itransf.interpret.sharing import SharedConcept
 from itransf.interpret.spaces import PartSide
 from itransf.models import Side
-from itransf.prediction.answers import LabelledFact
+from itransf.prediction.answers import LabelledTriple
 
 
 @dataclass(frozen=True)
 class Contribution:
-    """What one part adds to the distance of the fact, and of the fact with the runner-up in the answer's place.
+    """What one part adds to the distance of the triple, and of the triple with the runner-up in the answer's place.
 
     Attributes:
         side: "head", "tail" or "translation".
         concept: The concept's number; None for a relation's own matrix, an entity as it is, or the translation.
         weight: The attention on the concept.
-        value: Its share of the fact's distance.
+        value: Its share of the triple's distance.
         rival: Its share of the runner-up's distance; None where there is no runner-up.
         favour: rival - value: above zero it speaks for the answer, below zero for the runner-up.
     """
@@ -37,12 +37,12 @@ class Contribution:
 
 @dataclass(frozen=True)
 class RunnerUp:
-    """The best other candidate for the answer's place whose fact is not known.
+    """The best other candidate for the answer's place whose triple is not known.
 
     Attributes:
         name: Its name.
         label: What a person reads for it.
-        distance: The distance of the fact with it.
+        distance: The distance of the triple with it.
     """
 
     name: str
@@ -51,21 +51,21 @@ class RunnerUp:
 
 
 @dataclass(frozen=True)
-class Explanation(LabelledFact):
-    """Why a model scores a fact as it does.
+class Explanation(LabelledTriple):
+    """Why a model scores a triple as it does.
 
     Attributes:
         side: The side whose entity counts as the answer.
-        known: The split that holds the fact ("train", "valid" or "test"), or None.
+        known: The split that holds the triple ("train", "valid" or "test"), or None.
         score: Its plausibility, -distance.
         distance: |P_head(h) + r - P_tail(t)|: the sum of the contributions' values.
-        ranks: For each side, the entity's place among the candidates there whose fact is not known.
+        ranks: For each side, the entity's place among the candidates there whose triple is not known.
         candidates: For each side, how many candidates there are.
         contributions: The split of the distance.
-        runner_up: The closest rival on `side`; the contributions' favours sum to its distance less the fact's.
+        runner_up: The closest rival on `side`; the contributions' favours sum to its distance less the triple's.
         sharing: For each side, the relation's concepts and who else uses them; None for a model without concepts.
-        nearest: Training facts of the relation closest to this one where it sees its heads and tails.
-        supporting: Training facts about the same head or tail that pull this fact together most.
+        nearest: Training triples of the relation closest to this one where it sees its heads and tails.
+        supporting: Training triples about the same head or tail that pull this triple together most.
         removals: How the answer would stand without each concept, the worst first.
         concept_names: What people call some of the concepts, by number.
         sentence: All this in one sentence.
@@ -106,7 +106,7 @@ class Explanation(LabelledFact):
 
     @property
     def lead(self) -> float | None:
-        """The runner-up's distance less the fact's: above zero the answer is ahead."""
+        """The runner-up's distance less the triple's: above zero the answer is ahead."""
         return None if self.runner_up is None else self.runner_up.distance - self.distance
 
     def to_dict(self) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""How alike relations are, read from a model's matrices, translations and attention; no fact is counted."""
+"""How alike relations are, read from a model's matrices, translations and attention; no triple is counted."""
 
 from __future__ import annotations
 

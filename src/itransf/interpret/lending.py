@@ -7,8 +7,8 @@ the weights divided by their sum. Two figures are made of it:
   what two sides have in common. It is 1 for relations that read both ends alike and 0 for those that share nothing;
   a link is crossed where heads answer to tails, as they do for inverse relations.
 - lent(q -> r) = 1/2 sum_s sum_i a[s, r, i] n_q (a[H, q, i] + a[T, q, i]) / sum_p n_p (a[H, p, i] + a[T, p, i]), n being
-  training facts: a concept is taken to have learned from each relation in proportion to its facts and its attention.
-  Over all q, r itself among them, it sums to one.
+  training triples: a concept is taken to have learned from each relation in proportion to its triples and its
+  attention. Over all q, r itself among them, it sums to one.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ _CONCEPTS = 3  # told of each link
 
 @dataclass(frozen=True)
 class Donor:
-    """A relation whose facts taught another relation's concepts, and which share of them."""
+    """A relation whose triples taught another relation's concepts, and which share of them."""
 
     relation: str
     label: str
-    train_facts: int
+    train_triples: int
     share: float
 
 
@@ -50,15 +50,15 @@ class Member:
     Attributes:
         relation: Its name.
         label: What people read for it.
-        train_facts: How many facts it was trained on.
+        train_triples: How many triples it was trained on.
         rare: Whether it is among the rarest third.
-        own: The share of its concepts' strength that its own facts gave.
+        own: The share of its concepts' strength that its own triples gave.
         donors: Who gave most of the rest, strongest first.
     """
 
     relation: str
     label: str
-    train_facts: int
+    train_triples: int
     rare: bool
     own: float
     donors: tuple[Donor, ...]

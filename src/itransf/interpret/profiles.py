@@ -46,7 +46,7 @@ class RelatedRelation:
 
 @dataclass(frozen=True)
 class RelationProfile:
-    """What a trained model tells about a relation; no fact is counted for it.
+    """What a trained model tells about a relation; no triple is counted for it.
 
     With W_head[r] and W_tail[r] the matrices of r (composed of its concepts, or its own), v[r] its translation and
     cos the cosine of all entries:

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from itransf.data.graph import Graph
-from itransf.interpret.rivals import Fact, hold_contest
+from itransf.interpret.rivals import Triple, hold_contest
 from itransf.interpret.spaces import DEFAULT_MEMORY, Space
 from itransf.models import SIDES, Side
 
@@ -22,7 +22,7 @@ class Removal:
         side: The side that lost the concept.
         concept: Its number.
         weight: The attention it had; the others of the side are scaled to sum to one again.
-        score: The fact's score without it.
+        score: The triple's score without it.
         rank: The answer's rank without it.
     """
 
@@ -37,16 +37,16 @@ class Removal:
         return asdict(self)
 
 
-def try_removals(space: Space, graph: Graph, fact: Fact, side: Side, memory: int = DEFAULT_MEMORY) -> list[Removal]:
-    """Rank a fact's answer without each concept of its relation in turn, the worst rank first.
+def try_removals(space: Space, graph: Graph, triple: Triple, side: Side, memory: int = DEFAULT_MEMORY) -> list[Removal]:
+    """Rank a triple's answer without each concept of its relation in turn, the worst rank first.
 
     Nothing is trained: entities, translation and the other concepts stay as they are. A concept that is the only one
     of its side cannot be removed.
 
     Args:
-        space: Of the fact's relation.
-        graph: The known facts.
-        fact: The fact.
+        space: Of the triple's relation.
+        graph: The known triples.
+        triple: The triple.
         side: Where the answer stands.
         memory: Bytes for projected entities.
     """
@@ -59,6 +59,6 @@ def try_removals(space: Space, graph: Graph, fact: Fact, side: Side, memory: int
             concept, weight = parts[place].concept, parts[place].weight
             if left is None or concept is None or weight is None:
                 continue
-            contest = hold_contest(left, graph, fact, side, memory)
+            contest = hold_contest(left, graph, triple, side, memory)
             found.append(Removal(changed, concept, weight, contest.score, contest.rank))
     return sorted(found, key=lambda removal: (-removal.rank, removal.score))

@@ -12,8 +12,8 @@ from itransf.errors import ConfigError
 from itransf.evaluation import Evaluation, evaluate
 from itransf.files import check_place, write_text
 from itransf.interpret.attention import read_attention
-from itransf.interpret.cards import MOST_FACTS, make_cards
-from itransf.interpret.examples import tell_facts
+from itransf.interpret.cards import MOST_TRIPLES, make_cards
+from itransf.interpret.examples import tell_triples
 from itransf.interpret.lending import RARE, build_sharing_graph
 from itransf.interpret.measures import find_scale, measure_attention, mine_gold, read_model
 from itransf.interpret.pages.report_page import ReportContent, make_report
@@ -29,7 +29,7 @@ def write_report(
     *,
     names: Mapping[int, str] | None = None,
     split: str | None = None,
-    most_facts: int = MOST_FACTS,
+    most_triples: int = MOST_TRIPLES,
     progress: bool = False,
 ) -> Path:
     """Write a report as one HTML file that needs nothing else, and return where it lies.
@@ -41,22 +41,22 @@ def write_report(
         info: What the run is, as `Run.info` gives it.
         history: One entry per epoch.
         names: What people call some of the concepts.
-        split: The facts that are ranked; test, or valid where there are no test facts, if not given.
-        most_facts: The most validation facts ranked again for one concept card; zero takes all.
+        split: The triples that are ranked; test, or valid where there are no test triples, if not given.
+        most_triples: The most validation triples ranked again for one concept card; zero takes all.
         progress: Whether to show it.
 
     Raises:
-        ConfigError: The path does not end in .html, or the number of facts is none.
-        DataError: The split has no facts.
+        ConfigError: The path does not end in .html, or the number of triples is none.
+        DataError: The split has no triples.
         WriteError: The path cannot be written.
     """
     target = Path(path)
     if target.suffix.lower() not in (".html", ".htm"):
         raise ConfigError(f"{path}: a report is written as .html; choose such a name")
     check_place(target)
-    most_facts = check_count("most_facts", most_facts)
+    most_triples = check_count("most_triples", most_triples)
     evaluation = _evaluate(model, graph, split, progress)
-    content = gather_content(model, graph, info, history, evaluation, names or {}, most_facts, progress)
+    content = gather_content(model, graph, info, history, evaluation, names or {}, most_triples, progress)
     write_text(target, make_report(content))
     return target
 
@@ -68,19 +68,19 @@ def gather_content(
     history: Sequence[Mapping[str, Any]],
     evaluation: Evaluation | None,
     names: Mapping[int, str],
-    most_facts: int,
+    most_triples: int,
     progress: bool,
 ) -> ReportContent:
     """Return everything a report tells; for a model without concepts only its figures."""
     figures = None if evaluation is None else evaluation.to_dict()
     relations = list_relations(graph, figures)
     if not isinstance(model, ITransF):
-        examples = tell_facts(model, graph, evaluation.ranks, {}, {}) if evaluation is not None else []
+        examples = tell_triples(model, graph, evaluation.ranks, {}, {}) if evaluation is not None else []
         return ReportContent(info, history, figures, relations, examples=examples)
     attention = read_attention(model, graph)
-    cards = make_cards(model, graph, attention, names=names, most_facts=most_facts, progress=progress)
+    cards = make_cards(model, graph, attention, names=names, most_triples=most_triples, progress=progress)
     suggestions = {card.concept: card.suggestion for card in cards}
-    examples = tell_facts(model, graph, evaluation.ranks, names, suggestions) if evaluation is not None else []
+    examples = tell_triples(model, graph, evaluation.ranks, names, suggestions) if evaluation is not None else []
     sharing = build_sharing_graph(attention, graph.statistics.frequency_buckets() == RARE)
     reading = read_model(model, graph, info["model"])
     findings = measure_attention([reading], mine_gold(graph), find_scale(reading))
@@ -88,7 +88,7 @@ def gather_content(
 
 
 def _evaluate(model: Model, graph: Graph, split: str | None, progress: bool) -> Evaluation | None:
-    """Rank the facts of a split; of the first of test and valid that has any, if none is asked for."""
+    """Rank the triples of a split; of the first of test and valid that has any, if none is asked for."""
     found = [split] if split else [name for name in ("test", "valid") if len(graph.split(name))]
     return evaluate(model, graph, found[0], progress=progress) if found else None
 
@@ -103,7 +103,7 @@ def list_relations(graph: Graph, figures: Mapping[str, Any] | None) -> list[dict
         or {
             "relation": graph.relations.name(number),
             "label": graph.relations.label(number),
-            "train_facts": int(statistics.counts[number]),
+            "train_triples": int(statistics.counts[number]),
             "category": statistics.categories[number],
         }
         for number in order

@@ -1,4 +1,4 @@
-"""How a fact's answer stands among its rivals, and which of them comes closest."""
+"""How a triple's answer stands among its rivals, and which of them comes closest."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from itransf.ops.distance import pairwise_distance
 from itransf.prediction.searching import HIDDEN, find_known, has_loops, hide
 from itransf.prediction.selection import refuse_broken
 
-Fact = tuple[int, int, int]
+Triple = tuple[int, int, int]
 
 
 @dataclass(frozen=True)
@@ -35,30 +35,30 @@ class Contest:
     rival: int | None
 
 
-def split_fact(fact: Fact, side: Side) -> tuple[int, int]:
+def split_triple(triple: Triple, side: Side) -> tuple[int, int]:
     """Return the entity that is given and the one that is asked for on `side`."""
-    head, _, tail = fact
+    head, _, tail = triple
     return (head, tail) if side == "tail" else (tail, head)
 
 
-def replace_answer(fact: Fact, side: Side, entity: int) -> Fact:
-    """Return the fact with another entity on `side`."""
-    head, relation, tail = fact
+def replace_answer(triple: Triple, side: Side, entity: int) -> Triple:
+    """Return the triple with another entity on `side`."""
+    head, relation, tail = triple
     return (head, relation, entity) if side == "tail" else (entity, relation, tail)
 
 
 @torch.no_grad()
-def hold_contest(space: Space, graph: Graph, fact: Fact, side: Side, memory: int = DEFAULT_MEMORY) -> Contest:
+def hold_contest(space: Space, graph: Graph, triple: Triple, side: Side, memory: int = DEFAULT_MEMORY) -> Contest:
     """Compare the answer on `side` with all entities that could stand there.
 
-    As in prediction, known answers are no rivals, nor is an entity the answer to itself, unless train has such facts.
+    As in prediction, known answers are no rivals, nor is an entity the answer to itself, unless train has such triples.
     """
-    anchor, answer = split_fact(fact, side)
+    anchor, answer = split_triple(triple, side)
     scores = score_everyone(space, anchor, side, memory)  # (1, e)
     own = float(scores[0, answer])
-    _, known = find_known(graph, fact[1], side, np.array([anchor]))
+    _, known = find_known(graph, triple[1], side, np.array([anchor]))
     hidden = [known, np.array([answer])]
-    if not has_loops(graph, fact[1]):
+    if not has_loops(graph, triple[1]):
         hidden.append(np.array([anchor]))
     nobodies = np.concatenate(hidden)
     hide(scores, np.zeros_like(nobodies), nobodies, None)
@@ -75,5 +75,5 @@ def score_everyone(space: Space, anchor: int, side: Side, memory: int = DEFAULT_
     wanted = space.place(torch.tensor([anchor], device=space.translation.device), given) + sign * space.translation
     scores = wanted.new_empty(1, space.model.sizes.entities)
     for rows, table in space.place_all(side, memory):
-        scores[:, rows] = -pairwise_distance(wanted, table, space.model.config.norm)
+        scores[:, rows] = -pairwise_distance(wanted, table, space.model.config.p_norm)
     return refuse_broken(scores)

@@ -1,4 +1,4 @@
-"""Explanations in words: one sentence for a fact, a short form for a list of answers."""
+"""Explanations in words: one sentence for a triple, a short form for a list of answers."""
 
 from __future__ import annotations
 
@@ -19,34 +19,34 @@ _TEENS = (11, 12, 13)
 
 
 def tell(explanation: Explanation) -> str:
-    """Return one sentence: how the answer stands, what decides it, and which training facts are behind it."""
-    clauses = [f"{tell_fact(explanation)} ({tell_known(explanation)}): {tell_standing(explanation)}"]
+    """Return one sentence: how the answer stands, what decides it, and which training triples are behind it."""
+    clauses = [f"{tell_triple(explanation)} ({tell_known(explanation)}): {tell_standing(explanation)}"]
     evidence = tell_evidence(explanation)
     return "; ".join([*clauses, *([evidence] if evidence else [])]) + "."
 
 
 def tell_briefly(explanation: Explanation, most: int = 2) -> str:
-    """Return the short form: the parts that speak for the answer most, and the training facts behind it."""
+    """Return the short form: the parts that speak for the answer most, and the training triples behind it."""
     parts = [part for part in explanation.contributions if (part.favour or 0.0) > 0]
     strongest = sorted(parts, key=lambda part: -(part.favour or 0.0))[:most]
     told = [" and ".join(abbreviate_part(part) for part in strongest)] if strongest else []
     if explanation.nearest:
-        told.append(f"like {tell_fact(explanation.nearest[0])}")
+        told.append(f"like {tell_triple(explanation.nearest[0])}")
     if explanation.supporting and not backs_itself(explanation):
-        told.append(f"backed by {tell_fact(explanation.supporting[0])}")
+        told.append(f"backed by {tell_triple(explanation.supporting[0])}")
     return "; ".join(told)
 
 
-def tell_fact(fact: Explanation | Evidence) -> str:
-    """Return a fact as people read it, such as "Lyon – city in – France"."""
-    return f"{fact.head_label} – {fact.relation_label} – {fact.tail_label}"
+def tell_triple(triple: Explanation | Evidence) -> str:
+    """Return a triple as people read it, such as "Lyon – city in – France"."""
+    return f"{triple.head_label} – {triple.relation_label} – {triple.tail_label}"
 
 
 def tell_known(explanation: Explanation) -> str:
-    """Say whether the fact is in the graph."""
+    """Say whether the triple is in the graph."""
     if explanation.known is None:
         return "not in the graph"
-    return "a training fact" if explanation.known == "train" else f"a fact held out for {explanation.known}"
+    return "a training triple" if explanation.known == "train" else f"a triple held out for {explanation.known}"
 
 
 def tell_standing(explanation: Explanation) -> str:
@@ -66,22 +66,22 @@ def tell_standing(explanation: Explanation) -> str:
 
 
 def tell_evidence(explanation: Explanation) -> str:
-    """Name the training fact that backs the fact most and the one most like it."""
-    like = tell_fact(explanation.nearest[0]) if explanation.nearest else ""
-    backing = tell_fact(explanation.supporting[0]) if explanation.supporting else ""
+    """Name the training triple that backs the triple most and the one most like it."""
+    like = tell_triple(explanation.nearest[0]) if explanation.nearest else ""
+    backing = tell_triple(explanation.supporting[0]) if explanation.supporting else ""
     if like and backs_itself(explanation):
-        return f"the training fact most like it, which also backs it most, is {like}"
+        return f"the training triple most like it, which also backs it most, is {like}"
     if like and backing:
-        return f"the training fact most like it is {like}, and the one that backs it most is {backing}"
+        return f"the training triple most like it is {like}, and the one that backs it most is {backing}"
     if like:
-        return f"the training fact most like it is {like}"
-    return f"the training fact that backs it most is {backing}" if backing else ""
+        return f"the training triple most like it is {like}"
+    return f"the training triple that backs it most is {backing}" if backing else ""
 
 
 def backs_itself(explanation: Explanation) -> bool:
-    """Return whether the fact most alike is also the one that backs most."""
+    """Return whether the triple most alike is also the one that backs most."""
     nearest, supporting = explanation.nearest[:1], explanation.supporting[:1]
-    return bool(nearest and supporting) and tell_fact(nearest[0]) == tell_fact(supporting[0])
+    return bool(nearest and supporting) and tell_triple(nearest[0]) == tell_triple(supporting[0])
 
 
 def name_lead(lead: float, distance: float) -> str:

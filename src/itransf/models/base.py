@@ -1,7 +1,7 @@
 """What every model promises.
 
-A model gets sizes and its own config, and scores facts given as tensors of indices. Higher is more plausible.
-Shapes: b batch, n replacements per fact, e entities, r relations, m concepts, k support size, d dimension.
+A model gets sizes and its own config, and scores triples given as tensors of indices. Higher is more plausible.
+Shapes: b batch, n replacements per triple, e entities, r relations, m concepts, k support size, d dimension.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Pool:
 
 
 class Model(nn.Module, ABC):
-    """The contract: three ways to score facts, and hooks that do nothing unless a model needs them."""
+    """The contract: three ways to score triples, and hooks that do nothing unless a model needs them."""
 
     Config: ClassVar[type]
 
@@ -51,7 +51,7 @@ class Model(nn.Module, ABC):
 
     @abstractmethod
     def score(self, heads: Tensor, relations: Tensor, tails: Tensor) -> Tensor:
-        """Return the plausibility of each fact, (b,)."""
+        """Return the plausibility of each triple, (b,)."""
 
     @abstractmethod
     def score_tails(self, heads: Tensor, relations: Tensor) -> Tensor:
@@ -86,7 +86,7 @@ class Model(nn.Module, ABC):
     def score_contrast(
         self, heads: Tensor, relations: Tensor, tails: Tensor, replaces_head: Tensor, replacements: Tensor
     ) -> tuple[Tensor, Tensor]:
-        """Score facts beside corrupted copies of them.
+        """Score triples beside corrupted copies of them.
 
         Args:
             heads: (b,)
@@ -96,7 +96,7 @@ class Model(nn.Module, ABC):
             replacements: Entities, (b, n).
 
         Returns:
-            The scores of the facts (b,) and of their corrupted copies (b, n).
+            The scores of the triples (b,) and of their corrupted copies (b, n).
         """
         n = replacements.shape[1]
         corrupted_heads = torch.where(replaces_head[:, None], replacements, heads[:, None])
@@ -113,18 +113,18 @@ class Model(nn.Module, ABC):
         replaces_head: Tensor,
         replacements: Tensor,
     ) -> tuple[Tensor, Tensor]:
-        """Score facts beside corrupted copies that the facts of a group have in common.
+        """Score triples beside corrupted copies that the triples of a group have in common.
 
         Args:
             heads: (b,)
             relations: (b,), the same in a group.
             tails: (b,)
-            owners: The group of each fact, (b,), ascending, none without facts.
-            replaces_head: Which side of its facts a group replaces, bool (g,).
+            owners: The group of each triple, (b,), ascending, none without triples.
+            replaces_head: Which side of its triples a group replaces, bool (g,).
             replacements: By which entities, (g, n).
 
         Returns:
-            The scores of the facts (b,) and of their corrupted copies (b, n).
+            The scores of the triples (b,) and of their corrupted copies (b, n).
         """
         return self.score_contrast(heads, relations, tails, replaces_head[owners], replacements[owners])
 
@@ -136,7 +136,7 @@ class Model(nn.Module, ABC):
         """Restore the model's constraints after an update of these entities (None: of all)."""
 
     def penalty(self, heads: Tensor, relations: Tensor, tails: Tensor) -> Tensor | None:
-        """Return what the model adds to the mean loss of a batch of facts, if anything."""
+        """Return what the model adds to the mean loss of a batch of triples, if anything."""
         return None
 
     def supports(self, side: Side) -> Tensor | None:
@@ -148,7 +148,7 @@ class Model(nn.Module, ABC):
         return None
 
     def single_concept_scores(self, heads: Tensor, relations: Tensor, tails: Tensor, side: Side) -> Tensor:
-        """Score facts as if `side` used one concept alone, for each concept in turn, (b, m)."""
+        """Score triples as if `side` used one concept alone, for each concept in turn, (b, m)."""
         raise NotImplementedError(f"{type(self).__name__} has no concepts")
 
     def project_alone(self, entities: Tensor) -> Tensor:
@@ -156,7 +156,7 @@ class Model(nn.Module, ABC):
         raise NotImplementedError(f"{type(self).__name__} has no concepts")
 
     def to_bridge(self, heads: Tensor, relations: Tensor, tails: Tensor) -> Tensor:
-        """Return what a relation's vector would have to be for each fact alone, (b, d)."""
+        """Return what a relation's vector would have to be for each triple alone, (b, d)."""
         raise NotImplementedError(f"{type(self).__name__} has no translations")
 
 

@@ -17,7 +17,7 @@ from itransf.ops.gathering import gathered_distance
 from itransf.ops.products import spread_product
 
 TABLE_NUMBERS = 1 << 24  # floats that tables of projected entities may hold at once
-ConceptStart = Literal["identity", "reflect", "half", "mixed"]
+ConceptStart = Literal["identity", "reflect", "mixed"]
 
 
 @dataclass(frozen=True)
@@ -29,10 +29,9 @@ class ITransFConfig(TranslationConfig):
         support_size: k, the most concepts one side of a relation may use (the paper never gives it).
         temperature: Of the softmax over a support; the paper's 1/4.
         attention: `sparse` (at most k concepts), `dense` (all, softmax) or `l1` (all, no softmax, penalised).
-        l1_weight: Coefficient of the l1 penalty, a mean over facts as the loss is; only with `attention = "l1"`.
-        concept_start: `identity` (plus noise, as in the paper), `reflect` (random +-1 diagonals, which can tell the
-            two ends of a symmetric relation apart), `half` (the same, but the first half of each diagonal is that of
-            the identity, so that all relations agree on translations there) or `mixed` (half of them identities, the
+        l1_weight: Coefficient of the l1 penalty, a mean over triples as the loss is; only with `attention = "l1"`.
+        concept_init: `identity` (plus noise, as in the paper), `reflect` (random +-1 diagonals, which can tell the
+            two ends of a symmetric relation apart) or `mixed` (half of them identities, the
             other half one and the same random +-1 diagonal, so that the coordinates it leaves alone are common to all).
     """
 
@@ -41,7 +40,7 @@ class ITransFConfig(TranslationConfig):
     temperature: float = 0.25
     attention: AttentionKind = "sparse"
     l1_weight: float = 0.001
-    concept_start: ConceptStart = "identity"
+    concept_init: ConceptStart = "identity"
 
     def __post_init__(self) -> None:
         """Refuse sizes that mean nothing."""
@@ -69,7 +68,7 @@ class ITransF(Translation):
 
     def __init__(self, sizes: Sizes, config: ITransFConfig) -> None:
         super().__init__(sizes, config)
-        self.concepts = nn.Parameter(start_concepts(config.concepts, config.dim, config.concept_start))
+        self.concepts = nn.Parameter(start_concepts(config.concepts, config.dim, config.concept_init))
         for side in ("head", "tail"):
             projection = ConceptProjection(
                 self.concepts, sizes.relations, config.support_size, config.temperature, config.attention
@@ -92,7 +91,7 @@ class ITransF(Translation):
     def rate(self, parameter: str) -> float:
         """Return the factor of matrices for free weights too: these scale matrices, and start as small as 1 / m."""
         if self.config.attention == "l1" and parameter.endswith(".scores"):
-            return self.config.matrix_rate
+            return self.config.matrix_lr_factor
         return super().rate(parameter)
 
     def supports(self, side: Side) -> Tensor | None:
@@ -109,7 +108,7 @@ class ITransF(Translation):
 
     @torch.no_grad()
     def single_concept_scores(self, heads: Tensor, relations: Tensor, tails: Tensor, side: Side) -> Tensor:
-        """Score facts as if `side` used one concept alone, for each concept in turn, (b, m).
+        """Score triples as if `side` used one concept alone, for each concept in turn, (b, m).
 
         The other side keeps its attention. Every distinct entity is projected once per concept.
         """
@@ -122,17 +121,15 @@ class ITransF(Translation):
         for start in range(0, len(self.concepts), at_once):
             part = slice(start, start + at_once)
             tables = self.limit_projected(spread_product(vectors, self.concepts[part]))  # (c, e', d)
-            scores[:, part] = -gathered_distance(tables, places, wanted, self.config.norm)
+            scores[:, part] = -gathered_distance(tables, places, wanted, self.config.p_norm)
         return scores
 
 
 def start_concepts(count: int, dim: int, kind: ConceptStart) -> Tensor:
     """Return the first concept matrices (m, d, d)."""
     concepts = noisy_identities(count, dim)
-    reflecting = {"identity": 0, "reflect": count, "half": count, "mixed": count // 2}[kind]
+    reflecting = {"identity": 0, "reflect": count, "mixed": count // 2}[kind]
     patterns = 1 if kind == "mixed" else reflecting
     signs = torch.randint(0, 2, (patterns, dim), device="cpu").float() * 2 - 1
-    if kind == "half":
-        signs[:, : dim // 2] = 1
     concepts[:reflecting] += torch.diag_embed(signs - 1)  # identity + noise -> diag(signs) + noise
     return concepts

@@ -21,19 +21,20 @@ class TranslationConfig:
 
     Attributes:
         dim: Length d of entity and relation vectors.
-        norm: The distance, 1 or 2.
-        entities: Length entity vectors are held to after each update.
-        projected: Length projected vectors are held to (in the forward pass).
-        matrix_rate: Factor on the learning rate of projection matrices, and of the free weights of l1 attention. Below
-            one matrices stay near the identity for longer, which keeps them from learning rare relations by heart.
-        n3: Weight of the summed cubes of a fact's vectors, as they are and as projected (Lacroix et al., 2018).
+        p_norm: The distance, 1 or 2.
+        entity_constraint: Length entity vectors are held to after each update.
+        projected_constraint: Length projected vectors are held to (in the forward pass).
+        matrix_lr_factor: Factor on the learning rate of projection matrices, and of the free weights of l1 attention.
+            Below one matrices stay near the identity for longer, which keeps them from learning rare relations by
+            heart.
+        n3: Weight of the summed cubes of a triple's vectors, as they are and as projected (Lacroix et al., 2018).
     """
 
     dim: int = 50
-    norm: Norm = 1
-    entities: Length = "unit"
-    projected: Length = "unit"
-    matrix_rate: float = 1.0
+    p_norm: Norm = 1
+    entity_constraint: Length = "unit"
+    projected_constraint: Length = "unit"
+    matrix_lr_factor: float = 1.0
     n3: float = 0.0
 
 
@@ -47,15 +48,15 @@ class Translation(QueryModel):
 
     def __init__(self, sizes: Sizes, config: TranslationConfig) -> None:
         super().__init__(sizes, config)
-        self.entities = nn.Parameter(start_vectors(sizes.entities, config.dim, config.entities))
-        self.relations = nn.Parameter(start_vectors(sizes.relations, config.dim, config.entities))
+        self.entities = nn.Parameter(start_vectors(sizes.entities, config.dim, config.entity_constraint))
+        self.relations = nn.Parameter(start_vectors(sizes.relations, config.dim, config.entity_constraint))
         self.project_head = NoProjection()
         self.project_tail = NoProjection()
 
     @property
     def compare(self) -> Compare:
         """How a query is compared with a candidate."""
-        return "l1" if self.config.norm == 1 else "l2"
+        return "l1" if self.config.p_norm == 1 else "l2"
 
     def project(self, entities: Tensor, relations: Tensor, side: Side) -> Tensor:
         """Return entities (b,) as their relations (b,) see them on `side`, (b, d)."""
@@ -65,7 +66,7 @@ class Translation(QueryModel):
 
     def limit_projected(self, vectors: Tensor) -> Tensor:
         """Hold projected vectors to the configured length."""
-        return limit_length(vectors, self.config.projected)
+        return limit_length(vectors, self.config.projected_constraint)
 
     def translate(self, relations: Tensor) -> Tensor:
         """Return the relation vectors, (b, d)."""
@@ -74,7 +75,7 @@ class Translation(QueryModel):
     def score(self, heads: Tensor, relations: Tensor, tails: Tensor) -> Tensor:
         """Return -|P_head(h) + r - P_tail(t)|, (b,)."""
         head, tail = self.project(heads, relations, "head"), self.project(tails, relations, "tail")
-        return -distance(head + self.translate(relations) - tail, self.config.norm)
+        return -distance(head + self.translate(relations) - tail, self.config.p_norm)
 
     def to_bridge(self, heads: Tensor, relations: Tensor, tails: Tensor) -> Tensor:
         """Return P_tail(t) - P_head(h), (b, d)."""
@@ -101,17 +102,17 @@ class Translation(QueryModel):
     def score_contrast(
         self, heads: Tensor, relations: Tensor, tails: Tensor, replaces_head: Tensor, replacements: Tensor
     ) -> tuple[Tensor, Tensor]:
-        """Score facts beside corrupted copies; every entity is projected once."""
+        """Score triples beside corrupted copies; every entity is projected once."""
         n = replacements.shape[1]
         head, other_heads = self._project_both(heads, relations, replaces_head, replacements, "head")
         tail, other_tails = self._project_both(tails, relations, ~replaces_head, replacements, "tail")
         translation = self.translate(relations)
-        positive = -distance(head + translation - tail, self.config.norm)
+        positive = -distance(head + translation - tail, self.config.p_norm)
         of_head, of_tail = replaces_head.nonzero().squeeze(1), (~replaces_head).nonzero().squeeze(1)
         wanted_heads, wanted_tails = (tail - translation)[of_head], (head + translation)[of_tail]  # (b', d)
         negative = torch.empty_like(positive)[:, None].repeat(1, n)
-        negative = negative.index_copy(0, of_head, -distance(other_heads - wanted_heads[:, None], self.config.norm))
-        negative = negative.index_copy(0, of_tail, -distance(wanted_tails[:, None] - other_tails, self.config.norm))
+        negative = negative.index_copy(0, of_head, -distance(other_heads - wanted_heads[:, None], self.config.p_norm))
+        negative = negative.index_copy(0, of_tail, -distance(wanted_tails[:, None] - other_tails, self.config.p_norm))
         return positive, negative
 
     def score_shared(
@@ -123,7 +124,7 @@ class Translation(QueryModel):
         replaces_head: Tensor,
         replacements: Tensor,
     ) -> tuple[Tensor, Tensor]:
-        """Score facts beside copies they share: each of these is projected once, and none is copied for its facts."""
+        """Score triples beside negatives they share, each of which is projected once."""
         head, tail = self.project(heads, relations, "head"), self.project(tails, relations, "tail")
         translation = self.translate(relations)
         wanted = torch.where(replaces_head[owners, None], tail - translation, head + translation)
@@ -136,14 +137,14 @@ class Translation(QueryModel):
             projected = self.project(others.flatten(), of_group[where].repeat_interleave(n), side)
             tables = tables.index_copy(0, where, projected.view(-1, *tables.shape[1:]))
         grouping = Grouping(of_group, counts.tolist(), None)
-        return -distance(head + translation - tail, self.config.norm), compare_grouped(
+        return -distance(head + translation - tail, self.config.p_norm), compare_grouped(
             wanted, tables, grouping, self.compare
         )
 
     def _project_both(
         self, entities: Tensor, relations: Tensor, replaced: Tensor, replacements: Tensor, side: Side
     ) -> tuple[Tensor, Tensor]:
-        """Project a side's own entities (b, d) and the replacements (b', n, d) of the facts `replaced`."""
+        """Project a side's own entities (b, d) and the replacements (b', n, d) of the triples `replaced`."""
         others = replacements[replaced]  # (b', n)
         n = others.shape[1]
         everyone = torch.cat([entities, others.flatten()])
@@ -153,7 +154,7 @@ class Translation(QueryModel):
         return own, rest.view(-1, n, projected.shape[-1])
 
     def penalty(self, heads: Tensor, relations: Tensor, tails: Tensor) -> Tensor | None:
-        """Return the weighted mean over facts of the cubes of all vectors that take part."""
+        """Return the weighted mean over triples of the cubes of all vectors that take part."""
         if not self.config.n3:
             return None
         vectors = [
@@ -167,17 +168,17 @@ class Translation(QueryModel):
 
     def rate(self, parameter: str) -> float:
         """Return the factor of matrices; vectors and the scores of a softmax learn at the full rate."""
-        return self.config.matrix_rate if parameter == "concepts" or parameter.endswith(".weight") else 1.0
+        return self.config.matrix_lr_factor if parameter == "concepts" or parameter.endswith(".weight") else 1.0
 
     @torch.no_grad()
     def constrain(self, touched_entities: Tensor | None) -> None:
         """Hold the touched entity vectors to the configured length."""
-        if self.config.entities == "none":
+        if self.config.entity_constraint == "none":
             return
         if touched_entities is None:
-            self.entities.copy_(limit_length(self.entities, self.config.entities))
+            self.entities.copy_(limit_length(self.entities, self.config.entity_constraint))
         else:
-            rows = limit_length(self.entities[touched_entities], self.config.entities)
+            rows = limit_length(self.entities[touched_entities], self.config.entity_constraint)
             self.entities.index_copy_(0, touched_entities, rows)
 
 

@@ -1,4 +1,4 @@
-"""Answers as arrays, and facts as people read them."""
+"""Answers as arrays, and triples as people read them."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ class Found:
     Attributes:
         queries: Which query each answers, from 0, (n,).
         ranks: Its place among the query's answers, from 1, (n,).
-        facts: The completed facts, (n, 3).
+        triples: The completed triples, (n, 3).
         scores: Their plausibility, (n,).
     """
 
     queries: Integers
     ranks: Integers
-    facts: Triples
+    triples: Triples
     scores: Scores
 
 
 @dataclass(frozen=True)
-class LabelledFact:
-    """A fact by names and labels, and whatever is told of it.
+class LabelledTriple:
+    """A triple by names and labels, and whatever is told of it.
 
     Attributes:
         head: The head's name.
@@ -57,9 +57,9 @@ class LabelledFact:
         return asdict(self)
 
 
-def name_fact(graph: Graph, fact: Sequence[int]) -> tuple[str, str, str, str, str, str]:
+def name_triple(graph: Graph, triple: Sequence[int]) -> tuple[str, str, str, str, str, str]:
     """Return the names of head, relation and tail, then their labels."""
-    head, relation, tail = fact
+    head, relation, tail = triple
     entities, relations = graph.entities, graph.relations
     return (
         *(entities.name(head), relations.name(relation), entities.name(tail)),
@@ -73,9 +73,9 @@ def group_equal(keys: Integers) -> list[Integers]:
     return np.split(order, np.flatnonzero(np.diff(keys[order])) + 1) if len(order) else []
 
 
-def number_answers(facts: Triples, scores: Scores) -> Found:
+def number_answers(triples: Triples, scores: Scores) -> Found:
     """Return the answers to a single query."""
-    return Found(np.zeros(len(facts), dtype=np.int64), np.arange(1, len(facts) + 1), facts, scores)
+    return Found(np.zeros(len(triples), dtype=np.int64), np.arange(1, len(triples) + 1), triples, scores)
 
 
 def find_nothing() -> Found:
@@ -93,7 +93,7 @@ def join_found(parts: list[tuple[Integers, Found]]) -> Found:
         return find_nothing()
     queries = np.concatenate([numbers[found.queries] for numbers, found in parts])
     ranks = np.concatenate([found.ranks for _, found in parts])
-    facts = np.concatenate([found.facts for _, found in parts])
+    triples = np.concatenate([found.triples for _, found in parts])
     scores = np.concatenate([found.scores for _, found in parts])
     order = np.lexsort((ranks, queries))
-    return Found(queries[order], ranks[order], facts[order], scores[order])
+    return Found(queries[order], ranks[order], triples[order], scores[order])

@@ -40,13 +40,13 @@ def answer_queries(
 
     Args:
         model: What scores.
-        graph: The names, and the facts that are known.
+        graph: The names, and the triples that are known.
         queries: What is asked.
         top: How many answers to each.
         candidates: The only entities that may be answers, by name or label; relations may all be.
         in_domain: Whether only entities count that train has on that side of the relation, and only relations
             that have both entities there.
-        include_known: Whether facts of train, valid and test may be answers.
+        include_known: Whether triples of train, valid and test may be answers.
         memory: Bytes for one chunk of scores.
         progress: Whether to show it.
 
@@ -55,43 +55,43 @@ def answer_queries(
     """
     numbers = None if candidates is None else resolve_candidates(graph.entities, candidates)
     search = Search(model, graph, top, numbers, in_domain, include_known, memory)
-    facts = resolve_queries(graph, queries)
+    triples = resolve_queries(graph, queries)
     parts = []
     with track("answering", len(queries), "queries", progress) as tracker:
-        for rows in group_equal(number_groups(facts)):
-            head, relation, tail = facts[rows[0]].tolist()
+        for rows in group_equal(number_groups(triples)):
+            head, relation, tail = triples[rows[0]].tolist()
             if relation == OPEN:
                 parts.append((rows, find_relations(replace(search, candidates=None), head, tail)))
                 tracker.advance(1)
             else:
                 side: Side = "tail" if tail == OPEN else "head"
-                anchors = facts[rows, 0 if side == "tail" else 2]
+                anchors = triples[rows, 0 if side == "tail" else 2]
                 parts.append((rows, find_entities(search, relation, side, anchors, tracker)))
     return tabulate(graph, join_found(parts))
 
 
 def resolve_queries(graph: Graph, queries: Sequence[Query]) -> Triples:
     """Return queries as numbers (n, 3), with OPEN for what is asked."""
-    facts = np.full((len(queries), 3), OPEN)
+    triples = np.full((len(queries), 3), OPEN)
     vocabularies = (graph.entities, graph.relations, graph.entities)
     for row, query in enumerate(queries):
         try:
             names = zip(vocabularies, (query.head, query.relation, query.tail), strict=True)
-            facts[row] = [OPEN if name is None else vocabulary.index(name) for vocabulary, name in names]
+            triples[row] = [OPEN if name is None else vocabulary.index(name) for vocabulary, name in names]
         except DataError as error:
             raise DataError(f"{query.where or f'query {row + 1}'}: {error}") from None
-    return facts
+    return triples
 
 
-def number_groups(facts: Triples) -> Integers:
+def number_groups(triples: Triples) -> Integers:
     """Return a number for each relation and side that is asked for, and one of its own for each asked relation."""
-    relations = facts[:, 1]
-    return np.where(relations == OPEN, -1 - np.arange(len(facts)), 2 * relations + (facts[:, 2] == OPEN))
+    relations = triples[:, 1]
+    return np.where(relations == OPEN, -1 - np.arange(len(triples)), 2 * relations + (triples[:, 2] == OPEN))
 
 
 def tabulate(graph: Graph, found: Found) -> pa.Table:
     """Put names to answers, as a table."""
-    heads, relations, tails = found.facts.T
+    heads, relations, tails = found.triples.T
     return pa.table(
         {
             "query": found.queries + 1,
@@ -100,7 +100,7 @@ def tabulate(graph: Graph, found: Found) -> pa.Table:
             "tail": take_names(graph.entities, tails),
             "score": found.scores,
             "rank": found.ranks,
-            "known": graph.known.contains(found.facts),
+            "known": graph.known.contains(found.triples),
         }
     )
 

@@ -1,4 +1,4 @@
-"""Completing a fact: the most plausible tails, heads, relations, or whole facts of a relation."""
+"""Completing a triple: the most plausible tails, heads, relations, or whole triples of a relation."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from itransf.data.sorting import Integers
 from itransf.data.vocabulary import Vocabulary
 from itransf.errors import ConfigError, DataError
 from itransf.models.base import Model
-from itransf.prediction.answers import Found, LabelledFact, name_fact
+from itransf.prediction.answers import Found, LabelledTriple, name_triple
 from itransf.prediction.discovery import find_pairs
 from itransf.prediction.searching import DEFAULT_MEMORY, Search, find_entities, find_relations
 from itransf.progress import Tracker
 
 
 @dataclass(frozen=True)
-class Prediction(LabelledFact):
-    """A fact the model thinks plausible.
+class Prediction(LabelledTriple):
+    """A triple the model thinks plausible.
 
     Attributes:
         score: Its plausibility: higher is better, and scores of one relation can be compared.
         rank: Its place in the list, from 1.
-        known: Whether the fact is in train, valid or test.
+        known: Whether the triple is in train, valid or test.
     """
 
     score: float
@@ -47,15 +47,15 @@ def complete(
     memory: int = DEFAULT_MEMORY,
     progress: bool = False,
 ) -> list[Prediction]:
-    """Return the most plausible facts that complete what is given, best first; equal scores by number.
+    """Return the most plausible triples that complete what is given, best first; equal scores by number.
 
     Head and relation ask for tails, relation and tail for heads, head and tail for relations. A relation
-    alone asks for its most plausible facts, by default among the entities of its own domain. A fact whose
-    head is its tail is no answer unless train has such facts of the relation. Labels may stand for names.
+    alone asks for its most plausible triples, by default among the entities of its own domain. A triple whose
+    head is its tail is no answer unless train has such triples of the relation. Labels may stand for names.
 
     Args:
         model: What scores.
-        graph: The names, and the facts that are known.
+        graph: The names, and the triples that are known.
         head: The given head.
         relation: The given relation.
         tail: The given tail.
@@ -65,7 +65,7 @@ def complete(
         in_domain: Whether only entities count that train has on that side of the relation (for a relation
             alone, on both); where head and tail are given, only relations that have the two there. If not
             given: true for a relation alone, where most pairs of all entities make no sense, and false otherwise.
-        include_known: Whether facts of train, valid and test may be answers.
+        include_known: Whether triples of train, valid and test may be answers.
         memory: Bytes for one chunk of scores.
         progress: Whether to show the progress of searching a whole relation.
     """
@@ -92,7 +92,7 @@ def check_question(head: str | None, relation: str | None, tail: str | None) -> 
     cure = "give head and relation, relation and tail, head and tail, or a relation alone"
     given = [word for word, name in (("head", head), ("tail", tail)) if name is not None]
     if relation is not None and len(given) == 2:
-        raise ConfigError(f"head, relation and tail together leave nothing to predict; {cure}, or score the fact")
+        raise ConfigError(f"head, relation and tail together leave nothing to predict; {cure}, or score the triple")
     if relation is None and len(given) < 2:
         what = f"only a {given[0]} is" if given else "nothing is"
         raise ConfigError(f"{what} given, which is too little to predict from; {cure}")
@@ -113,6 +113,6 @@ def resolve_candidates(vocabulary: Vocabulary, candidates: Sequence[str]) -> Int
 
 def describe(graph: Graph, found: Found) -> list[Prediction]:
     """Put names to the answers of a single query."""
-    known = graph.known.contains(found.facts).tolist()
-    rows = zip(found.facts.tolist(), found.scores.tolist(), found.ranks.tolist(), known, strict=True)
-    return [Prediction(*name_fact(graph, fact), score, rank, known) for fact, score, rank, known in rows]
+    known = graph.known.contains(found.triples).tolist()
+    rows = zip(found.triples.tolist(), found.scores.tolist(), found.ranks.tolist(), known, strict=True)
+    return [Prediction(*name_triple(graph, triple), score, rank, known) for triple, score, rank, known in rows]

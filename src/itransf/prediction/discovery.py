@@ -1,4 +1,4 @@
-"""Searching a whole relation for facts nobody has stated yet."""
+"""Searching a whole relation for triples nobody has stated yet."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from itransf.prediction.selection import select_best
 from itransf.progress import track
 
 Best = tuple[Tensor, Tensor, Tensor]
-"""Scores, heads and columns of the best facts so far, each (k,), best first."""
+"""Scores, heads and columns of the best triples so far, each (k,), best first."""
 
 
 @torch.no_grad()
 def find_pairs(search: Search, relation: int, progress: bool = False) -> Found:
-    """Find the best facts of a relation over all heads and tails, keeping only the best so far."""
+    """Find the best triples of a relation over all heads and tails, keeping only the best so far."""
     heads, tails = search.allow_entities(relation, "head"), search.allow_entities(relation, "tail")
     everyone = np.arange(search.model.sizes.entities)
     anchors = everyone if heads is None else heads
@@ -32,8 +32,8 @@ def find_pairs(search: Search, relation: int, progress: bool = False) -> Found:
     values, chosen_heads, columns = (tensor.cpu().numpy() for tensor in best)
     kept = values != HIDDEN
     chosen_tails = columns[kept] if tails is None else tails[columns[kept]]
-    facts = np.stack([chosen_heads[kept], np.full(len(chosen_tails), relation), chosen_tails], axis=1)
-    return number_answers(facts, values[kept])
+    triples = np.stack([chosen_heads[kept], np.full(len(chosen_tails), relation), chosen_tails], axis=1)
+    return number_answers(triples, values[kept])
 
 
 def merge_best(best: Best | None, heads: Tensor, scores: Tensor, top: int) -> Best:

@@ -1,4 +1,4 @@
-"""Reading what to ask: files of queries, of facts to score, of candidates."""
+"""Reading what to ask: files of queries, of triples to score, of candidates."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _SEPARATORS = ("\t", ",", ";", "|")
 
 @dataclass(frozen=True)
 class Query:
-    """A fact with its head, its relation or its tail left open.
+    """A triple with its head, its relation or its tail left open.
 
     Attributes:
         head: Name or label of the head; None where it is asked for.
@@ -44,12 +44,12 @@ class Query:
             raise DataError(f"{place}{what}; leave exactly one of the three empty (or {ASKED}) to ask for it")
 
 
-class FactFile(NamedTuple):
-    """Facts that were read from a file.
+class TripleFile(NamedTuple):
+    """Triples that were read from a file.
 
     Attributes:
         names: Head, relation and tail of each, or head and tail.
-        locate: Names the place of one, numbered from 0 ("facts.tsv, line 3"), for messages.
+        locate: Names the place of one, numbered from 0 ("triples.tsv, line 3"), for messages.
         notes: What reading found worth saying.
     """
 
@@ -85,17 +85,17 @@ def read_queries(path: str | Path) -> list[Query]:
     return queries
 
 
-def read_facts(path: str | Path) -> FactFile:
-    """Read facts to score.
+def read_triples(path: str | Path) -> TripleFile:
+    """Read triples to score.
 
     Args:
-        path: Any file of facts that a graph could be read from.
+        path: Any file of triples that a graph could be read from.
     """
     table = read_table(read_content(Path(path)), Path(path).name, str(path))
-    heads, relations, tails = (column.to_pylist() for column in table.facts.columns)
+    heads, relations, tails = (column.to_pylist() for column in table.triples.columns)
     if not heads:
-        raise DataError(f"{path}: there is no fact in it; write one per line: head, relation, tail")
-    return FactFile(list(zip(heads, relations, tails, strict=True)), table.locate, table.notes)
+        raise DataError(f"{path}: there is no triple in it; write one per line: head, relation, tail")
+    return TripleFile(list(zip(heads, relations, tails, strict=True)), table.locate, table.notes)
 
 
 def read_candidates(path: str | Path, vocabulary: Vocabulary | None = None) -> list[str]:

@@ -1,4 +1,4 @@
-"""Scoring facts that are given: how plausible, and how well they stand among their rivals."""
+"""Scoring triples that are given: how plausible, and how well they stand among their rivals."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from itransf.data.graph import SPLITS, Graph, Triples
 from itransf.data.known import KnownIndex
 from itransf.data.sorting import Integers
 from itransf.models.base import SIDES, Model, Scorer, Side
-from itransf.prediction.answers import LabelledFact, group_equal, name_fact
-from itransf.prediction.given import GivenFact, resolve_facts
+from itransf.prediction.answers import LabelledTriple, group_equal, name_triple
+from itransf.prediction.given import GivenTriple, resolve_triples
 from itransf.prediction.searching import DEFAULT_MEMORY, HIDDEN, find_known, has_loops, hide, split_rows
 from itransf.prediction.selection import refuse_broken
 from itransf.progress import Tracker, track
@@ -24,16 +24,16 @@ Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class ScoredFact(LabelledFact):
-    """A given fact and what the model thinks of it.
+class ScoredTriple(LabelledTriple):
+    """A given triple and what the model thinks of it.
 
     Attributes:
         score: Its plausibility: higher is better, and scores of one relation can be compared.
-        known: The split that holds the fact ("train", "valid" or "test"), or None.
+        known: The split that holds the triple ("train", "valid" or "test"), or None.
         tail_rank: Where its tail stands among all tails of the head that are not known, from 1; a rival with
-            the same score counts half. As in a prediction, the head itself is no rival unless train has such facts.
+            the same score counts half. As in a prediction, the head itself is no rival unless train has such triples.
         head_rank: Where its head stands among all heads of the tail that are not known, the tail itself left out.
-        percentile: Share of these rivals on both sides together that the fact beats, in percent.
+        percentile: Share of these rivals on both sides together that the triple beats, in percent.
     """
 
     score: float
@@ -43,47 +43,47 @@ class ScoredFact(LabelledFact):
     percentile: float
 
 
-def score_facts(
+def score_triples(
     model: Model,
     graph: Graph,
-    facts: Iterable[GivenFact],
+    triples: Iterable[GivenTriple],
     memory: int = DEFAULT_MEMORY,
     progress: bool = False,
     *,
     locate: Callable[[int], str] | None = None,
-) -> list[ScoredFact]:
-    """Return score, filtered ranks and percentile of each fact, in the order given.
+) -> list[ScoredTriple]:
+    """Return score, filtered ranks and percentile of each triple, in the order given.
 
-    Rivals are those that `complete` would answer with: a fact whose head is its tail is none, unless train has such
-    facts of the relation. (`evaluate` keeps to the usual protocol, which counts it.)
+    Rivals are those that `complete` would answer with: a triple whose head is its tail is none, unless train has such
+    triples of the relation. (`evaluate` keeps to the usual protocol, which counts it.)
 
     Args:
         model: What scores.
-        graph: The names, and the known facts, which are no rivals.
-        facts: Names or labels of head, relation and tail, in this order or by these words; predictions will do.
+        graph: The names, and the known triples, which are no rivals.
+        triples: Names or labels of head, relation and tail, in this order or by these words; predictions will do.
         memory: Bytes for one chunk of scores.
         progress: Whether to show it.
-        locate: Names the place of a fact (numbered from 0) in messages; "fact 1" and so on, if not given.
+        locate: Names the place of a triple (numbered from 0) in messages; "triple 1" and so on, if not given.
 
     Raises:
-        DataError: Something is no fact, or a name is not known.
+        DataError: Something is no triple, or a name is not known.
         ConfigError: The memory is no number of bytes.
     """
     memory = check_count("memory", memory, least=1)
-    triples = resolve_facts(graph, facts, locate or (lambda row: f"fact {row + 1}"))
+    triples = resolve_triples(graph, triples, locate or (lambda row: f"triple {row + 1}"))
     with track("scoring", len(SIDES) * len(triples), "queries", progress) as tracker:
         standing = rank_given(model, graph, triples, memory, tracker)
     columns = (standing.scores, *standing.ranks, standing.percentiles)
     rows = zip(triples.tolist(), find_splits(graph, triples), *(c.tolist() for c in columns), strict=True)
     return [
-        ScoredFact(*name_fact(graph, fact), score, split, tail_rank, head_rank, percentile)
-        for fact, split, score, head_rank, tail_rank, percentile in rows
+        ScoredTriple(*name_triple(graph, triple), score, split, tail_rank, head_rank, percentile)
+        for triple, split, score, head_rank, tail_rank, percentile in rows
     ]
 
 
 @dataclass(frozen=True)
 class Standing:
-    """How facts stand: scores (n,); ranks and numbers of rivals (2, n), heads first."""
+    """How triples stand: scores (n,); ranks and numbers of rivals (2, n), heads first."""
 
     scores: Floats
     ranks: Floats
@@ -91,7 +91,7 @@ class Standing:
 
     @property
     def percentiles(self) -> Floats:
-        """Share of the rivals on both sides that each fact beats, in percent; a tie is half a win."""
+        """Share of the rivals on both sides that each triple beats, in percent; a tie is half a win."""
         rivals = self.rivals.sum(0)
         beaten = rivals - (self.ranks - 1.0).sum(0)
         # Who has no rival has lost to none.
@@ -121,14 +121,14 @@ def rank_given(model: Model, graph: Graph, triples: Triples, memory: int, tracke
 
 
 def rank_chunk(
-    model: Model, graph: Graph, scorer: Scorer, facts: Triples, side: Side, with_loops: bool
+    model: Model, graph: Graph, scorer: Scorer, triples: Triples, side: Side, with_loops: bool
 ) -> tuple[Floats, Floats, Integers]:
-    """Return score, rank and number of rivals of each fact, all of one relation, on one side."""
-    heads, tails = np.ascontiguousarray(facts[:, 0]), np.ascontiguousarray(facts[:, 2])
+    """Return score, rank and number of rivals of each triple, all of one relation, on one side."""
+    heads, tails = np.ascontiguousarray(triples[:, 0]), np.ascontiguousarray(triples[:, 2])
     anchors, answers = (heads, tails) if side == "tail" else (tails, heads)
-    offsets, known = find_known(graph, int(facts[0, 1]), side, anchors)
-    rows, device = np.arange(len(facts)), next(model.parameters()).device
-    # Scores and not `count_closer`: a fact's own score is wanted too, to the bit as `complete` gives it.
+    offsets, known = find_known(graph, int(triples[0, 1]), side, anchors)
+    rows, device = np.arange(len(triples)), next(model.parameters()).device
+    # Scores and not `count_closer`: a triple's own score is wanted too, to the bit as `complete` gives it.
     scores = refuse_broken(scorer(torch.tensor(anchors, device=device)))  # (q, e)
     own = scores.gather(1, torch.tensor(answers, device=device)[:, None])  # (q, 1)
     hide(scores, np.repeat(rows, np.diff(offsets)), known, None)
@@ -140,7 +140,7 @@ def rank_chunk(
 
 
 def find_splits(graph: Graph, triples: Triples) -> list[str | None]:
-    """Return the first split that holds each fact, None for a fact that none does."""
+    """Return the first split that holds each triple, None for a triple that none does."""
     found = np.full(len(triples), len(SPLITS))
     if graph.known.contains(triples).any():
         for number, split in reversed(list(enumerate(SPLITS))):

@@ -32,7 +32,7 @@ class Search:
         top: How many answers to each query.
         candidates: The only entities (relations, where those are asked) that count, ascending; None: all.
         in_domain: Whether only entities count that train has on that side of the relation.
-        include_known: Whether facts that are known already count.
+        include_known: Whether triples that are known already count.
         memory: Bytes for one chunk of scores.
     """
 
@@ -62,7 +62,7 @@ class Search:
     ) -> Iterator[tuple[Integers, Tensor]]:
         """Yield the anchors in chunks with the scores (q, n) of what is allowed.
 
-        What is known is hidden, and an entity as the answer to itself, unless train has such facts.
+        What is known is hidden, and an entity as the answer to itself, unless train has such triples.
         """
         device = next(self.model.parameters()).device
         width = self.model.sizes.entities if allowed is None else len(allowed)
@@ -90,7 +90,7 @@ def split_rows(rows: Integers, width: int, memory: int) -> Iterator[Integers]:
 
 
 def has_loops(graph: Graph, relation: int) -> bool:
-    """Return whether train holds a fact of the relation whose head is its tail."""
+    """Return whether train holds a triple of the relation whose head is its tail."""
     heads, relations, tails = graph.train.T
     return bool(((heads == tails) & (relations == relation)).any())
 
@@ -143,24 +143,24 @@ def find_relations(search: Search, head: int, tail: int) -> Found:
         relations = search.candidates
     if search.in_domain:
         relations = relations[is_among(relations, list_fitting_relations(search.graph, head, tail))]
-    facts = np.stack([np.full(len(relations), head), relations, np.full(len(relations), tail)], axis=1)
+    triples = np.stack([np.full(len(relations), head), relations, np.full(len(relations), tail)], axis=1)
     if not search.include_known:
-        facts = facts[~search.graph.known.contains(facts)]
-    if not len(facts):
+        triples = triples[~search.graph.known.contains(triples)]
+    if not len(triples):
         return find_nothing()
     device = next(search.model.parameters()).device
     # Each relation may need matrices of its own (d, d): two, and copies of them.
     width = 2 * getattr(search.model.config, "dim", 1) ** 2
     parts = [
-        search.model.score(*torch.tensor(facts[rows], device=device).unbind(1))
-        for rows in split_rows(np.arange(len(facts)), width, search.memory)
+        search.model.score(*torch.tensor(triples[rows], device=device).unbind(1))
+        for rows in split_rows(np.arange(len(triples)), width, search.memory)
     ]
     best, order = select_best(refuse_broken(torch.cat(parts))[None], search.top)
-    return number_answers(facts[order[0].cpu().numpy()], best[0].cpu().numpy())
+    return number_answers(triples[order[0].cpu().numpy()], best[0].cpu().numpy())
 
 
 def list_fitting_relations(graph: Graph, head: int, tail: int) -> Integers:
-    """Return the relations, ascending, in whose train facts the head is a head and the tail a tail."""
+    """Return the relations, ascending, in whose train triples the head is a head and the tail a tail."""
     statistics = graph.statistics
     of_head = np.flatnonzero(statistics.head_domain_values == head)
     of_tail = np.flatnonzero(statistics.tail_domain_values == tail)

@@ -25,8 +25,8 @@ from itransf.interpret import (
     read_attention,
 )
 from itransf.models import ITransF, Model
-from itransf.prediction import Prediction, ScoredFact, complete, score_facts
-from itransf.prediction.given import GivenFact
+from itransf.prediction import Prediction, ScoredTriple, complete, score_triples
+from itransf.prediction.given import GivenTriple
 from itransf.prediction.searching import DEFAULT_MEMORY as SEARCH_MEMORY
 
 
@@ -48,7 +48,7 @@ class Answering:
         bucket_weighting: Weighting = "relation",
         progress: bool = False,
     ) -> Evaluation:
-        """Rank a split's facts among all entities (filtered with train, valid and test) and summarise.
+        """Rank a split's triples among all entities (filtered with train, valid and test) and summarise.
 
         Args:
             split: "train", "valid" or "test".
@@ -60,7 +60,7 @@ class Answering:
             progress: Whether to show it.
 
         Raises:
-            DataError: The split has no facts.
+            DataError: The split has no triples.
             ConfigError: There is no such way to count ties or to weigh buckets, or a number is none or too small.
         """
         return evaluate(self.model, self.graph, split, ties, memory, buckets, bucket_edges, bucket_weighting, progress)
@@ -78,10 +78,10 @@ class Answering:
         memory: int = SEARCH_MEMORY,
         progress: bool = False,
     ) -> list[Prediction]:
-        """Return the most plausible facts that complete what is given, best first.
+        """Return the most plausible triples that complete what is given, best first.
 
         Head and relation ask for tails, relation and tail for heads, head and tail for relations, a relation alone for
-        its most plausible facts. Labels may stand for names.
+        its most plausible triples. Labels may stand for names.
 
         Args:
             head: The given head.
@@ -91,7 +91,7 @@ class Answering:
             candidates: The only answers that count: entities, or relations where head and tail are given.
             in_domain: Whether only entities count that train has on that side of the relation, or relations that have
                 the two there; by default for a relation alone.
-            include_known: Whether facts of train, valid and test may be answers.
+            include_known: Whether triples of train, valid and test may be answers.
             memory: Bytes for one chunk of scores.
             progress: Whether to show the progress of searching a whole relation.
 
@@ -115,27 +115,28 @@ class Answering:
 
     def score(
         self,
-        facts: Iterable[GivenFact],
+        triples: Iterable[GivenTriple],
         memory: int = SEARCH_MEMORY,
         progress: bool = False,
         *,
         locate: Callable[[int], str] | None = None,
-    ) -> list[ScoredFact]:
-        """Return score, filtered ranks and percentile of each fact, in the order given.
+    ) -> list[ScoredTriple]:
+        """Return score, filtered ranks and percentile of each triple, in the order given.
 
-        Rivals are those of `predict` and `explain`: a fact whose head is its tail is none unless train has such facts
-        of the relation.
+        Rivals are those of `predict` and `explain`: a triple whose head is its tail is none unless train has such
+        triples of the relation.
 
         Args:
-            facts: Names or labels of head, relation and tail, in this order or by these words; predictions do as well.
+            triples: Names or labels of head, relation and tail, in this order or by these words; predictions do as
+                well.
             memory: Bytes for one chunk of scores.
             progress: Whether to show it.
-            locate: Names the place of a fact (numbered from 0) in messages; "fact 1" and so on, if not given.
+            locate: Names the place of a triple (numbered from 0) in messages; "triple 1" and so on, if not given.
 
         Raises:
             DataError: A name is not known.
         """
-        return score_facts(self.model, self.graph, facts, memory, progress, locate=locate)
+        return score_triples(self.model, self.graph, triples, memory, progress, locate=locate)
 
     def concepts(self) -> Attention:
         """Return which concepts each side of each relation uses, and how strongly."""
@@ -154,14 +155,14 @@ class Answering:
         removals: bool = True,
         memory: int = SEARCH_MEMORY,
     ) -> Explanation:
-        """Explain the score of a fact, known or not.
+        """Explain the score of a triple, known or not.
 
         Args:
             head: The head's name or label.
             relation: The relation's name or label.
             tail: The tail's name or label.
             side: The side whose entity counts as the answer: it is compared with its closest rival there.
-            evidence: How many training facts of each kind to name.
+            evidence: How many training triples of each kind to name.
             removals: Whether to rank the answer again without each concept, which takes most of the time.
             memory: Bytes for projected entities.
 
@@ -187,14 +188,14 @@ class Answering:
         return profile_relation(self.model, self.graph, name, top)
 
     def cards(
-        self, concepts: Iterable[int | str] | None = None, most_facts: int = 1000, progress: bool = False
+        self, concepts: Iterable[int | str] | None = None, most_triples: int = 1000, progress: bool = False
     ) -> list[ConceptCard]:
         """Return what concepts do, and what is lost without them.
 
         Args:
             concepts: Their numbers, or the names they were given, the cards coming in this order; all that are used if
                 not given, those that are missed most first.
-            most_facts: The most validation facts ranked again for one card, evenly chosen; zero takes all.
+            most_triples: The most validation triples ranked again for one card, evenly chosen; zero takes all.
             progress: Whether to show it.
 
         Raises:
@@ -202,7 +203,7 @@ class Answering:
         """
         attention = self.concepts()
         assert isinstance(self.model, ITransF), "only such a model has concepts"
-        return make_cards(self.model, self.graph, attention, concepts, self.concept_names, most_facts, progress)
+        return make_cards(self.model, self.graph, attention, concepts, self.concept_names, most_triples, progress)
 
     def sharing(self) -> SharingGraph:
         """Return which relations share concepts, and who lends strength to the rare ones."""

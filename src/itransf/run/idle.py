@@ -26,15 +26,19 @@ class Rule(NamedTuple):
 
 
 RULES = (
-    Rule("loss.kind", ("softmax",), ("loss.margin", "loss.temperature", "negatives.per_fact", "negatives.shared")),
-    Rule("loss.kind", ("softmax",), ("negatives.corrupt", "negatives.domain"), "but on the choice of concepts"),
+    Rule(
+        "loss.name",
+        ("cross_entropy",),
+        ("loss.margin", "loss.adversarial_temperature", "negatives.per_triple", "negatives.shared"),
+    ),
+    Rule("loss.name", ("cross_entropy",), ("negatives.sampler", "negatives.domain"), "but on the choice of concepts"),
     Rule("negatives.domain", (0.0,), ("negatives.domain_stop",)),
-    Rule("loss.kind", ("hinge",), ("loss.temperature", "loss.scale", "loss.candidates")),
-    Rule("loss.kind", ("adversarial",), ("loss.scale", "loss.candidates")),
+    Rule("loss.name", ("hinge",), ("loss.adversarial_temperature", "loss.scale", "loss.candidates")),
+    Rule("loss.name", ("self_adversarial",), ("loss.scale", "loss.candidates")),
     Rule("model.attention", ("dense", "l1"), ("model.support_size", "assignment.")),
     Rule("model.attention", ("dense", "sparse"), ("model.l1_weight",)),
     Rule("model.attention", ("l1",), ("model.temperature",)),
-    Rule("warm_start.epochs", (0,), ("warm_start.learning_rate", "warm_start.batch_size", "warm_start.negatives")),
+    Rule("warm_start.epochs", (0,), ("warm_start.learning_rate", "warm_start.sampler")),
 )
 
 

@@ -57,13 +57,13 @@ def find_weights(folder: RunFolder) -> tuple[dict[str, Tensor], int | None, bool
     """
     if (folder.path / WEIGHTS).is_file() or not folder.has_checkpoint:
         return folder.read_tensors(WEIGHTS)[0], None, False
-    tensors, facts = folder.read_tensors(CHECKPOINT)
-    if "phase" not in facts or "progress" not in facts:
+    tensors, meta = folder.read_tensors(CHECKPOINT)
+    if "phase" not in meta or "progress" not in meta:
         raise CheckpointError(f"{folder.path}: its checkpoint does not say where training stands; train again")
-    if facts["phase"] != "training":
+    if meta["phase"] != "training":
         raise RunError(f"{folder.path}: is still in its warm start; go on with 'itransf train ... --resume'")
     for prefix, key in (("best.", "best_epoch"), ("average.", "epoch"), ("model.", "epoch")):
         found = {name.removeprefix(prefix): value for name, value in tensors.items() if name.startswith(prefix)}
         if found:
-            return found, int(facts["progress"][key]), prefix == "average."
+            return found, int(meta["progress"][key]), prefix == "average."
     raise CheckpointError(f"{folder.path}: its checkpoint holds no weights; train again")

@@ -1,4 +1,4 @@
-"""Whether a stored run may go on: only on the same facts, and with settings that do not change what is trained."""
+"""Whether a stored run may go on: only on the same triples, and with settings that do not change what is trained."""
 
 from __future__ import annotations
 
@@ -32,15 +32,15 @@ def check_same(folder: RunFolder, graph: Graph, config: Config, stored: Config) 
     kept = folder.read_graph()
     same_names = kept.entities.names == graph.entities.names and kept.relations.names == graph.relations.names
     if not same_names or not all(np.array_equal(kept.split(split), graph.split(split)) for split in SPLITS):
-        raise RunError(f"{folder.path}: was trained on other facts than these. Use those, or another folder")
+        raise RunError(f"{folder.path}: was trained on other triples than these. Use those, or another folder")
 
 
 def list_moved(stored: Config, config: Config) -> list[str]:
     """Say what comes at another time than it would have, now that a run has other epochs than it was begun with."""
     before, now = stored.training.epochs, config.training.epochs
     shares = {
-        "training.decay": config.training.decay == "linear",
-        "training.average": config.training.average > 0,
+        "training.lr_decay": config.training.lr_decay == "linear",
+        "training.weight_averaging": config.training.weight_averaging > 0,
         "assignment.stop": bool(config.assignment.every) and config.has_supports,
         "negatives.domain_stop": bool(config.negatives.domain) and config.negatives.domain_stop < 1,
     }

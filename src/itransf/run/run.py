@@ -14,7 +14,7 @@ from itransf.errors import RunError
 from itransf.interpret import check_names, export, write_report
 from itransf.interpret.tables import Format
 from itransf.models import ITransF, Model
-from itransf.prediction.given import GivenFact
+from itransf.prediction.given import GivenTriple
 from itransf.run.answering import Answering
 from itransf.run.settings import MODEL_CONFIGS
 from itransf.storage import WEIGHTS, RunFolder
@@ -30,7 +30,7 @@ class Run(Answering):
     """A trained model with the graph it knows and the settings it had.
 
     Attributes:
-        graph: The facts it was trained on, with their names.
+        graph: The triples it was trained on, with their names.
         config: Its settings.
         model: The weights; answers are computed where they lie, and `run.model.to("cuda")` moves them.
         history: What was measured in each epoch.
@@ -108,44 +108,44 @@ class Run(Answering):
     def learn_relation(
         self,
         name: str,
-        facts: Iterable[GivenFact],
+        triples: Iterable[GivenTriple],
         locate: Callable[[int], str] | None = None,
         effort: Effort = RELATION_EFFORT,
     ) -> Run:
-        """Return a run that knows one more relation, learned from a handful of facts; all else keeps its bits.
+        """Return a run that knows one more relation, learned from a handful of triples; all else keeps its bits.
 
         Args:
             name: What to call the relation; blanks around it are dropped.
-            facts: (head, tail) or (head, relation, tail), names or labels, in this order or by these words.
-            locate: Names the place of a fact (numbered from 0) in messages.
+            triples: (head, tail) or (head, relation, tail), names or labels, in this order or by these words.
+            locate: Names the place of a triple (numbered from 0) in messages.
             effort: How long to fit.
 
         Raises:
             ConfigError: A relation of this model has matrices of its own.
-            DataError: The name is taken, or a fact names an unknown entity.
+            DataError: The name is taken, or a triple names an unknown entity.
         """
-        model, graph = learn_relation(self.model, self.graph, self.config, name, facts, locate, effort)
+        model, graph = learn_relation(self.model, self.graph, self.config, name, triples, locate, effort)
         return self._follow(model, graph=graph)
 
     def learn_entity(
         self,
         name: str,
-        facts: Iterable[GivenFact],
+        triples: Iterable[GivenTriple],
         locate: Callable[[int], str] | None = None,
         effort: Effort = ENTITY_EFFORT,
     ) -> Run:
-        """Return a run that knows one more entity, learned from facts that mention it; all else keeps its bits.
+        """Return a run that knows one more entity, learned from triples that mention it; all else keeps its bits.
 
         Args:
             name: What to call the entity; blanks around it are dropped.
-            facts: (head, relation, tail), names or labels, in this order or by these words; each mentions the entity.
-            locate: Names the place of a fact (numbered from 0) in messages.
+            triples: (head, relation, tail), names or labels, in this order or by these words; each mentions the entity.
+            locate: Names the place of a triple (numbered from 0) in messages.
             effort: How long to fit.
 
         Raises:
-            DataError: The name is taken, a fact does not mention the entity, or names something unknown.
+            DataError: The name is taken, a triple does not mention the entity, or names something unknown.
         """
-        model, graph = learn_entity(self.model, self.graph, self.config, name, facts, locate, effort)
+        model, graph = learn_entity(self.model, self.graph, self.config, name, triples, locate, effort)
         return self._follow(model, graph=graph)
 
     def edit(
@@ -190,20 +190,20 @@ class Run(Answering):
         path: str | Path = "report.html",
         split: str | None = None,
         *,
-        most_facts: int = 1000,
+        most_triples: int = 1000,
         progress: bool = False,
     ) -> Path:
         """Write everything worth seeing as one HTML page that needs nothing else, and return where it lies.
 
         Args:
             path: Ends in .html.
-            split: The facts that are ranked; test, or valid where there are no test facts, if not given.
-            most_facts: The most validation facts ranked again for one concept card; zero takes all.
+            split: The triples that are ranked; test, or valid where there are no test triples, if not given.
+            most_triples: The most validation triples ranked again for one concept card; zero takes all.
             progress: Whether to show it.
 
         Raises:
             ConfigError: The path does not end in .html.
-            DataError: The split has no facts.
+            DataError: The split has no triples.
             WriteError: The path cannot be written.
         """
         return write_report(
@@ -214,7 +214,7 @@ class Run(Answering):
             self.history,
             names=self.concept_names,
             split=split,
-            most_facts=most_facts,
+            most_triples=most_triples,
             progress=progress,
         )
 
@@ -241,7 +241,7 @@ class Run(Answering):
             "graph": self.graph.name,
             "entities": len(self.graph.entities),
             "relations": len(self.graph.relations),
-            "facts": {split: len(self.graph.split(split)) for split in ("train", "valid", "test")},
+            "triples": {split: len(self.graph.split(split)) for split in ("train", "valid", "test")},
             "parameters": sum(parameter.numel() for parameter in self.model.parameters()),
             "epochs": phases["training"],
             "refit_epochs": phases[REFIT],

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from itransf.config import Config
-from itransf.data.graph import Graph, NamedFacts
+from itransf.data.graph import Graph, NamedTriples
 from itransf.data.sources import load
 from itransf.errors import ConfigError
 from itransf.fitting import Fit
@@ -19,7 +19,7 @@ from itransf.version import VERSION
 
 
 def train(
-    graph: Graph | str | Path | NamedFacts,
+    graph: Graph | str | Path | NamedTriples,
     preset: str | None = None,
     config: Given = None,
     settings: Sequence[str] = (),
@@ -51,21 +51,21 @@ def train(
     """
     if resume and out is None:
         raise ConfigError("there is nothing to go on from; give the run's folder as out")
-    facts = graph if isinstance(graph, Graph) else load(graph, progress=progress)
+    triples = graph if isinstance(graph, Graph) else load(graph, progress=progress)
     chosen = [*list_settings(settings), *([f"seed={seed}"] if seed is not None else [])]
     place = choose_device(device)
     folder = None if out is None else RunFolder(Path(out))
     goes_on = resume and folder is not None and folder.has_checkpoint
     stored = folder.read_config(MODEL_CONFIGS) if folder is not None and goes_on else None
-    resolved = resolve_config(facts, preset, config, chosen, device, stored)
-    fit = Fit(facts, resolved, place, folder, progress)
+    resolved = resolve_config(triples, preset, config, chosen, device, stored)
+    fit = Fit(triples, resolved, place, folder, progress)
     if folder is None:
-        return Run(facts, resolved, fit.run(), fit.history)
+        return Run(triples, resolved, fit.run(), fit.history)
     with folder.held():
         if stored is not None:
-            check_same(folder, facts, resolved, stored)
+            check_same(folder, triples, resolved, stored)
             return finish(fit, folder, resume=True)
-        with beginning(folder, facts, resolved, resume, overwrite):
+        with beginning(folder, triples, resolved, resume, overwrite):
             return finish(fit, folder, resume=False)
 
 

@@ -23,18 +23,23 @@ def check_texts(texts: Iterable[Any], path: Path, what: str) -> None:
             raise damaged(path, f"{what} {text!r} is no text")
 
 
-def check_facts(splits: Mapping[str, Tensor], entities: int, relations: int, path: Path) -> dict[str, Integers]:
-    """Return the facts of each split, (f, 3), all of whose numbers stand for a name."""
+def check_triples(splits: Mapping[str, Tensor], entities: int, relations: int, path: Path) -> dict[str, Integers]:
+    """Return the triples of each split, (f, 3), all of whose numbers stand for a name."""
     found = {}
     for split in SPLITS:
-        facts = splits[split].numpy() if split in splits else None
-        if facts is None or facts.ndim != 2 or facts.shape[1] != 3 or not np.issubdtype(facts.dtype, np.integer):
-            raise damaged(path, f"holds no facts called {split!r} as a run's file does")
+        triples = splits[split].numpy() if split in splits else None
+        if (
+            triples is None
+            or triples.ndim != 2
+            or triples.shape[1] != 3
+            or not np.issubdtype(triples.dtype, np.integer)
+        ):
+            raise damaged(path, f"holds no triples called {split!r} as a run's file does")
         for column, size, kind in ((0, entities, "entity"), (1, relations, "relation"), (2, entities, "entity")):
-            wrong = facts[(facts[:, column] < 0) | (facts[:, column] >= size), column]
+            wrong = triples[(triples[:, column] < 0) | (triples[:, column] >= size), column]
             if len(wrong):
                 raise damaged(path, f"names {kind} {wrong[0]} in {split}, but vocabulary.json has {size:,} names")
-        found[split] = facts.astype(np.int64, copy=False)
+        found[split] = triples.astype(np.int64, copy=False)
     return found
 
 

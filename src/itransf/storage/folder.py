@@ -17,7 +17,7 @@ from itransf.data.graph import SPLITS, Graph
 from itransf.data.vocabulary import Vocabulary
 from itransf.errors import CheckpointError, ConfigError, DataError, RunError, WriteError
 from itransf.files import make_folder, replacing, write_text
-from itransf.storage.checking import check_facts, check_history, check_texts, damaged
+from itransf.storage.checking import check_history, check_texts, check_triples, damaged
 from itransf.storage.names import CONCEPTS, FORMAT
 from itransf.storage.place import RunPlace
 
@@ -85,9 +85,9 @@ class RunFolder(RunPlace):
         """Read the graph the run was trained on."""
         entities, relations = self._read_names()
         splits, _ = self.read_tensors("graph.safetensors")
-        facts = check_facts(splits, len(entities), len(relations), self.path / "graph.safetensors")
+        triples = check_triples(splits, len(entities), len(relations), self.path / "graph.safetensors")
         summary = self.read_summary()
-        return Graph(summary["graph"], entities, relations, **facts, notes=tuple(summary["notes"]))
+        return Graph(summary["graph"], entities, relations, **triples, notes=tuple(summary["notes"]))
 
     def _read_names(self) -> tuple[Vocabulary, Vocabulary]:
         """Read the names of entities and relations, and their labels."""
@@ -105,27 +105,27 @@ class RunFolder(RunPlace):
         except DataError as error:
             raise damaged(path, str(error).partition(";")[0]) from None
 
-    def write_tensors(self, name: str, tensors: Mapping[str, Tensor], facts: Mapping[str, Any]) -> None:
-        """Write tensors and plain facts into one file."""
+    def write_tensors(self, name: str, tensors: Mapping[str, Tensor], meta: Mapping[str, Any]) -> None:
+        """Write tensors and plain values into one file."""
         plain = {key: tensor.detach().cpu().contiguous() for key, tensor in tensors.items()}
         try:
             with replacing(self.path / name) as temporary:
-                safetensors.torch.save_file(plain, temporary, {"facts": json.dumps(facts)})
+                safetensors.torch.save_file(plain, temporary, {"meta": json.dumps(meta)})
         except SafetensorError as error:  # what a full disk is called there
             raise WriteError(f"{self.path / name} cannot be written: {error}; choose another place") from None
 
     def read_tensors(self, name: str) -> tuple[dict[str, Tensor], dict[str, Any]]:
-        """Read tensors and the facts written with them."""
+        """Read tensors and the values written with them."""
         path = self.path / name
         try:
             with safe_open(path, "pt") as file:
                 tensors = {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118 (not a dict)
-                facts = json.loads((file.metadata() or {}).get("facts", "{}"))
+                meta = json.loads((file.metadata() or {}).get("meta", "{}"))
         except FileNotFoundError:
             raise CheckpointError(f"{path}: is missing; the run is not complete") from None
         except (OSError, SafetensorError, ValueError) as error:
             raise CheckpointError(f"{path}: cannot be read ({error}); restore it or train again") from None
-        return tensors, facts
+        return tensors, meta
 
     def write_history(self, entries: list[dict[str, Any]]) -> None:
         """Write the history, one JSON object per line."""

@@ -1,13 +1,13 @@
-"""Teaching a trained model: a new relation or entity from a handful of facts, and changes made by hand."""
+"""Teaching a trained model: a new relation or entity from a handful of triples, and changes made by hand."""
 
 from __future__ import annotations
 
 from itransf.teaching.asking import ChangedRun, Place, change_run
 from itransf.teaching.entities import find_closest, learn_entity
-from itransf.teaching.facts import read_pairs
 from itransf.teaching.refitting import REFIT_EPOCHS, refit
 from itransf.teaching.relations import learn_relation
 from itransf.teaching.rows import Effort
+from itransf.teaching.triples import read_pairs
 
 __all__ = [
     "REFIT_EPOCHS",

@@ -27,7 +27,7 @@ class ChangedRun:
 
     Attributes:
         model: With the changes made; nothing is trained.
-        graph: The same facts; its notes tell what was changed.
+        graph: The same triples; its notes tell what was changed.
         names: What people call concepts, by their new numbers.
         numbers: What each old concept is numbered now; those that were pruned are not in it.
     """
@@ -54,7 +54,7 @@ def change_run(
 
     Args:
         model: It stays as it is.
-        graph: Its training facts judge who takes a free place, its validation facts what a concept is worth.
+        graph: Its training triples judge who takes a free place, its validation triples what a concept is worth.
         config: The run's settings.
         names: What people call concepts.
         forbid: Where which concept may not be used.

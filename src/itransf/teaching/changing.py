@@ -21,7 +21,7 @@ from itransf.training.losses import make_contrast_loss
 from itransf.training.negatives import NegativeSampler
 from itransf.training.sample import draw_sample
 
-ABLATED_FACTS = 1000  # validation facts ranked without a concept, at most, to tell what it is worth
+ABLATED_TRIPLES = 1000  # validation triples ranked without a concept, at most, to tell what it is worth
 
 NumberedPlace = tuple[int, Side, int]
 """A relation, a side of it, and a concept, by their numbers."""
@@ -103,19 +103,19 @@ def refuse_contradictions(changes: Changes) -> None:
 
 
 def measure_costs(model: ITransF, graph: Graph, config: Config) -> Costs:
-    """Return what each relation's training facts cost if a side used one concept alone, as the block step does."""
+    """Return what each relation's training triples cost if a side used one concept alone, as the block step does."""
     device = model.concepts.device
     generator = torch.Generator(device).manual_seed(config.seed)
     sampler = NegativeSampler(graph, config.negatives, device)
     train = torch.as_tensor(graph.train, device=device)
-    sample = draw_sample(train, sampler, config.assignment.facts, config.assignment.negatives, generator)
+    sample = draw_sample(train, sampler, config.assignment.triples, config.assignment.negatives, generator)
     loss = make_contrast_loss(config.loss)
     return {side: single_concept_costs(model, sample, side, loss) for side in SIDES}
 
 
 @torch.no_grad()
 def measure_use(model: ITransF, graph: Graph) -> Tensor:
-    """Return each concept's attention summed over all training facts and both sides, (m,)."""
+    """Return each concept's attention summed over all training triples and both sides, (m,)."""
     counts = torch.as_tensor(graph.statistics.counts, device=model.concepts.device).to(model.concepts.dtype)
     return torch.stack([counts @ model.concept_projection(side).attention().abs() for side in SIDES]).sum(0)
 
@@ -134,7 +134,9 @@ def choose_kept(model: ITransF, graph: Graph, count: int) -> list[int]:
         (concept, np.flatnonzero(torch.stack([side[:, concept] != 0 for side in attention]).any(0).cpu().numpy()))
         for concept in range(m)
     ]
-    losses = [0.0 if loss is None else loss.lost_overall for loss in measure_losses(model, graph, users, ABLATED_FACTS)]
+    losses = [
+        0.0 if loss is None else loss.lost_overall for loss in measure_losses(model, graph, users, ABLATED_TRIPLES)
+    ]
     use = measure_use(model, graph).tolist()
     rules = torch.cat([model.concept_projection(side).rules for side in SIDES])
     pinned = (rules == PINNED).any(0).tolist()

@@ -1,8 +1,8 @@
-"""The block step for one new relation: which concepts its two sides should use, judged on a handful of facts.
+"""The block step for one new relation: which concepts its two sides should use, judged on a handful of triples.
 
-For a pair of concepts, i on the head side and j on the tail side, each fact is judged with the translation that fits
-the other facts best: v = mean of D_j t - D_i h over them. A pair's cost is the run's own loss of all facts against the
-same rivals.
+For a pair of concepts, i on the head side and j on the tail side, each triple is judged with the translation that fits
+the other triples best: v = mean of D_j t - D_i h over them. A pair's cost is the run's own loss of all triples
+against the same rivals.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ from itransf.training.losses import ContrastLoss, make_contrast_loss
 from itransf.training.objectives import HIDDEN
 
 MOST_PAIRS = 2500  # pairs of concepts up to which all are tried
-RIVALS = 512  # entities that facts are compared with
+RIVALS = 512  # entities that triples are compared with
 ROUNDS = 6  # of choosing the sides in turn, where pairs are too many
-MOST_FACTS = 100  # that pairs are judged by
+MOST_TRIPLES = 100  # that pairs are judged by
 
 
 @dataclass(frozen=True)
 class Trial:
-    """Facts and rivals as each concept sees them.
+    """Triples and rivals as each concept sees them.
 
     Attributes:
-        heads: (m, b, d) the facts' heads.
-        tails: (m, b, d) the facts' tails.
+        heads: (m, b, d) the triples' heads.
+        tails: (m, b, d) the triples' tails.
         rivals: (m, n, d) other entities.
         head_answers: (b, n) which rivals are no rivals as heads, because they are answers.
         tail_answers: (b, n) the same as tails.
@@ -54,7 +54,7 @@ class Trial:
         return Trial(self.tails, self.heads, self.rivals, self.tail_answers, self.head_answers, self.norm, self.loss)
 
     def cost_of_tails(self, head: int) -> Tensor:
-        """Return the summed loss of the facts with this concept on the head side and each on the tail side, (m,)."""
+        """Return the summed loss of the triples with this concept on the head side and each on the tail side, (m,)."""
         own, others = self.heads[head], self.tails  # (b, d), (m, b, d)
         m, b, _ = others.shape
         shift = leave_one_out(others - own)
@@ -75,11 +75,11 @@ def leave_one_out(wanted: Tensor) -> Tensor:
 
 
 @torch.no_grad()
-def prepare_trial(model: ITransF, facts: Tensor, loss: LossConfig, generator: torch.Generator) -> Trial:
-    """Project the facts (b, 3), at most so many, and random rivals through every concept."""
-    order = torch.randperm(len(facts), generator=generator, device=facts.device)
-    chosen = facts[order[:MOST_FACTS]]
-    drawn = torch.randperm(len(model.entities), generator=generator, device=facts.device)[:RIVALS]
+def prepare_trial(model: ITransF, triples: Tensor, loss: LossConfig, generator: torch.Generator) -> Trial:
+    """Project the triples (b, 3), at most so many, and random rivals through every concept."""
+    order = torch.randperm(len(triples), generator=generator, device=triples.device)
+    chosen = triples[order[:MOST_TRIPLES]]
+    drawn = torch.randperm(len(model.entities), generator=generator, device=triples.device)[:RIVALS]
 
     def project(numbers: Tensor) -> Tensor:
         return model.limit_projected(spread_product(model.entities[numbers], model.concepts))  # (m, n, d)
@@ -90,13 +90,13 @@ def prepare_trial(model: ITransF, facts: Tensor, loss: LossConfig, generator: to
         project(drawn),
         mark_answers(chosen[:, 2], chosen[:, 0], drawn),
         mark_answers(chosen[:, 0], chosen[:, 2], drawn),
-        model.config.norm,
+        model.config.p_norm,
         make_contrast_loss(loss),
     )
 
 
 def mark_answers(anchors: Tensor, answers: Tensor, rivals: Tensor) -> Tensor:
-    """Mark the rivals that answer the same question, in any of the facts, (b, n)."""
+    """Mark the rivals that answer the same question, in any of the triples, (b, n)."""
     same = (anchors[:, None] == anchors).float()  # (b, b)
     return same @ (answers[:, None] == rivals).float() > 0
 

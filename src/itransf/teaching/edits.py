@@ -16,7 +16,7 @@ from itransf.teaching.supports import check_rules, drive_out, find_cheapest, swa
 
 FAINT = 0.01  # weight, as a share of the lightest other, of a concept that only fills a place in a support
 Costs = Mapping[Side, Tensor]
-"""What each relation's facts cost if a side used one concept alone, (r, m) for each side."""
+"""What each relation's triples cost if a side used one concept alone, (r, m) for each side."""
 
 
 @torch.no_grad()

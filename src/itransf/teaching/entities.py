@@ -1,4 +1,4 @@
-"""Learning a new entity from facts that mention it, with all else as it is."""
+"""Learning a new entity from triples that mention it, with all else as it is."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from itransf.data.statistics import RelationStatistics
 from itransf.errors import ConfigError
 from itransf.models import Model
 from itransf.models.translation import Translation
-from itransf.prediction.given import GivenFact
-from itransf.teaching.extending import add_entity, add_facts, complete_mentions, extend_model, name_places, tidy_name
+from itransf.prediction.given import GivenTriple
+from itransf.teaching.extending import add_entity, add_triples, complete_mentions, extend_model, name_places, tidy_name
 from itransf.teaching.rows import Effort, fit_row
 
 ENTITY_EFFORT = Effort(steps=60, rate=0.05, hold=3.0)  # its start says less than a relation's
@@ -28,7 +28,7 @@ def learn_entity(
     graph: Graph,
     config: Config,
     name: str,
-    facts: Iterable[GivenFact],
+    triples: Iterable[GivenTriple],
     locate: Callable[[int], str] | None = None,
     effort: Effort = ENTITY_EFFORT,
 ) -> tuple[Model, Graph]:
@@ -39,18 +39,18 @@ def learn_entity(
         graph: What it knows.
         config: The run's settings: the loss is its own.
         name: What to call the entity; blanks around it are dropped.
-        facts: (head, relation, tail), names or labels, in this order or by these words; each mentions the entity.
-        locate: Names the place of a fact (numbered from 0) in messages.
+        triples: (head, relation, tail), names or labels, in this order or by these words; each mentions the entity.
+        locate: Names the place of a triple (numbered from 0) in messages.
         effort: How long to fit.
 
     Raises:
-        DataError: The name is taken, a fact does not mention the entity, or names something unknown.
+        DataError: The name is taken, a triple does not mention the entity, or names something unknown.
     """
     if not isinstance(model, Translation):
         raise ConfigError(f"a {config.name} model has no vector per entity that could be fitted; train again")
     place, called = name_places(locate), tidy_name(name, "entity")
     named = add_entity(graph, called)
-    extended = add_facts(named, complete_mentions(called, facts, place), place, f"entity {called!r}")
+    extended = add_triples(named, complete_mentions(called, triples, place), place, f"entity {called!r}")
     larger = extend_model(model, extended)
     new = extended.train[len(graph.train) :]
     start_entity(larger, find_alike(graph.statistics, new, len(graph.entities)))
@@ -58,10 +58,10 @@ def learn_entity(
     return larger, extended
 
 
-def find_alike(statistics: RelationStatistics, facts: Triples, entity: int) -> npt.NDArray[np.int64]:
-    """Return the entities that stand where a new one stands in its facts, once per place; all, if there are none."""
-    found = [statistics.head_domain(relation) for head, relation, _ in facts.tolist() if head == entity]
-    found += [statistics.tail_domain(relation) for _, relation, tail in facts.tolist() if tail == entity]
+def find_alike(statistics: RelationStatistics, triples: Triples, entity: int) -> npt.NDArray[np.int64]:
+    """Return the entities that stand where a new one stands in its triples, once per place; all, if there are none."""
+    found = [statistics.head_domain(relation) for head, relation, _ in triples.tolist() if head == entity]
+    found += [statistics.tail_domain(relation) for _, relation, tail in triples.tolist() if tail == entity]
     alike = np.concatenate([np.zeros(0, dtype=np.int64), *found])
     return alike if len(alike) else np.arange(entity)
 

@@ -1,4 +1,4 @@
-"""Room for one more: a graph with a new name and its facts, a model with a new row."""
+"""Room for one more: a graph with a new name and its triples, a model with a new row."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from itransf.data.graph import Graph
 from itransf.data.vocabulary import Vocabulary
 from itransf.errors import DataError
 from itransf.models import Model, Sizes
-from itransf.prediction.given import GivenFact, NamedFact, list_facts, read_fact, read_names, resolve_facts
+from itransf.prediction.given import GivenTriple, NamedTriple, list_triples, read_names, read_triple, resolve_triples
 from itransf.training.trainer import weights
 
 
@@ -27,12 +27,12 @@ def tidy_name(name: str, kind: str) -> str:
 
 
 def add_relation(graph: Graph, name: str) -> Graph:
-    """Return the graph with a new relation, which has no facts yet."""
+    """Return the graph with a new relation, which has no triples yet."""
     return replace(graph, relations=_add_name(graph.relations, name, graph.name))
 
 
 def add_entity(graph: Graph, name: str) -> Graph:
-    """Return the graph with a new entity, which no fact mentions yet."""
+    """Return the graph with a new entity, which no triple mentions yet."""
     return replace(graph, entities=_add_name(graph.entities, name, graph.name))
 
 
@@ -42,26 +42,26 @@ def _add_name(vocabulary: Vocabulary, name: str, graph: str) -> Vocabulary:
         known = "" if vocabulary.has_name(name) else f" (it is the label of {vocabulary.name(taken)!r})"
         raise DataError(
             f"the {vocabulary.kind} {name!r} is in {graph} already{known}; choose another name, or train again with "
-            "the new facts to teach it more"
+            "the new triples to teach it more"
         )
     return Vocabulary([*vocabulary.names, name], vocabulary.labels, vocabulary.kind)
 
 
-def add_facts(graph: Graph, facts: list[NamedFact], locate: Callable[[int], str], what: str) -> Graph:
-    """Return the graph with these facts at the end of train, each once, and a note that says so.
+def add_triples(graph: Graph, triples: list[NamedTriple], locate: Callable[[int], str], what: str) -> Graph:
+    """Return the graph with these triples at the end of train, each once, and a note that says so.
 
     Args:
         graph: It has all their names.
-        facts: Names or labels.
-        locate: Names the place of a fact (numbered from 0) in messages.
+        triples: Names or labels.
+        locate: Names the place of a triple (numbered from 0) in messages.
         what: What is learned from them, for the note.
     """
-    if not facts:
-        raise DataError("there is no fact to learn from; give a handful")
-    triples = resolve_facts(graph, facts, locate)
-    _, first = np.unique(triples, axis=0, return_index=True)
-    added = triples[np.sort(first)]
-    count = f"{len(added):,} fact{'s' * (len(added) != 1)}"
+    if not triples:
+        raise DataError("there is no triple to learn from; give a handful")
+    rows = resolve_triples(graph, triples, locate)
+    _, first = np.unique(rows, axis=0, return_index=True)
+    added = rows[np.sort(first)]
+    count = f"{len(added):,} triple{'s' * (len(added) != 1)}"
     note = f"The {what} was learned from {count}; all else stayed as it was."
     return replace(graph, train=np.concatenate([graph.train, added]), notes=(*graph.notes, note))
 
@@ -81,31 +81,31 @@ def extend_model(model: Model, graph: Graph) -> Model:
 
 
 def name_places(locate: Callable[[int], str] | None) -> Callable[[int], str]:
-    """Return what names the place of a fact: as given, or "fact 1" and so on."""
-    return locate or (lambda row: f"fact {row + 1}")
+    """Return what names the place of a triple: as given, or "triple 1" and so on."""
+    return locate or (lambda row: f"triple {row + 1}")
 
 
-def complete_pairs(relation: str, facts: Iterable[GivenFact], locate: Callable[[int], str]) -> list[NamedFact]:
-    """Return (head, tail) pairs, or facts that name the relation already, as facts of the relation."""
-    found: list[NamedFact] = []
-    for row, fact in enumerate(list_facts(facts)):
-        names = read_names(fact)
+def complete_pairs(relation: str, triples: Iterable[GivenTriple], locate: Callable[[int], str]) -> list[NamedTriple]:
+    """Return (head, tail) pairs, or triples that name the relation already, as triples of the relation."""
+    found: list[NamedTriple] = []
+    for row, triple in enumerate(list_triples(triples)):
+        names = read_names(triple)
         if len(names) not in (2, 3):
-            raise DataError(f"{locate(row)}: {fact!r} is no fact; give (head, tail) or (head, relation, tail)")
+            raise DataError(f"{locate(row)}: {triple!r} is no triple; give (head, tail) or (head, relation, tail)")
         if len(names) == 3 and not is_called(names[1], relation):
             raise DataError(f"{locate(row)}: its relation is {names[1]!r}, but {relation!r} is to be learned")
         found.append((names[0], relation, names[-1]))
     return found
 
 
-def complete_mentions(entity: str, facts: Iterable[GivenFact], locate: Callable[[int], str]) -> list[NamedFact]:
-    """Return facts with the entity, where they mention it, as it is called; each has to."""
-    found: list[NamedFact] = []
-    for row, fact in enumerate(list_facts(facts)):
-        head, relation, tail = read_fact(fact, row, locate)
+def complete_mentions(entity: str, triples: Iterable[GivenTriple], locate: Callable[[int], str]) -> list[NamedTriple]:
+    """Return triples with the entity, where they mention it, as it is called; each has to."""
+    found: list[NamedTriple] = []
+    for row, triple in enumerate(list_triples(triples)):
+        head, relation, tail = read_triple(triple, row, locate)
         head, tail = (entity if is_called(name, entity) else name for name in (head, tail))
         if entity not in (head, tail):
-            raise DataError(f"{locate(row)}: does not mention {entity!r}; give facts with it as head or tail")
+            raise DataError(f"{locate(row)}: does not mention {entity!r}; give triples with it as head or tail")
         found.append((head, relation, tail))
     return found
 

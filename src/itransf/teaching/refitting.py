@@ -50,7 +50,9 @@ def shorten(config: Config, epochs: int) -> Config:
     training = config.training
     return replace(
         config,
-        training=replace(training, epochs=epochs, learning_rate=REFIT_RATE * training.learning_rate, average=0.0),
+        training=replace(
+            training, epochs=epochs, learning_rate=REFIT_RATE * training.learning_rate, weight_averaging=0.0
+        ),
         assignment=replace(config.assignment, start=1, every=min(config.assignment.every, 1), stop=0.5),
         warm_start=WarmStartConfig(),
         validation=replace(config.validation, every=1, patience=0),

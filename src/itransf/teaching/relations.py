@@ -1,4 +1,4 @@
-"""Learning a new relation from a handful of facts, with concepts and entities as they are."""
+"""Learning a new relation from a handful of triples, with concepts and entities as they are."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from itransf.data.graph import Graph
 from itransf.errors import ConfigError
 from itransf.models import SIDES, ITransF, Model, TransE
 from itransf.models.translation import Translation
-from itransf.prediction.given import GivenFact
+from itransf.prediction.given import GivenTriple
 from itransf.teaching.choosing import choose_supports, prepare_trial
-from itransf.teaching.extending import add_facts, add_relation, complete_pairs, extend_model, name_places, tidy_name
+from itransf.teaching.extending import add_relation, add_triples, complete_pairs, extend_model, name_places, tidy_name
 from itransf.teaching.rows import Effort, fit_row
 
 RELATION_EFFORT = Effort(steps=30, rate=0.05, hold=10.0)
@@ -27,7 +27,7 @@ def learn_relation(
     graph: Graph,
     config: Config,
     name: str,
-    facts: Iterable[GivenFact],
+    triples: Iterable[GivenTriple],
     locate: Callable[[int], str] | None = None,
     effort: Effort = RELATION_EFFORT,
 ) -> tuple[Model, Graph]:
@@ -38,15 +38,15 @@ def learn_relation(
         graph: What it knows.
         config: The run's settings: the loss is its own.
         name: What to call the relation; blanks around it are dropped.
-        facts: (head, tail) or (head, relation, tail), names or labels, in this order or by these words.
-        locate: Names the place of a fact (numbered from 0) in messages.
+        triples: (head, tail) or (head, relation, tail), names or labels, in this order or by these words.
+        locate: Names the place of a triple (numbered from 0) in messages.
         effort: How long to fit.
 
     Raises:
         ConfigError: A relation of this model has matrices of its own.
-        DataError: The name is taken, or a fact names an unknown entity.
+        DataError: The name is taken, or a triple names an unknown entity.
     """
-    larger, extended = begin_relation(model, graph, config.name, name, facts, locate)
+    larger, extended = begin_relation(model, graph, config.name, name, triples, locate)
     new = torch.as_tensor(extended.train[len(graph.train) :], device=next(larger.parameters()).device)
     if isinstance(larger, ITransF):
         start_attention(larger, new, config)
@@ -60,35 +60,35 @@ def begin_relation(
     graph: Graph,
     kind: str,
     name: str,
-    facts: Iterable[GivenFact],
+    triples: Iterable[GivenTriple],
     locate: Callable[[int], str] | None = None,
 ) -> tuple[Translation, Graph]:
     """Return model and graph with one more relation, whose row holds nothing of worth yet."""
     if not isinstance(model, ITransF | TransE):
         raise ConfigError(
             f"a relation of a {kind} model has matrices of its own, {model.config.dim} x {model.config.dim} numbers "
-            "each, which a handful of facts cannot fit; use an itransf run, whose relations share concepts, or train "
-            "again with the new facts"
+            "each, which a handful of triples cannot fit; use an itransf run, whose relations share concepts, or train "
+            "again with the new triples"
         )
     place, called = name_places(locate), tidy_name(name, "relation")
     named = add_relation(graph, called)
-    extended = add_facts(named, complete_pairs(called, facts, place), place, f"relation {called!r}")
+    extended = add_triples(named, complete_pairs(called, triples, place), place, f"relation {called!r}")
     larger = extend_model(model, extended)
     assert isinstance(larger, Translation), "an extended model is of the same kind"
     return larger, extended
 
 
 @torch.no_grad()
-def start_attention(model: ITransF, facts: Tensor, config: Config) -> None:
+def start_attention(model: ITransF, triples: Tensor, config: Config) -> None:
     """Choose the last relation's supports, and start its attention from what each concept costs.
 
     Args:
         model: Changed in place, in the last relation's rows.
-        facts: Those of the relation, (n, 3).
+        triples: Those of the relation, (n, 3).
         config: Whose loss judges.
     """
-    generator = torch.Generator(facts.device).manual_seed(config.seed)
-    trial = prepare_trial(model, facts, config.loss, generator)
+    generator = torch.Generator(triples.device).manual_seed(config.seed)
+    trial = prepare_trial(model, triples, config.loss, generator)
     supports, costs = choose_supports(trial, model.project_head.support.shape[1])
     for side in SIDES:
         projection = model.concept_projection(side)
@@ -98,15 +98,15 @@ def start_attention(model: ITransF, facts: Tensor, config: Config) -> None:
 
 
 @torch.no_grad()
-def start_translation(model: Translation, facts: Tensor) -> None:
-    """Start the last relation's translation where the facts (n, 3) have it on average."""
-    rows = torch.full_like(facts[:, 0], model.sizes.relations - 1)
-    wanted = model.project(facts[:, 2], rows, "tail") - model.project(facts[:, 0], rows, "head")
+def start_translation(model: Translation, triples: Tensor) -> None:
+    """Start the last relation's translation where the triples (n, 3) have it on average."""
+    rows = torch.full_like(triples[:, 0], model.sizes.relations - 1)
+    wanted = model.project(triples[:, 2], rows, "tail") - model.project(triples[:, 0], rows, "head")
     model.relations[-1] = wanted.mean(0)
 
 
 def fit_relation(model: Translation, graph: Graph, config: Config, count: int, effort: Effort) -> None:
-    """Fit attention scores, where there are such, and translation of the last relation to the last `count` facts."""
+    """Fit attention scores, where there are such, and translation of the last relation to the last `count` triples."""
     parameters = ["relations"]
     if isinstance(model, ITransF):
         parameters += [f"project_{side}.scores" for side in SIDES]

@@ -18,7 +18,7 @@ from itransf.training.negatives import NegativeSampler
 from itransf.training.objectives import make_objective
 from itransf.training.optimizers import Adam
 
-NEGATIVES = 64  # corrupted copies of each fact in each step, where the run's own loss draws such and draws fewer
+NEGATIVES = 64  # corrupted copies of each triple in each step, where the run's own loss draws such and draws fewer
 
 
 @dataclass(frozen=True)
@@ -28,21 +28,22 @@ class Effort:
     Attributes:
         steps: Updates.
         rate: The first learning rate; it falls linearly to zero.
-        facts: The most facts of one step; zero takes all.
+        triples: The most triples of one step; zero takes all.
         hold: How strongly a row is held to where it starts: hold |row - start|^2 / (n |rows|^2) is added to the mean
-            loss of n facts, |rows|^2 being the mean over the table. A handful of facts would else be learned by heart.
+            loss of n triples, |rows|^2 being the mean over the table. A handful of triples would else be learned by
+            heart.
     """
 
     steps: int
     rate: float = 0.05
-    facts: int = 1000
+    triples: int = 1000
     hold: float = 0.0
 
 
 def fit_row(
     model: Model, graph: Graph, config: Config, parameters: Sequence[str], row: int, count: int, effort: Effort
 ) -> None:
-    """Fit one row of these parameters to the last training facts by the run's own loss and penalty.
+    """Fit one row of these parameters to the last training triples by the run's own loss and penalty.
 
     Args:
         model: Changed in place, in this row alone.
@@ -50,14 +51,16 @@ def fit_row(
         config: The run's settings.
         parameters: Names of tables that have such a row.
         row: Its number.
-        count: How many facts.
+        count: How many triples.
         effort: How long.
     """
-    near = keep_relations(graph, graph.train[-count:, 1])  # other relations have no part in the loss of these facts
+    near = keep_relations(graph, graph.train[-count:, 1])  # other relations have no part in the loss of these triples
     device = next(model.parameters()).device
     train = torch.as_tensor(near.train, device=device)
-    facts = torch.arange(len(train) - count, len(train), device=device)
-    settings = replace(config, negatives=replace(config.negatives, per_fact=max(config.negatives.per_fact, NEGATIVES)))
+    triples = torch.arange(len(train) - count, len(train), device=device)
+    settings = replace(
+        config, negatives=replace(config.negatives, per_triple=max(config.negatives.per_triple, NEGATIVES))
+    )
     objective = make_objective(near, train, NegativeSampler(near, settings.negatives, device), settings)
     generator = torch.Generator(device).manual_seed(config.seed)
     tables = {name: model.get_parameter(name) for name in parameters}
@@ -66,7 +69,7 @@ def fit_row(
     touched = torch.tensor([row], device=device) if "entities" in tables else train.new_empty(0)
     with learning_only(model, tables.values()):
         for step in range(effort.steps):
-            batch = choose_batch(facts, effort.facts, generator)
+            batch = choose_batch(triples, effort.triples, generator)
             loss, _ = objective(model, batch, generator)
             penalty = model.penalty(*train[batch].unbind(1))
             (loss if penalty is None else loss + penalty).backward()  # type: ignore[no-untyped-call]
@@ -78,15 +81,15 @@ def fit_row(
 
 
 def keep_relations(graph: Graph, relations: npt.NDArray[np.int64]) -> Graph:
-    """Return the graph with the training facts of these relations alone."""
+    """Return the graph with the training triples of these relations alone."""
     return replace(graph, train=graph.train[np.isin(graph.train[:, 1], relations)])
 
 
-def choose_batch(facts: Tensor, most: int, generator: torch.Generator) -> Tensor:
-    """Return all facts, or at most so many of them at random."""
-    if not most or len(facts) <= most:
-        return facts
-    return facts[torch.randperm(len(facts), generator=generator, device=facts.device)[:most]]
+def choose_batch(triples: Tensor, most: int, generator: torch.Generator) -> Tensor:
+    """Return all triples, or at most so many of them at random."""
+    if not most or len(triples) <= most:
+        return triples
+    return triples[torch.randperm(len(triples), generator=generator, device=triples.device)[:most]]
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from itransf.models.base import SIDES, Model, Side
 from itransf.training.choosing import choose_lowest, choose_pairs, obey
 from itransf.training.losses import ContrastLoss
 from itransf.training.pairing import fit_translations, pair_costs
-from itransf.training.sample import NEARNESS, Sample, corrupted_facts, count_numbers
+from itransf.training.sample import NEARNESS, Sample, corrupted_triples, count_numbers
 
 
 @dataclass(frozen=True)
@@ -39,15 +39,15 @@ def is_due(schedule: AssignmentConfig, epoch: int, epochs: int) -> bool:
 def single_concept_costs(model: Model, sample: Sample, side: Side, loss: ContrastLoss) -> Tensor:
     """Return each relation's loss if `side` had one concept alone, (r, m), in bounded memory.
 
-    A relation whose facts are beyond the margin with any concept would cost nothing with all of them. So that such
+    A relation whose triples are beyond the margin with any concept would cost nothing with all of them. So that such
     relations do not all choose the first ones, distances are added to the costs, too small to matter otherwise.
     """
     costs: Tensor | None = None
-    per_fact = sample.corruption.replacements.shape[1] + 1
+    per_triple = sample.corruption.replacements.shape[1] + 1
     probe = model.single_concept_scores(sample.heads[:1], sample.relations[:1], sample.tails[:1], side)
     width = max(probe.shape[1], getattr(model.config, "dim", 1))
-    for part in sample.chunks(max(1, count_numbers(sample.heads.device) // (per_fact * width))):
-        own, copies = (part.heads, part.relations, part.tails), corrupted_facts(part)
+    for part in sample.chunks(max(1, count_numbers(sample.heads.device) // (per_triple * width))):
+        own, copies = (part.heads, part.relations, part.tails), corrupted_triples(part)
         heads, relations, tails = (torch.cat(columns) for columns in zip(own, copies, strict=True))
         scores = model.single_concept_scores(heads, relations, tails, side)  # (b + b * n, m)
         b, m = len(part.heads), scores.shape[1]
@@ -56,7 +56,7 @@ def single_concept_costs(model: Model, sample: Sample, side: Side, loss: Contras
         if costs is None:
             costs = losses.new_zeros(model.sizes.relations, m, dtype=torch.float64)  # sums of many small numbers
         costs.index_add_(0, part.relations, losses.double())
-    assert costs is not None, "a graph without training facts is refused when it is read"
+    assert costs is not None, "a graph without training triples is refused when it is read"
     return costs
 
 
@@ -74,30 +74,24 @@ def relation_losses(model: Model, sample: Sample, loss: ContrastLoss) -> Tensor:
 @torch.no_grad()
 def reassign(model: Model, sample: Sample, loss: ContrastLoss, config: AssignmentConfig) -> AssignmentReport:
     """Choose every relation's supports anew, writing them into the model."""
-    in_turn = config.sides == "in_turn" and config.search == "single"
-    rounds: tuple[tuple[Side, ...], ...] = (("head",), ("tail",)) if in_turn else (SIDES,)
     seen = torch.zeros(model.sizes.relations, dtype=torch.bool, device=sample.heads.device)
     seen[sample.relations] = True
-    changed = torch.zeros_like(seen)
-    proposed = refused = 0
-    for sides in rounds:
-        before = {side: support.clone() for side in sides if (support := model.supports(side)) is not None}
-        loss_before = relation_losses(model, sample, loss) if config.accept == "if_better" else None
-        found = _choose(model, sample, loss, config, before)
-        chosen = {side: torch.where(seen[:, None], found[side], old) for side, old in before.items()}
-        moved = torch.stack([(chosen[side] != old).any(1) for side, old in before.items()]).any(0)
-        _write(model, chosen)
-        translations = fit_translations(model, sample, moved) if config.search == "pairs" else None
-        proposed += int(moved.sum())
-        if loss_before is not None:
-            worse = moved & (relation_losses(model, sample, loss) > loss_before)
-            _write(model, {side: torch.where(worse[:, None], before[side], chosen[side]) for side in before})
-            if translations is not None:
-                model.get_parameter("relations")[worse] = translations[worse]
-            refused += int(worse.sum())
-            moved &= ~worse
-        changed |= moved
-    return AssignmentReport(float(changed.sum()) / max(int(seen.sum()), 1), refused / max(proposed, 1))
+    before = {side: support.clone() for side in SIDES if (support := model.supports(side)) is not None}
+    loss_before = relation_losses(model, sample, loss) if config.accept == "if_better" else None
+    found = _choose(model, sample, loss, config, before)
+    chosen = {side: torch.where(seen[:, None], found[side], old) for side, old in before.items()}
+    moved = torch.stack([(chosen[side] != old).any(1) for side, old in before.items()]).any(0)
+    _write(model, chosen)
+    translations = fit_translations(model, sample, moved) if config.search == "pairs" else None
+    proposed, rejected = int(moved.sum()), 0
+    if loss_before is not None:
+        worse = moved & (relation_losses(model, sample, loss) > loss_before)
+        _write(model, {side: torch.where(worse[:, None], before[side], chosen[side]) for side in before})
+        if translations is not None:
+            model.get_parameter("relations")[worse] = translations[worse]
+        rejected = int(worse.sum())
+        moved &= ~worse
+    return AssignmentReport(float(moved.sum()) / max(int(seen.sum()), 1), rejected / max(proposed, 1))
 
 
 def _choose(

@@ -50,7 +50,8 @@ def choose_pairs(costs: Tensor, size: int, rules: Mapping[Side, Tensor], toleran
 def _share_pairs(costs: Tensor, tolerance: float) -> Tensor:
     """Return the pair of each relation, (r, 2): its best, or one that is taken already, as it is or turned around.
 
-    Trained with different pairs, inverse relations would each stay with its own, which suits its facts a little better.
+    Trained with different pairs, inverse relations would each stay with its own, which suits its triples a little
+    better.
     """
     m = costs.shape[1]
     taken = torch.zeros(m, m, dtype=torch.bool, device="cpu")
@@ -60,7 +61,7 @@ def _share_pairs(costs: Tensor, tolerance: float) -> Tensor:
         fitting = taken & (table <= best + tolerance * (middle - best))
         place = int((table.masked_fill(~fitting, torch.inf) if fitting.any() else table).argmin())
         head, tail = divmod(place, m)
-        if table.any():  # a relation without facts costs nothing anywhere, and takes nothing
+        if table.any():  # a relation without triples costs nothing anywhere, and takes nothing
             taken[head, tail] = taken[tail, head] = True
         pairs[relation] = torch.tensor([head, tail], device="cpu")
     return pairs

@@ -43,4 +43,4 @@ def can_fuse(model: Model, config: Config) -> bool:
     """Tell whether this model, loss and penalty have kernels."""
     if not isinstance(model, Translation) or model.entities.dtype != torch.float32:
         return False
-    return config.loss.kind in ("hinge", "adversarial") and not model.config.n3
+    return config.loss.name in ("hinge", "self_adversarial") and not model.config.n3

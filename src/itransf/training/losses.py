@@ -1,4 +1,4 @@
-"""Losses of facts beside corrupted copies; each returns one value per fact."""
+"""Losses of triples beside corrupted copies; each returns one value per triple."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ ContrastLoss = Callable[[Tensor, Tensor], Tensor]
 
 
 def hinge(positive: Tensor, negative: Tensor, margin: float) -> Tensor:
-    """Return the mean over negatives of [margin + f(fact) - f(corrupted)]_+, f = -score (Eq. 2).
+    """Return the mean over negatives of [margin + f(triple) - f(corrupted)]_+, f = -score (Eq. 2).
 
     Args:
-        positive: Scores of the facts, (b,).
+        positive: Scores of the triples, (b,).
         negative: Scores of their corrupted copies, (b, n).
         margin: How far apart they should be.
     """
@@ -31,15 +31,17 @@ def self_adversarial(positive: Tensor, negative: Tensor, margin: float, temperat
 
 
 def sampled_softmax(positive: Tensor, negative: Tensor, scale: float) -> Tensor:
-    """Return the cross-entropy of the fact among itself and its corrupted copies."""
+    """Return the cross-entropy of the triple among itself and its corrupted copies."""
     others = torch.logsumexp(negative * scale if scale != 1.0 else negative, dim=1)
     return softplus(others - positive * scale)
 
 
 def make_contrast_loss(config: LossConfig) -> ContrastLoss:
     """Return the configured loss as a function of positive (b,) and negative (b, n) scores."""
-    if config.kind == "hinge":
+    if config.name == "hinge":
         return lambda positive, negative: hinge(positive, negative, config.margin)
-    if config.kind == "adversarial":
-        return lambda positive, negative: self_adversarial(positive, negative, config.margin, config.temperature)
+    if config.name == "self_adversarial":
+        return lambda positive, negative: self_adversarial(
+            positive, negative, config.margin, config.adversarial_temperature
+        )
     return lambda positive, negative: sampled_softmax(positive, negative, config.scale)

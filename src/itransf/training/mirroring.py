@@ -15,7 +15,7 @@ from itransf.models.itransf import ITransF
 from itransf.models.projection import random_supports
 
 SHARE = 0.5
-"""The share of their facts that relations have in common to be mirrored; train lacks some of what the graph has."""
+"""The share of their triples that relations have in common to be mirrored; train lacks some of what the graph has."""
 
 
 @torch.no_grad()

@@ -1,4 +1,4 @@
-"""Corrupted facts: Bernoulli or uniform sides, replacements partly from the relation's own domain."""
+"""Corrupted triples: Bernoulli or uniform sides, replacements partly from the relation's own domain."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ DOMAIN_CAP = 0.5  # the most replacements that may come from a relation's own do
 
 
 class Corruption(NamedTuple):
-    """Replacements (b, n) for one side of each fact; `replaces_head` (b,) says which."""
+    """Replacements (b, n) for one side of each triple; `replaces_head` (b,) says which."""
 
     replaces_head: Tensor
     replacements: Tensor
 
 
 class SharedCorruption(NamedTuple):
-    """Replacements that the facts of a relation in a batch, a group, have in common.
+    """Replacements that the triples of a relation in a batch, a group, have in common.
 
     Attributes:
-        owners: The group of each fact, (b,), ascending.
-        replaces_head: Which side of its facts a group replaces, (g,).
+        owners: The group of each triple, (b,), ascending.
+        replaces_head: Which side of its triples a group replaces, (g,).
         replacements: By what, (g, n).
-        left_out: Which of them count nothing for a fact, (b, n).
+        left_out: Which of them count nothing for a triple, (b, n).
     """
 
     owners: Tensor
@@ -39,9 +39,9 @@ class SharedCorruption(NamedTuple):
 
 
 class _Side:
-    """What is needed to replace one side: the domains, and the training facts as sorted keys.
+    """What is needed to replace one side: the domains, and the training triples as sorted keys.
 
-    A fact's other two parts are numbered as a pair; pair * entities + replacement is then a unique key that stays
+    A triple's other two parts are numbered as a pair; pair * entities + replacement is then a unique key that stays
     far below 2^63 for any graph that fits in memory.
     """
 
@@ -54,7 +54,7 @@ class _Side:
         sizes = np.diff(getattr(statistics, f"{name}_domain_offsets"))
         relations = graph.train[:, 1]
         self.entities = entities
-        self.pair_of_fact = torch.as_tensor(pairs.reshape(-1), device=device)
+        self.pair_of_triple = torch.as_tensor(pairs.reshape(-1), device=device)
         self.keys = torch.as_tensor(np.sort(pairs.reshape(-1) * entities + graph.train[:, column]), device=device)
         self.domain_offsets = torch.as_tensor(getattr(statistics, f"{name}_domain_offsets"), device=device)
         self.domain_values = torch.as_tensor(getattr(statistics, f"{name}_domain_values"), device=device)
@@ -63,9 +63,9 @@ class _Side:
         chance = domain_probabilities(statistics)[relations] * has_offer
         self.chance_per_lambda = torch.as_tensor(chance, device=device)
 
-    def are_known(self, facts: Tensor, replacements: Tensor) -> Tensor:
-        """Tell which replacements (b, n) of the facts (b,) give a training fact."""
-        wanted = self.pair_of_fact[facts][:, None] * self.entities + replacements
+    def are_known(self, triples: Tensor, replacements: Tensor) -> Tensor:
+        """Tell which replacements (b, n) of the triples (b,) give a training triple."""
+        wanted = self.pair_of_triple[triples][:, None] * self.entities + replacements
         places = torch.searchsorted(self.keys, wanted).clamp_max(len(self.keys) - 1)
         return self.keys[places] == wanted
 
@@ -77,73 +77,76 @@ def domain_probabilities(statistics: RelationStatistics, strength: float = 1.0) 
 
 
 class NegativeSampler:
-    """Draws corrupted copies of training facts, on the device the facts live on."""
+    """Draws corrupted copies of training triples, on the device the triples live on."""
 
     def __init__(self, graph: Graph, config: NegativesConfig, device: torch.device) -> None:
         self.config = config
         self.strength = config.domain  # lambda, until someone changes it
         self.entities = len(graph.entities)
-        self.relation_of_fact = torch.as_tensor(graph.train[:, 1], device=device)
+        self.relation_of_triple = torch.as_tensor(graph.train[:, 1], device=device)
         self.head, self.tail = _Side(graph, 0, device), _Side(graph, 2, device)
         tails_per_head, heads_per_tail = graph.statistics.tails_per_head, graph.statistics.heads_per_tail
         total = np.maximum(tails_per_head + heads_per_tail, 1e-12)
-        chance = tails_per_head / total if config.corrupt == "bernoulli" else np.full(len(total), 0.5)
+        chance = tails_per_head / total if config.sampler == "bernoulli" else np.full(len(total), 0.5)
         self.head_chance = torch.as_tensor(chance, device=device)
 
-    def corrupt(self, facts: Tensor, count: int, generator: torch.Generator) -> Corruption:
-        """Draw `count` replacements for one side of each fact (indices into train, (b,))."""
-        draws = torch.rand(len(facts), generator=generator, device=facts.device, dtype=torch.float64)
-        replaces_head = draws < self.head_chance[self.relation_of_fact[facts]]
-        replacements = torch.empty(len(facts), count, dtype=torch.int64, device=facts.device)
+    def corrupt(self, triples: Tensor, count: int, generator: torch.Generator) -> Corruption:
+        """Draw `count` replacements for one side of each triple (indices into train, (b,))."""
+        draws = torch.rand(len(triples), generator=generator, device=triples.device, dtype=torch.float64)
+        replaces_head = draws < self.head_chance[self.relation_of_triple[triples]]
+        replacements = torch.empty(len(triples), count, dtype=torch.int64, device=triples.device)
         for side, rows in ((self.head, replaces_head), (self.tail, ~replaces_head)):
-            replacements[rows] = self._replace(side, facts[rows], count, generator)
+            replacements[rows] = self._replace(side, triples[rows], count, generator)
         return Corruption(replaces_head, replacements)
 
-    def corrupt_together(self, facts: Tensor, count: int, batch: int, generator: torch.Generator) -> SharedCorruption:
-        """Draw `count` replacements for all facts of a relation in a batch.
+    def corrupt_together(self, triples: Tensor, count: int, batch: int, generator: torch.Generator) -> SharedCorruption:
+        """Draw `count` replacements for all triples of a relation in a batch.
 
         Args:
-            facts: Indices into train, (b,), sorted by relation inside each batch.
+            triples: Indices into train, (b,), sorted by relation inside each batch.
             count: n.
-            batch: How many facts are a batch.
+            batch: How many triples are a batch.
             generator: Of all draws.
         """
-        device = facts.device
-        owners, relations = self._group(facts, batch)
+        device = triples.device
+        owners, relations = self._group(triples, batch)
         draws = torch.rand(len(relations), generator=generator, device=device, dtype=torch.float64)
         replaces_head = draws < self.head_chance[relations]
         replacements = torch.empty(len(relations), count, dtype=torch.int64, device=device)
-        left_out = torch.zeros(len(facts), count, dtype=torch.bool, device=device)
+        left_out = torch.zeros(len(triples), count, dtype=torch.bool, device=device)
         for side, groups in ((self.head, replaces_head), (self.tail, ~replaces_head)):
-            # The domain has something to offer to a group if it has to one of its facts.
+            # The domain has something to offer to a group if it has to one of its triples.
             offers = torch.zeros(len(relations), dtype=torch.float64, device=device)
-            offers.scatter_reduce_(0, owners, side.chance_per_lambda[facts], "amax")
+            offers.scatter_reduce_(0, owners, side.chance_per_lambda[triples], "amax")
             replacements[groups] = self._draw(side, relations[groups], offers[groups], count, generator)
-            if self.config.avoid_known:
+            if self.config.filtered:
                 rows = groups[owners]
-                left_out[rows] = side.are_known(facts[rows], replacements[owners[rows]])
+                left_out[rows] = side.are_known(triples[rows], replacements[owners[rows]])
         return SharedCorruption(owners, replaces_head, replacements, left_out)
 
-    def _group(self, facts: Tensor, batch: int) -> tuple[Tensor, Tensor]:
-        """Return the group of each fact (b,), and the relation of each group (g,)."""
-        relations, batches = self.relation_of_fact[facts], torch.arange(len(facts), device=facts.device) // batch
+    def _group(self, triples: Tensor, batch: int) -> tuple[Tensor, Tensor]:
+        """Return the group of each triple (b,), and the relation of each group (g,)."""
+        relations, batches = (
+            self.relation_of_triple[triples],
+            torch.arange(len(triples), device=triples.device) // batch,
+        )
         begins = torch.ones_like(relations, dtype=torch.bool)
         begins[1:] = (relations.diff() != 0) | (batches.diff() != 0)
         return begins.cumsum(0) - 1, relations[begins]
 
-    def _replace(self, side: _Side, facts: Tensor, count: int, generator: torch.Generator) -> Tensor:
-        """Draw replacements (b, n) and, in a bounded number of rounds, draw known facts again."""
-        drawn = self._draw(side, self.relation_of_fact[facts], side.chance_per_lambda[facts], count, generator)
-        if not self.config.avoid_known:
+    def _replace(self, side: _Side, triples: Tensor, count: int, generator: torch.Generator) -> Tensor:
+        """Draw replacements (b, n) and, in a bounded number of rounds, draw known triples again."""
+        drawn = self._draw(side, self.relation_of_triple[triples], side.chance_per_lambda[triples], count, generator)
+        if not self.config.filtered:
             return drawn
-        flat, owners = drawn.flatten(), facts.repeat_interleave(count)
-        suspects = torch.arange(len(flat), device=facts.device)
+        flat, owners = drawn.flatten(), triples.repeat_interleave(count)
+        suspects = torch.arange(len(flat), device=triples.device)
         for _ in range(self.config.tries):
             suspects = suspects[side.are_known(owners[suspects], flat[suspects, None]).squeeze(1)]
             if len(suspects) == 0:
                 break
             again = owners[suspects]
-            relations, offers = self.relation_of_fact[again], side.chance_per_lambda[again]
+            relations, offers = self.relation_of_triple[again], side.chance_per_lambda[again]
             flat[suspects] = self._draw(side, relations, offers, 1, generator).squeeze(1)
         return flat.view(-1, count)
 

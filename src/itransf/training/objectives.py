@@ -1,4 +1,4 @@
-"""What one batch of training facts costs."""
+"""What one batch of training triples costs."""
 
 from __future__ import annotations
 
@@ -19,29 +19,29 @@ HIDDEN = -1e9  # the score of what is no rival; finite, so that a question witho
 
 
 class Objective(Protocol):
-    """The loss of training facts, given by their indices."""
+    """The loss of training triples, given by their indices."""
 
-    def __call__(self, model: Model, facts: Tensor, generator: torch.Generator) -> tuple[Tensor, Tensor | None]:
+    def __call__(self, model: Model, triples: Tensor, generator: torch.Generator) -> tuple[Tensor, Tensor | None]:
         """Return the mean loss and the entities an update will touch (None: all of them)."""
         ...
 
 
 class ContrastObjective:
-    """Facts against sampled corrupted copies."""
+    """Triples against sampled corrupted copies."""
 
     def __init__(self, sampler: NegativeSampler, train: Tensor, config: Config) -> None:
         self.sampler, self.train, self.config = sampler, train, config.negatives
         self.loss = make_contrast_loss(config.loss)
 
-    def __call__(self, model: Model, facts: Tensor, generator: torch.Generator) -> tuple[Tensor, Tensor | None]:
+    def __call__(self, model: Model, triples: Tensor, generator: torch.Generator) -> tuple[Tensor, Tensor | None]:
         """Return the mean loss over the batch and the entities in it."""
-        heads, relations, tails = self.train[facts].unbind(1)
+        heads, relations, tails = self.train[triples].unbind(1)
         if self.config.shared:
-            shared = self.sampler.corrupt_together(facts, self.config.per_fact, len(facts), generator)
+            shared = self.sampler.corrupt_together(triples, self.config.per_triple, len(triples), generator)
             positive, negative = model.score_shared(heads, relations, tails, *shared[:3])
             negative, replacements = negative.masked_fill(shared.left_out, HIDDEN), shared.replacements
         else:
-            corruption = self.sampler.corrupt(facts, self.config.per_fact, generator)
+            corruption = self.sampler.corrupt(triples, self.config.per_triple, generator)
             positive, negative = model.score_contrast(heads, relations, tails, *corruption)
             replacements = corruption.replacements
         touched = torch.cat([heads, tails, replacements.flatten()])
@@ -49,18 +49,18 @@ class ContrastObjective:
 
 
 class SoftmaxObjective:
-    """Facts against candidates that the whole batch shares, on both sides.
+    """Triples against candidates that the whole batch shares, on both sides.
 
-    Other training answers are rivals too unless known facts are avoided; left in, they teach how answers are spread.
+    Other training answers are rivals too unless known triples are avoided; left in, they teach how answers are spread.
     """
 
     def __init__(self, graph: Graph, train: Tensor, config: Config) -> None:
-        self.train, self.config, self.avoid_known = train, config.loss, config.negatives.avoid_known
+        self.train, self.config, self.filtered = train, config.loss, config.negatives.filtered
         self.known = KnownIndex(graph.train, len(graph.entities), len(graph.relations))
 
-    def __call__(self, model: Model, facts: Tensor, generator: torch.Generator) -> tuple[Tensor, Tensor | None]:
-        """Return the mean loss of both questions that a fact answers."""
-        batch = self.train[facts]
+    def __call__(self, model: Model, triples: Tensor, generator: torch.Generator) -> tuple[Tensor, Tensor | None]:
+        """Return the mean loss of both questions that a triple answers."""
+        batch = self.train[triples]
         drawn = self._draw(model.sizes.entities, generator)
         pool = model.pool(drawn)
         heads, relations, tails = batch.unbind(1)
@@ -95,7 +95,7 @@ class SoftmaxObjective:
 
     def _list_answers(self, batch: Tensor, side: Side) -> tuple[Tensor, Tensor]:
         """Return rows of the batch and entities that answer them."""
-        if not self.avoid_known:
+        if not self.filtered:
             own = batch[:, 2 if side == "tail" else 0].contiguous()
             return torch.arange(len(batch), device=batch.device), own
         heads, relations, tails = batch.cpu().numpy().T
@@ -106,6 +106,6 @@ class SoftmaxObjective:
 
 def make_objective(graph: Graph, train: Tensor, sampler: NegativeSampler, config: Config) -> Objective:
     """Return the configured objective."""
-    if config.loss.kind == "softmax":
+    if config.loss.name == "cross_entropy":
         return SoftmaxObjective(graph, train, config)
     return ContrastObjective(sampler, train, config)

@@ -14,7 +14,7 @@ from itransf.training.sample import NEARNESS, Sample, count_numbers
 def pair_costs(model: Model, sample: Sample, loss: ContrastLoss) -> Tensor:
     """Return each relation's loss if its sides had one concept each, for all pairs of them, (r, m, m).
 
-    Under a pair the facts of a relation are translated by the mean of what is to be bridged: with each side's
+    Under a pair the triples of a relation are translated by the mean of what is to be bridged: with each side's
     projections taken from their mean, no translation is left.
     """
     means = {side: _mean_projections(model, sample, side) for side in SIDES}
@@ -29,7 +29,7 @@ def pair_costs(model: Model, sample: Sample, loss: ContrastLoss) -> Tensor:
 
 
 def _mean_projections(model: Model, sample: Sample, side: Side) -> Tensor:
-    """Return the mean over a relation's facts of what each concept makes of their entities on `side`, (r, m, d)."""
+    """Return the mean over a relation's triples of what each concept makes of their entities on `side`, (r, m, d)."""
     totals: Tensor | None = None
     counts = torch.bincount(sample.relations, minlength=model.sizes.relations)
     entities = sample.heads if side == "head" else sample.tails
@@ -39,18 +39,18 @@ def _mean_projections(model: Model, sample: Sample, side: Side) -> Tensor:
         if totals is None:
             totals = projected.new_zeros(model.sizes.relations, *projected.shape[1:])
         totals.index_add_(0, relations, projected)
-    assert totals is not None, "a graph without training facts is refused when it is read"
+    assert totals is not None, "a graph without training triples is refused when it is read"
     return totals / counts.clamp_min(1)[:, None, None]
 
 
 def _pair_distances(model: Model, part: Sample, means: dict[Side, Tensor]) -> tuple[Tensor, Tensor]:
-    """Return the distances of facts, (b, m, m), and of their corrupted copies, (b, n, m, m): head by tail concept."""
+    """Return the distances of triples, (b, m, m), and of their corrupted copies, (b, n, m, m): head by tail concept."""
     of_head, of_tail = (means[side][part.relations] for side in SIDES)  # (b, m, d)
     heads, tails = model.project_alone(part.heads) - of_head, model.project_alone(part.tails) - of_tail
     replaces_head, replacements = part.corruption
     others = model.project_alone(replacements.flatten()).view(*replacements.shape, *heads.shape[1:])  # (b, n, m, d)
     others = others - torch.where(replaces_head[:, None, None], of_head, of_tail)[:, None]
-    p = 1.0 if model.config.norm == 1 else 2.0
+    p = 1.0 if model.config.p_norm == 1 else 2.0
     mine = torch.where(replaces_head[:, None, None], tails, heads)[:, None]  # what copies are compared with
     negative = torch.cdist(others, mine.expand_as(others).contiguous(), p=p)  # (b, n, m, m): copy by own concept
     negative = torch.where(replaces_head[:, None, None, None], negative, negative.transpose(2, 3))
@@ -58,7 +58,7 @@ def _pair_distances(model: Model, part: Sample, means: dict[Side, Tensor]) -> tu
 
 
 def _chunk_size(model: Model, sample: Sample, pairs: int) -> int:
-    """Return how many facts are compared at once."""
+    """Return how many triples are compared at once."""
     width = model.config.concepts * max(model.config.dim, pairs)
     copies = sample.corruption.replacements.shape[1] + 2
     return max(1, count_numbers(sample.heads.device) // (copies * int(width)))
@@ -66,15 +66,15 @@ def _chunk_size(model: Model, sample: Sample, pairs: int) -> int:
 
 @torch.no_grad()
 def fit_translations(model: Model, sample: Sample, relations: Tensor) -> Tensor:
-    """Set the vectors of the relations marked, (r,), to the mean of what their facts have to bridge.
+    """Set the vectors of the relations marked, (r,), to the mean of what their triples have to bridge.
 
     Returns:
         All relation vectors as they were.
     """
     vectors = model.get_parameter("relations")
-    facts, counts = relations[sample.relations].nonzero().squeeze(1), torch.bincount(sample.relations)
+    triples, counts = relations[sample.relations].nonzero().squeeze(1), torch.bincount(sample.relations)
     totals, before = torch.zeros_like(vectors), vectors.clone()
-    for rows in torch.split(facts, max(1, count_numbers(facts.device) // vectors.shape[1])):
+    for rows in torch.split(triples, max(1, count_numbers(triples.device) // vectors.shape[1])):
         kinds = sample.relations[rows]
         totals.index_add_(0, kinds, model.to_bridge(sample.heads[rows], kinds, sample.tails[rows]))
     vectors[relations] = totals[relations] / counts[relations.nonzero()]

@@ -1,4 +1,4 @@
-"""The facts and corrupted copies that concepts are chosen by."""
+"""The triples and corrupted copies that concepts are chosen by."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from itransf.ops.grouping import occurrence_numbers
 from itransf.training.negatives import Corruption, NegativeSampler
 
 CHUNK_NUMBERS = 1 << 24  # floats a chunk's largest tensor may hold
-NEARNESS = 1e-6  # share of a fact's distance in its cost: of concepts that cost the same, those nearest are chosen
+NEARNESS = 1e-6  # share of a triple's distance in its cost: of concepts that cost the same, those nearest are chosen
 SHARE_OF_FREE = 64  # free bytes of a GPU for each such float: it has 4, and about six such tensors live at once
 
 
 @dataclass(frozen=True)
 class Sample:
-    """The facts and negatives a step judges by: the same for all concepts, before and after."""
+    """The triples and negatives a step judges by: the same for all concepts, before and after."""
 
     heads: Tensor
     relations: Tensor
@@ -26,7 +26,7 @@ class Sample:
     corruption: Corruption
 
     def chunks(self, size: int) -> Iterator[Sample]:
-        """Yield the sample in pieces of at most `size` facts."""
+        """Yield the sample in pieces of at most `size` triples."""
         for start in range(0, len(self.heads), size):
             part = slice(start, start + size)
             yield Sample(
@@ -40,21 +40,21 @@ class Sample:
 def draw_sample(
     train: Tensor,
     sampler: NegativeSampler,
-    facts_per_relation: int,
+    triples_per_relation: int,
     negatives: int,
     generator: torch.Generator,
 ) -> Sample:
-    """Choose the facts, all or at most so many per relation, and corrupt them."""
-    facts = torch.arange(len(train), device=train.device)
-    if facts_per_relation:
-        facts = facts[torch.randperm(len(facts), generator=generator, device=train.device)]
-        facts = facts[occurrence_numbers(train[facts, 1]) < facts_per_relation]
-    facts = facts[torch.argsort(train[facts, 1], stable=True)]
-    heads, relations, tails = train[facts].unbind(1)
-    return Sample(heads, relations, tails, sampler.corrupt(facts, negatives, generator))
+    """Choose the triples, all or at most so many per relation, and corrupt them."""
+    triples = torch.arange(len(train), device=train.device)
+    if triples_per_relation:
+        triples = triples[torch.randperm(len(triples), generator=generator, device=train.device)]
+        triples = triples[occurrence_numbers(train[triples, 1]) < triples_per_relation]
+    triples = triples[torch.argsort(train[triples, 1], stable=True)]
+    heads, relations, tails = train[triples].unbind(1)
+    return Sample(heads, relations, tails, sampler.corrupt(triples, negatives, generator))
 
 
-def corrupted_facts(sample: Sample) -> tuple[Tensor, Tensor, Tensor]:
+def corrupted_triples(sample: Sample) -> tuple[Tensor, Tensor, Tensor]:
     """Return heads, relations and tails of the corrupted copies, (b * n,) each."""
     replaces_head, replacements = sample.corruption
     heads = torch.where(replaces_head[:, None], replacements, sample.heads[:, None])

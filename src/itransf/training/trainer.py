@@ -35,7 +35,7 @@ class Trainer:
 
     Args:
         model: Changed in place.
-        graph: Its training facts are learned.
+        graph: Its training triples are learned.
         config: All settings.
         validate: Gives the validation metric of the model.
         lower_is_better: Whether that metric improves downwards.
@@ -49,7 +49,7 @@ class Trainer:
     progress: Progress = field(default_factory=Progress)
 
     def __post_init__(self) -> None:
-        """Bring the facts to the model's device and set up what draws and updates."""
+        """Bring the triples to the model's device and set up what draws and updates."""
         device = next(self.model.parameters()).device
         self.train = torch.as_tensor(self.graph.train, device=device)
         self.generator = torch.Generator(device).manual_seed(self.config.seed)
@@ -80,7 +80,7 @@ class Trainer:
         self.progress.finished = True
 
     def _run_epoch(self, after_batch: Callable[[], None]) -> float:
-        """Go through the facts once, from where a stored state left off, and return the mean loss."""
+        """Go through the triples once, from where a stored state left off, and return the mean loss."""
         if self.progress.batches == 0:
             self.epoch_random_state = self.generator.get_state()
             self.progress.loss_sum = 0.0
@@ -99,11 +99,11 @@ class Trainer:
         batches, self.progress.batches = self.progress.batches, 0
         return self.progress.loss_sum / batches
 
-    def _run_batches(self, facts: Tensor, size: int) -> Iterator[list[float]]:
-        """Update on facts batch by batch and give the losses: of one batch, or of as many as the engine plans."""
-        planned = size if self.engine is None else self.engine.most_facts
-        for start in range(0, len(facts), planned):
-            part = facts[start : start + planned]
+    def _run_batches(self, triples: Tensor, size: int) -> Iterator[list[float]]:
+        """Update on triples batch by batch and give the losses: of one batch, or of as many as the engine plans."""
+        planned = size if self.engine is None else self.engine.most_triples
+        for start in range(0, len(triples), planned):
+            part = triples[start : start + planned]
             if self.engine is None:
                 yield [self._step(part)]
             else:
@@ -121,13 +121,13 @@ class Trainer:
         self.progress.batches += len(losses)
 
     def _shuffle(self) -> Tensor:
-        return shuffle_facts(self.train[:, 1], self.config.training.block_size, self.generator)
+        return shuffle_triples(self.train[:, 1], self.config.training.block_size, self.generator)
 
     def _step(self, batch: Tensor) -> float:
-        """Update on one batch (fact indices) and return its loss, without penalties."""
-        facts = batch[torch.argsort(self.train[batch, 1], stable=True)]  # sorted: rows of a relation lie together
-        loss, touched = self.objective(self.model, facts, self.generator)
-        penalty = self.model.penalty(*self.train[facts].unbind(1))
+        """Update on one batch (triple indices) and return its loss, without penalties."""
+        triples = batch[torch.argsort(self.train[batch, 1], stable=True)]  # sorted: rows of a relation lie together
+        loss, touched = self.objective(self.model, triples, self.generator)
+        penalty = self.model.penalty(*self.train[triples].unbind(1))
         total = loss if penalty is None else loss + penalty
         total.backward()  # type: ignore[no-untyped-call]
         self.optimizer.step()
@@ -136,7 +136,7 @@ class Trainer:
 
     def _learning_rate(self) -> float:
         training = self.config.training
-        if training.decay == "none":
+        if training.lr_decay == "none":
             return training.learning_rate
         return training.learning_rate * (1 - self.progress.epoch / training.epochs)
 
@@ -152,7 +152,7 @@ class Trainer:
 
     def _reassign(self) -> AssignmentReport:
         settings = self.config.assignment
-        sample = draw_sample(self.train, self.sampler, settings.facts, settings.negatives, self.generator)
+        sample = draw_sample(self.train, self.sampler, settings.triples, settings.negatives, self.generator)
         return reassign(self.model, sample, make_contrast_loss(self.config.loss), settings)
 
     def _is_look_due(self) -> bool:
@@ -164,7 +164,7 @@ class Trainer:
     def _take_average(self) -> None:
         """Take the epoch's weights into their average, if it is one of those that count."""
         training = self.config.training
-        before = round(training.epochs * (1 - training.average))  # epochs that do not count
+        before = round(training.epochs * (1 - training.weight_averaging))  # epochs that do not count
         if self.progress.epoch <= before:
             self.average.forget()
             return
@@ -242,12 +242,12 @@ class Trainer:
         return {name: tensor.to(self.train.device) for name, tensor in _under(prefix, tensors).items()}
 
 
-def shuffle_facts(relations: Tensor, block_size: int, generator: torch.Generator) -> Tensor:
-    """Return a random order of facts in which blocks of at most `block_size` facts of one relation stay together."""
+def shuffle_triples(relations: Tensor, block_size: int, generator: torch.Generator) -> Tensor:
+    """Return a random order of triples that keeps blocks of at most `block_size` triples of a relation together."""
     order = torch.randperm(len(relations), generator=generator, device=relations.device)
     if block_size == 1:
         return order
-    blocks = occurrence_numbers(relations[order]) // block_size  # each fact's block among those of its relation
+    blocks = occurrence_numbers(relations[order]) // block_size  # each triple's block among those of its relation
     _, numbers = torch.unique(relations[order] * len(relations) + blocks, return_inverse=True)
     draws = torch.rand(len(relations), generator=generator, device=order.device)
     return order[torch.argsort(draws[numbers], stable=True)]

@@ -55,12 +55,12 @@ def test_the_papers_recipe_is_measured() -> None:
     config = configure(Shape(50, 30), seed=3)
     assert [(shape.dim, shape.concepts) for shape in running.SHAPES] == [(50, 30), (100, 300)]
     assert (config.model.dim, config.model.concepts, config.model.support_size) == (50, 30, 5)
-    assert (config.training.batch_size, config.negatives.per_fact, config.seed) == (1000, 1, 3)
-    assert (config.model.norm, config.loss.kind, config.assignment.every, config.validation.every) == (1, "hinge", 0, 0)
+    assert (config.training.batch_size, config.negatives.per_triple, config.seed) == (1000, 1, 3)
+    assert (config.model.norm, config.loss.name, config.assignment.every, config.validation.every) == (1, "hinge", 0, 0)
 
 
 @pytest.mark.parametrize("at_once", [1, 2, 3])
-def test_every_fact_is_counted_once_an_epoch(at_once: int) -> None:
+def test_every_triple_is_counted_once_an_epoch(at_once: int) -> None:
     counted: list[int] = []
 
     def count(units: int) -> None:
@@ -86,16 +86,16 @@ def test_every_fact_is_counted_once_an_epoch(at_once: int) -> None:
 
 
 @pytest.mark.parametrize(("seconds", "ranked"), [(0.0, 100), (3.0, 400), (1e3, 700)])
-def test_as_many_facts_are_ranked_as_the_time_allows(
+def test_as_many_triples_are_ranked_as_the_time_allows(
     seconds: float, ranked: int, monkeypatch: pytest.MonkeyPatch, random_graph: Any
 ) -> None:
     sizes: list[int] = []
 
     def pretend(call: Any, device: torch.device) -> float:
         call()
-        return sizes[-1] / 200  # a hundred facts take half a second
+        return sizes[-1] / 200  # a hundred triples take half a second
 
-    monkeypatch.setattr(running, "rank_facts", lambda model, facts, known: sizes.append(len(facts)))
+    monkeypatch.setattr(running, "rank_triples", lambda model, triples, known: sizes.append(len(triples)))
     monkeypatch.setattr(running, "time_call", pretend)
     found = running.measure_ranking(random_graph(100, train=50, test=700), Shape(4, 6), CPU, seconds, 0)
     assert found["counted"] == 2 * ranked

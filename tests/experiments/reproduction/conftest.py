@@ -16,7 +16,7 @@ from itransf.experiments.reproduction.results import Results
 Store = Callable[..., None]
 
 RELATIONS = (("often", 500, 0), ("sometimes", 50, 1), ("_rarely", 9, 2), ("_hardly", 5, 2))
-"""Name, facts in train, frequency bucket."""
+"""Name, triples in train, frequency bucket."""
 MEASURED: dict[str, Any] = {
     "describe": {
         "counts": {"entities": 40_943, "relations": 18, "train": 141_442, "valid": 5_000, "test": 5_000},
@@ -90,16 +90,16 @@ def make_record(
 
 
 def make_relation(entry: tuple[str, int, int], hits: float, rare_hits: float | None) -> dict[str, Any]:
-    """Return a relation of 30 test facts, of which this share is hit on both sides."""
-    name, facts, bucket = entry
+    """Return a relation of 30 test triples, of which this share is hit on both sides."""
+    name, triples, bucket = entry
     share = rare_hits if rare_hits is not None and bucket == 2 else hits
     count = 3 if name == "_hardly" else 30
     hit = round(share * count)
     return {
         "relation": name,
-        "train_facts": facts,
+        "train_triples": triples,
         "bucket": bucket,
-        "test_facts": count,
+        "test_triples": count,
         "mr": 10.0,
         "mrr": 0.5,
         "hits@10": hit / count,

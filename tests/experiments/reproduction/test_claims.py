@@ -92,7 +92,7 @@ def test_claims_about_rare_relations(results: Results, store: Store) -> None:
     verdict = find_claim("ITransF is ahead on rare relations", where).judge(results)
     assert verdict.word == "holds"
     assert verdict.detail.startswith("95.0 against 36.7: +58.33 (")
-    alone = find_claim("The same without the relation of the fewest test facts", where).judge(results)
+    alone = find_claim("The same without the relation of the fewest test triples", where).judge(results)
     assert alone.detail.startswith("90.0 against 40.0: +50.00 (")
     gap = "WN18, Hits@10 of the rarest third less that of the most frequent"
     gain = find_claim("Rare relations gain most", gap).judge(results)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from itransf.data.graph import Graph
-from itransf.evaluation import rank_facts
+from itransf.evaluation import rank_triples
 from itransf.experiments.reproduction.measuring import (
     count_matrices,
     describe_attention,
@@ -38,7 +38,7 @@ def run(graph: Graph, short: Short) -> Run:
 
 @pytest.fixture(scope="module")
 def measured(graph: Graph, run: Run) -> dict[str, Any]:
-    return measure_ranks(graph, rank_facts(run.model, graph.test, graph.known))
+    return measure_ranks(graph, rank_triples(run.model, graph.test, graph.known))
 
 
 def test_figures_are_those_of_an_evaluation(run: Run, measured: dict[str, Any]) -> None:
@@ -58,7 +58,7 @@ def test_few_questions_may_be_most_of_mean_rank(ranks: list[list[float]], share:
 
 
 def test_buckets_average_their_relations(run: Run, graph: Graph, measured: dict[str, Any]) -> None:
-    found = measure_buckets(graph, rank_facts(run.model, graph.test, graph.known))
+    found = measure_buckets(graph, rank_triples(run.model, graph.test, graph.known))
     for bucket, value in enumerate(found):
         own = [each["hits@10"] for each in measured["relations"] if each["bucket"] == bucket]
         assert value == (pytest.approx(np.mean(own), rel=1e-5) if own else None)
@@ -71,15 +71,15 @@ def test_relations_are_those_of_an_evaluation(run: Run, graph: Graph, measured: 
     buckets = graph.statistics.frequency_buckets(3)
     for found in measured["relations"]:
         other = expected[found["relation"]]
-        assert found["train_facts"] == other["train_facts"]
-        assert 2 * found["test_facts"] == other["both"]["queries"]
+        assert found["train_triples"] == other["train_triples"]
+        assert 2 * found["test_triples"] == other["both"]["queries"]
         assert found["bucket"] == buckets[graph.relations.index(found["relation"])]
         for metric in ("mr", "mrr", "hits@10"):
             assert found[metric] == pytest.approx(other["both"][metric], rel=1e-5)
 
 
-def test_hits_are_kept_fact_by_fact(run: Run, graph: Graph, measured: dict[str, Any]) -> None:
-    ranks = rank_facts(run.model, graph.test, graph.known)
+def test_hits_are_kept_triple_by_triple(run: Run, graph: Graph, measured: dict[str, Any]) -> None:
+    ranks = rank_triples(run.model, graph.test, graph.known)
     slow: dict[str, str] = {}
     for place, (_, relation, _) in enumerate(graph.test.tolist()):
         hits = sum(int(ranks.ranks(side)[place] <= 10) for side in SIDES)

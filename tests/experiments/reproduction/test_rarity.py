@@ -49,7 +49,7 @@ def test_buckets_are_chosen_and_their_smallest_relation_can_be_left_out() -> Non
 def test_every_relation_of_a_bucket_counts_the_same() -> None:
     hits = read(0.5, 0.8)
     average = hits.average(hits.choose_bucket(RAREST))
-    assert average.median == pytest.approx((24 / 30 + 2 / 3) / 2)  # 24 of 30 facts, 2 of 3
+    assert average.median == pytest.approx((24 / 30 + 2 / 3) / 2)  # 24 of 30 triples, 2 of 3
     assert average.replicates.shape == (1, 1000)
 
 
@@ -63,7 +63,7 @@ def test_a_difference_between_rows_and_a_difference_of_differences() -> None:
     assert apart.value == pytest.approx(gain.value - 0.1)
 
 
-def test_one_training_lies_between_its_seeds_and_what_facts_do_to_them() -> None:
+def test_one_training_lies_between_its_seeds_and_what_triples_do_to_them() -> None:
     replicates = np.array([[0.2] * 1000, [0.4] * 1000, np.linspace(0.5, 0.6, 1000)])
     interval = MacroHits(np.array([0.2, 0.4, 0.55]), replicates).interval
     assert (interval.low, interval.high) == (pytest.approx(0.2), pytest.approx(np.percentile(replicates, 97.5)))

@@ -36,7 +36,7 @@ def test_a_file_has_a_line_for_each_part(results: Results, store: Store) -> None
     record = json.loads("\n".join(lines))
     assert len(lines) == len(record) + 2
     assert lines[1] == '"key": "wn18-itransf-seed0",'
-    assert record["relations"]["columns"][:2] == ["relation", "train_facts"]
+    assert record["relations"]["columns"][:2] == ["relation", "train_triples"]
 
 
 def test_tables_are_lists_of_objects_for_whoever_reads_them(results: Results, store: Store) -> None:

@@ -8,28 +8,28 @@ import pytest
 import torch
 
 from itransf.data import Graph, load
-from itransf.evaluation import evaluate, rank_facts
+from itransf.evaluation import evaluate, rank_triples
 from itransf.experiments.reproduction.rules import RuleList, mine_rules
 
 Rule = tuple[int, int, bool]
 
 
 def mine_slowly(graph: Graph, least: float) -> dict[Rule, float]:
-    """Return the confidence of (head, body, swapped), counted fact by fact."""
-    train = {tuple(fact) for fact in graph.train.tolist()}
+    """Return the confidence of (head, body, swapped), counted triple by triple."""
+    train = {tuple(triple) for triple in graph.train.tolist()}
     found: dict[Rule, float] = {}
     for head in range(len(graph.relations)):
         for body in range(len(graph.relations)):
             for swapped in (False, True):
-                facts = [fact for fact in train if fact[1] == body]
-                right = sum(((t, head, h) if swapped else (h, head, t)) in train for h, _, t in facts)
-                if right and right / len(facts) >= least and (head != body or swapped):
-                    found[head, body, swapped] = right / len(facts)
+                triples = [triple for triple in train if triple[1] == body]
+                right = sum(((t, head, h) if swapped else (h, head, t)) in train for h, _, t in triples)
+                if right and right / len(triples) >= least and (head != body or swapped):
+                    found[head, body, swapped] = right / len(triples)
     return found
 
 
 def score_slowly(graph: Graph, rules: dict[Rule, float], head: int, relation: int, tail: int) -> float:
-    train = {tuple(fact) for fact in graph.train.tolist()}
+    train = {tuple(triple) for triple in graph.train.tolist()}
     return max(
         (
             confidence
@@ -45,16 +45,16 @@ def graph(number_graph: Any) -> Graph:
     """Return a graph of an inverse pair (0, 1), a symmetric relation (2), a part of it (3), and one of no kind (4)."""
     generator = np.random.default_rng(0)
     pairs = {(int(h), int(t)) for h, t in generator.integers(0, 12, size=(60, 2)) if h != t}
-    facts = []
+    triples = []
     for place, (h, t) in enumerate(sorted(pairs)):
-        facts += [[(h, 0, t), (t, 1, h)], [(h, 2, t), (t, 2, h)], [(h, 2, t), (h, 3, t)], [(h, 4, t)]][place % 4]
-    shuffled = [facts[place] for place in generator.permutation(len(facts))]
+        triples += [[(h, 0, t), (t, 1, h)], [(h, 2, t), (t, 2, h)], [(h, 2, t), (h, 3, t)], [(h, 4, t)]][place % 4]
+    shuffled = [triples[place] for place in generator.permutation(len(triples))]
     distinct = list(dict.fromkeys(shuffled))
     return number_graph(distinct[:-20], distinct[-20:-15], distinct[-15:], entities=14)
 
 
 @pytest.mark.parametrize("least", [0.0, 0.2, 0.6])
-def test_rules_equal_those_counted_fact_by_fact(graph: Graph, least: float) -> None:
+def test_rules_equal_those_counted_triple_by_triple(graph: Graph, least: float) -> None:
     rules = mine_rules(graph, least)
     columns = (rules.heads.tolist(), rules.bodies.tolist(), rules.swapped.tolist())
     found = dict(zip(zip(*columns, strict=True), rules.confidences.tolist(), strict=True))
@@ -82,8 +82,8 @@ def test_scores_equal_a_slow_loop(graph: Graph) -> None:
 
 def test_ranks_are_filtered_and_ties_count_half(graph: Graph) -> None:
     rules = mine_slowly(graph, 0.01)
-    known = {tuple(fact) for split in ("train", "valid", "test") for fact in graph.split(split).tolist()}
-    ranks = rank_facts(RuleList(graph), graph.test, graph.known).ranks("tail").tolist()
+    known = {tuple(triple) for split in ("train", "valid", "test") for triple in graph.split(split).tolist()}
+    ranks = rank_triples(RuleList(graph), graph.test, graph.known).ranks("tail").tolist()
     for (head, relation, tail), rank in zip(graph.test.tolist(), ranks, strict=True):
         own = score_slowly(graph, rules, head, relation, tail)
         rivals = [t for t in range(14) if t != tail and (head, relation, t) not in known]

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from itransf.errors import ConfigError
-from itransf.evaluation import rank_facts
+from itransf.evaluation import rank_triples
 from itransf.experiments.reproduction import jobs
 from itransf.experiments.reproduction.jobs import Job, Scope
 from itransf.experiments.reproduction.methods import METHODS, Method
@@ -76,10 +76,10 @@ def test_a_training_that_was_stopped_goes_on(results: Results, shop: Workshop, m
     assert stored["valid"] != expected
     write, epochs = RunFolder.write_tensors, list[int]()
 
-    def fall_over(folder: RunFolder, name: str, tensors: Any, facts: Any) -> None:
-        write(folder, name, tensors, facts)
+    def fall_over(folder: RunFolder, name: str, tensors: Any, triples: Any) -> None:
+        write(folder, name, tensors, triples)
         if name == CHECKPOINT:
-            epochs.append(facts["progress"]["epoch"])
+            epochs.append(triples["progress"]["epoch"])
             if len(epochs) == 1:
                 raise KeyboardInterrupt
 
@@ -95,11 +95,11 @@ def test_what_is_validated_never_sees_test(results: Results, shop: Workshop, mon
     final = do_job(TRANSE, results, shop)
     asked = list[Any]()
 
-    def rank(model: Any, facts: Any, *rest: Any, **options: Any) -> Any:
-        asked.append(facts)
-        return rank_facts(model, facts, *rest, **options)
+    def rank(model: Any, triples: Any, *rest: Any, **options: Any) -> Any:
+        asked.append(triples)
+        return rank_triples(model, triples, *rest, **options)
 
-    monkeypatch.setattr("itransf.experiments.reproduction.methods.rank_facts", rank)
+    monkeypatch.setattr("itransf.experiments.reproduction.methods.rank_triples", rank)
     lines: list[str] = []
     run_jobs([VALIDATED], results, shop, tell=lines.append)
     found = results.find(VALIDATED)

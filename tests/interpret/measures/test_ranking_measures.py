@@ -1,4 +1,4 @@
-"""Measures that rank facts again: faithful weights, rare relations, and all of them together."""
+"""Measures that rank triples again: faithful weights, rare relations, and all of them together."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import torch
 
 from interpret.measures.making import make_reading, sure
 from itransf.data.graph import Graph
-from itransf.evaluation import rank_facts
+from itransf.evaluation import rank_triples
 from itransf.interpret.measures import (
     Reading,
     interpret_runs,
@@ -21,7 +21,7 @@ from itransf.interpret.measures import (
     measure_sparsity,
     read_model,
 )
-from itransf.interpret.measures.faithfulness import choose_facts, list_places, remove_each, shuffle_within
+from itransf.interpret.measures.faithfulness import choose_triples, list_places, remove_each, shuffle_within
 from itransf.interpret.measures.findings import Finding
 from itransf.interpret.measures.rarity import choose_rare, count_hits, find_borrowed, find_rare
 from itransf.models import SIDES
@@ -57,15 +57,15 @@ def stranse(graph: Graph, short: Callable[..., Run]) -> Reading:
     return read_model(short(graph, "stranse", "training.epochs=2").model, graph, "stranse")
 
 
-def rank_without(run: Run, side: str, relation: int, place: int, facts: np.ndarray) -> tuple[float, float]:
-    """Return the weight of one concept of one side and the MRR of facts without it, by changing the model itself."""
+def rank_without(run: Run, side: str, relation: int, place: int, triples: np.ndarray) -> tuple[float, float]:
+    """Return the weight of one concept of one side and the MRR of triples without it, by changing the model itself."""
     projection = getattr(run.model, f"project_{side}")
     weights = projection.attention()[relation].detach()
     concept = int(weights.argsort(descending=True)[place])
     kept = projection.scores.detach().clone()
     with torch.no_grad():
         projection.scores[relation, concept] = -torch.inf
-    ranks = rank_facts(run.model, facts, run.graph.known)
+    ranks = rank_triples(run.model, triples, run.graph.known)
     with torch.no_grad():
         projection.scores.copy_(kept)
     return float(weights[concept]), float(np.mean([1 / ranks.ranks(end) for end in SIDES]))
@@ -76,13 +76,13 @@ def test_removals_equal_changing_one_side_at_a_time(runs: list[Run], readings: l
     row = 0
     for side in SIDES:
         for relation in range(6):
-            facts = graph.valid[graph.valid[:, 1] == relation]
-            if not len(facts):
+            triples = graph.valid[graph.valid[:, 1] == relation]
+            if not len(triples):
                 continue
-            ranks = rank_facts(runs[0].model, facts, graph.known)
+            ranks = rank_triples(runs[0].model, triples, graph.known)
             before = float(np.mean([1 / ranks.ranks(end) for end in SIDES]))
             for place in range(3):
-                weight, after = rank_without(runs[0], side, relation, place, facts)
+                weight, after = rank_without(runs[0], side, relation, place, triples)
                 assert removals.weights[row, place] == pytest.approx(weight, abs=1e-6)
                 assert removals.losses[row, place] == pytest.approx(before - after, abs=1e-9)
             row += 1
@@ -91,7 +91,7 @@ def test_removals_equal_changing_one_side_at_a_time(runs: list[Run], readings: l
 
 
 def test_faithfulness_is_made_of_removals(readings: list[Reading]) -> None:
-    ratio, correlation = measure_faithfulness(readings, most_facts=0, draws=DRAWS)
+    ratio, correlation = measure_faithfulness(readings, most_triples=0, draws=DRAWS)
     removals = [remove_each(reading, "valid", 0, progress=False) for reading in readings]
     heavy, light = (np.mean([found.losses[:, place].mean() for found in removals]) for place in (0, 2))
     assert ratio.value == pytest.approx(heavy / max(light, 1e-4))
@@ -134,11 +134,11 @@ def test_places_are_even_and_hold_both_ends() -> None:
     assert places[1, 1].tolist() == list(range(8))
 
 
-def test_facts_are_chosen_for_each_relation(graph: Graph) -> None:
+def test_triples_are_chosen_for_each_relation(graph: Graph) -> None:
     counts = np.bincount(graph.valid[:, 1], minlength=6)
-    chosen = np.bincount(choose_facts(graph.valid, 4)[:, 1], minlength=6)
+    chosen = np.bincount(choose_triples(graph.valid, 4)[:, 1], minlength=6)
     np.testing.assert_array_equal(chosen, np.minimum(counts, 4))
-    assert choose_facts(graph.valid[:0], 4).shape == (0, 3)
+    assert choose_triples(graph.valid[:0], 4).shape == (0, 3)
 
 
 def test_shuffling_stays_within_a_side() -> None:
@@ -148,10 +148,10 @@ def test_shuffling_stays_within_a_side() -> None:
     assert sorted(shuffle_within(losses, np.random.default_rng(0))[1]) == [3.0, 4.0, 5.0]
 
 
-def macro_hits(model: torch.nn.Module, graph: Graph, facts: np.ndarray) -> float:
+def macro_hits(model: torch.nn.Module, graph: Graph, triples: np.ndarray) -> float:
     by_relation = []
-    for relation in np.unique(facts[:, 1]):
-        ranks = rank_facts(model, facts[facts[:, 1] == relation], graph.known)  # type: ignore[arg-type]
+    for relation in np.unique(triples[:, 1]):
+        ranks = rank_triples(model, triples[triples[:, 1] == relation], graph.known)  # type: ignore[arg-type]
         by_relation.append(np.mean([ranks.ranks(side) <= 10 for side in SIDES]))
     return float(np.mean(by_relation))
 
@@ -159,9 +159,9 @@ def macro_hits(model: torch.nn.Module, graph: Graph, facts: np.ndarray) -> float
 def test_the_gain_is_a_difference_of_macro_averages(readings: list[Reading], stranse: Reading, graph: Graph) -> None:
     found = measure_gain(readings, stranse, draws=DRAWS)
     rare = np.flatnonzero(find_rare(stranse))
-    facts = graph.test[np.isin(graph.test[:, 1], rare)]
-    ours = [macro_hits(reading.model, graph, facts) for reading in readings]
-    assert found.value == pytest.approx(np.mean(ours) - macro_hits(stranse.model, graph, facts))
+    triples = graph.test[np.isin(graph.test[:, 1], rare)]
+    ours = [macro_hits(reading.model, graph, triples) for reading in readings]
+    assert found.value == pytest.approx(np.mean(ours) - macro_hits(stranse.model, graph, triples))
     assert found.statistic == "Hits@10 gained over stranse"
     assert found.null == pytest.approx(0.0, abs=0.1)
     same = measure_gain([stranse], stranse, draws=DRAWS)
@@ -180,20 +180,20 @@ def test_borrowed_concepts_are_those_that_others_taught(graph: Graph) -> None:
     assert gone[:, rare, 0].all()
     assert gone.sum() == 2 * rare.sum()
     found = measure_borrowing([reading], draws=DRAWS)
-    facts = choose_rare(reading, "test")
-    assert found.n == len(np.unique(facts[:, 1]))
+    triples = choose_rare(reading, "test")
+    assert found.n == len(np.unique(triples[:, 1]))
     assert "of the rare relations' attention" in found.remark
 
 
-def test_rare_relations_without_facts_say_so(readings: list[Reading], stranse: Reading, graph: Graph) -> None:
+def test_rare_relations_without_triples_say_so(readings: list[Reading], stranse: Reading, graph: Graph) -> None:
     empty = [replace(reading, graph=replace(graph, test=graph.test[:0])) for reading in (readings[0], stranse)]
-    assert "no test facts" in measure_gain(empty[:1], empty[1]).remark
-    assert "no test facts" in measure_borrowing(empty[:1]).remark
+    assert "no test triples" in measure_gain(empty[:1], empty[1]).remark
+    assert "no test triples" in measure_borrowing(empty[:1]).remark
     assert count_hits(stranse.model, stranse, graph.test[:3]).shape == (3,)
 
 
 def test_everything_beside_its_baselines(readings: list[Reading], stranse: Reading) -> None:
-    found = interpret_runs(readings, [stranse], draws=20, most_facts=2)
+    found = interpret_runs(readings, [stranse], draws=20, most_triples=2)
     assert [(each.name, each.runs) for each in found] == [("itransf", 2), ("stranse", 1), ("random", 1)]
     main = found[0]
     assert main.find(("sparse attention", "at most 3 weights, sum 1")) == main.findings[0]

@@ -46,13 +46,13 @@ def test_a_composed_model_scores_as_its_source(kind: str, graph: Graph, short: C
     reading = read_model(run.model, graph, "x")
     assert reading.weights is not None
     assert reading.free == (kind == "l1")
-    facts = torch.as_tensor(graph.train).unbind(1)
+    triples = torch.as_tensor(graph.train).unbind(1)
     composed = compose_model(reading, reading.weights)
-    torch.testing.assert_close(composed.score(*facts), run.model.score(*facts))
+    torch.testing.assert_close(composed.score(*triples), run.model.score(*triples))
     composed = compose_model(reading, np.zeros_like(reading.weights))
-    heads, relations, tails = facts
+    heads, relations, tails = triples
     moved = run.model.entities[heads] + run.model.relations[relations] - run.model.entities[tails]  # type: ignore[operator, index]
-    torch.testing.assert_close(composed.score(*facts), -moved.abs().sum(1))  # unit vectors stay where they are
+    torch.testing.assert_close(composed.score(*triples), -moved.abs().sum(1))  # unit vectors stay where they are
 
 
 def test_sides_are_directions_of_weights_or_matrices(graph: Graph, short: Callable[..., Run]) -> None:

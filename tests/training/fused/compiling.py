@@ -15,8 +15,8 @@ NUMBERS = ("margin", "temperature", "penalty", "factor")
 TABLES = ("vectors", "relation_table", "gradients", "relation_gradients", "wanted_table", "figures", "losses",
           "source", "matrices", "products", "entities", "totals", "concept_table",
           "gains", "scores", "weights", "first_state", "second_state", "rates")  # fmt: skip
-LISTS = ("counter", "relations", "replaces_head", "sizes", "row_entities", "fact_slots", "slot_relations", "group_rows",
-         "group_offsets", "tile_groups", "tile_starts", "segment_groups", "segment_starts",
+LISTS = ("counter", "relations", "replaces_head", "sizes", "row_entities", "triple_slots", "slot_relations",
+         "group_rows", "group_offsets", "tile_groups", "tile_starts", "segment_groups", "segment_starts",
          "segment_offsets")  # fmt: skip
 DIM = 300  # no power of two, and too wide for a matrix to be read at once
 SIZES = {"dim": DIM, "size": DIM**2}

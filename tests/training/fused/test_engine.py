@@ -1,4 +1,4 @@
-"""Fused steps do what the plain ones do, on the same facts and the same corrupted copies."""
+"""Fused steps do what the plain ones do, on the same triples and the same corrupted copies."""
 
 from __future__ import annotations
 
@@ -28,20 +28,20 @@ DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
 
 
 class FixedSampler:
-    """Gives every fact the same corrupted copies whoever asks, and in whatever order."""
+    """Gives every triple the same corrupted copies whoever asks, and in whatever order."""
 
-    def __init__(self, facts: int, entities: int, count: int) -> None:
+    def __init__(self, triples: int, entities: int, count: int) -> None:
         generator = torch.Generator().manual_seed(3)
-        self.replaces_head = (torch.rand(facts, generator=generator) < 0.5).to(DEVICE)
-        self.replacements = torch.randint(entities, (facts, count), generator=generator).to(DEVICE)
+        self.replaces_head = (torch.rand(triples, generator=generator) < 0.5).to(DEVICE)
+        self.replacements = torch.randint(entities, (triples, count), generator=generator).to(DEVICE)
 
-    def corrupt(self, facts: Tensor, count: int, generator: torch.Generator) -> Corruption:
+    def corrupt(self, triples: Tensor, count: int, generator: torch.Generator) -> Corruption:
         assert count == self.replacements.shape[1]
-        return Corruption(self.replaces_head[facts], self.replacements[facts])
+        return Corruption(self.replaces_head[triples], self.replacements[triples])
 
 
 class SharingSampler:
-    """Gives every relation the same corrupted copies, of which each fact leaves out some."""
+    """Gives every relation the same corrupted copies, of which each triple leaves out some."""
 
     def __init__(self, train: Tensor, entities: int, count: int) -> None:
         generator = torch.Generator().manual_seed(4)
@@ -50,15 +50,15 @@ class SharingSampler:
         self.replaces_head = (torch.rand(relations, generator=generator) < 0.5).to(DEVICE)
         self.replacements = torch.randint(entities, (relations, count), generator=generator).to(DEVICE)
         self.left_out = (torch.rand(len(train), count, generator=generator) < 0.3).to(DEVICE)
-        self.left_out[0] = True  # a fact without any copy
+        self.left_out[0] = True  # a triple without any copy
 
-    def corrupt_together(self, facts: Tensor, count: int, batch: int, generator: torch.Generator) -> SharedCorruption:
+    def corrupt_together(self, triples: Tensor, count: int, batch: int, generator: torch.Generator) -> SharedCorruption:
         assert count == self.replacements.shape[1]
-        batches = torch.arange(len(facts), device=facts.device) // batch
-        keys = batches * len(self.replacements) + self.relations[facts]
+        batches = torch.arange(len(triples), device=triples.device) // batch
+        keys = batches * len(self.replacements) + self.relations[triples]
         distinct, owners = torch.unique_consecutive(keys, return_inverse=True)
         chosen = distinct % len(self.replacements)
-        return SharedCorruption(owners, self.replaces_head[chosen], self.replacements[chosen], self.left_out[facts])
+        return SharedCorruption(owners, self.replaces_head[chosen], self.replacements[chosen], self.left_out[triples])
 
 
 @pytest.fixture
@@ -68,7 +68,7 @@ def graph(random_graph: GraphMaker) -> Graph:
 
 def make_trainer(graph: Graph, config: Config) -> Trainer:
     trainer = Trainer(build_model(graph, config, DEVICE), graph, config)
-    count = config.negatives.per_fact
+    count = config.negatives.per_triple
     sampler: Any = FixedSampler(len(graph.train), len(graph.entities), count)
     if config.negatives.shared:
         sampler = SharingSampler(trainer.train, len(graph.entities), count)
@@ -98,8 +98,8 @@ def run_fused(
     return losses.tolist(), {**weights(trainer.model), **trainer.optimizer.state}
 
 
-def compare(kind: type[FusedEngine], graph: Graph, config: Config, facts: int = 22) -> None:
-    order = torch.randperm(len(graph.train), generator=torch.Generator().manual_seed(5))[:facts].to(DEVICE)
+def compare(kind: type[FusedEngine], graph: Graph, config: Config, triples: int = 22) -> None:
+    order = torch.randperm(len(graph.train), generator=torch.Generator().manual_seed(5))[:triples].to(DEVICE)
     losses, found = run_fused(kind, graph, config, order)
     expected_losses, expected = run_plain(graph, config, order)
     assert losses == pytest.approx(expected_losses, abs=1e-5)
@@ -123,17 +123,21 @@ def test_every_model_and_optimizer(
 def test_every_loss_and_distance(
     engine_kind: type[FusedEngine], configure: Configure, graph: Graph, loss: str, norm: int, count: int
 ) -> None:
-    settings = (f"loss.kind={loss}", f"model.norm={norm}", f"negatives.per_fact={count}", "loss.margin=0.7")
+    settings = (f"loss.name={loss}", f"model.p_norm={norm}", f"negatives.per_triple={count}", "loss.margin=0.7")
     compare(engine_kind, graph, configure("itransf", *settings))
 
 
 @pytest.mark.parametrize("length", ["unit", "ball", "none"])
 def test_every_constraint(engine_kind: type[FusedEngine], configure: Configure, graph: Graph, length: str) -> None:
-    compare(engine_kind, graph, configure("itransf", f"model.entities={length}", f"model.projected={length}"))
+    compare(
+        engine_kind,
+        graph,
+        configure("itransf", f"model.entity_constraint={length}", f"model.projected_constraint={length}"),
+    )
 
 
 @pytest.mark.parametrize(
-    "settings", [("model.attention=dense",), ("model.support_size=1",), ("model.matrix_rate=0.3",)]
+    "settings", [("model.attention=dense",), ("model.support_size=1",), ("model.matrix_lr_factor=0.3",)]
 )
 def test_other_attention(
     engine_kind: type[FusedEngine], configure: Configure, graph: Graph, settings: tuple[str, ...]
@@ -145,13 +149,18 @@ def test_other_attention(
 def test_free_weights_under_a_penalty(
     engine_kind: type[FusedEngine], configure: Configure, graph: Graph, optimizer: str
 ) -> None:
-    settings = ("model.attention=l1", "model.l1_weight=0.1", "model.projected=none", "model.matrix_rate=0.3")
+    settings = (
+        "model.attention=l1",
+        "model.l1_weight=0.1",
+        "model.projected_constraint=none",
+        "model.matrix_lr_factor=0.3",
+    )
     # Two steps, with relations in neither: in later ones Adam makes whole steps of gradients that are rounding alone.
     compare(
         engine_kind,
         graph,
         configure("itransf", *settings, "training.batch_size=3", f"training.optimizer={optimizer}"),
-        facts=6,
+        triples=6,
     )
 
 
@@ -162,15 +171,15 @@ def test_every_batch_size(engine_kind: type[FusedEngine], configure: Configure, 
 
 @pytest.mark.parametrize("dim", [3, 70])
 def test_vectors_that_do_not_fill_a_block(configure: Configure, graph: Graph, dim: int) -> None:
-    settings = (f"model.dim={dim}", "negatives.per_fact=2", "training.batch_size=11")
-    compare(RecordedEngine, graph, configure("itransf", *settings), facts=11)
+    settings = (f"model.dim={dim}", "negatives.per_triple=2", "training.batch_size=11")
+    compare(RecordedEngine, graph, configure("itransf", *settings), triples=11)
 
 
 @pytest.mark.parametrize("loss", ["hinge", "adversarial"])
 @pytest.mark.parametrize("norm", [1, 2])
 @pytest.mark.parametrize("count", [1, 17])
 def test_shared_copies(configure: Configure, graph: Graph, loss: str, norm: int, count: int) -> None:
-    settings = (f"loss.kind={loss}", f"model.norm={norm}", f"negatives.per_fact={count}", "loss.margin=0.7")
+    settings = (f"loss.name={loss}", f"model.p_norm={norm}", f"negatives.per_triple={count}", "loss.margin=0.7")
     compare(RecordedEngine, graph, configure("itransf", *settings, "negatives.shared=true"))
 
 
@@ -179,13 +188,15 @@ def test_shared_copies(configure: Configure, graph: Graph, loss: str, norm: int,
 def test_copies_are_shared_within_a_batch_of_every_model(
     configure: Configure, graph: Graph, name: str, batch: int
 ) -> None:
-    settings = ("negatives.shared=true", "negatives.per_fact=3", f"training.batch_size={batch}")
+    settings = ("negatives.shared=true", "negatives.per_triple=3", f"training.batch_size={batch}")
     compare(RecordedEngine, graph, configure(name, *settings))
 
 
 @pytest.mark.parametrize("length", ["ball", "none"])
 def test_shared_copies_under_every_constraint(configure: Configure, graph: Graph, length: str) -> None:
-    settings = ("negatives.shared=true", "negatives.per_fact=4", "loss.kind=adversarial")
+    settings = ("negatives.shared=true", "negatives.per_triple=4", "loss.name=self_adversarial")
     compare(
-        RecordedEngine, graph, configure("itransf", *settings, f"model.entities={length}", f"model.projected={length}")
+        RecordedEngine,
+        graph,
+        configure("itransf", *settings, f"model.entity_constraint={length}", f"model.projected_constraint={length}"),
     )

@@ -1,4 +1,4 @@
-"""The least arithmetic and memory traffic that training on a fact and ranking a query take, as formulas."""
+"""The least arithmetic and memory traffic that training on a triple and ranking a query take, as formulas."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import numpy as np
 from itransf.data.graph import Triples
 
 FLOAT = 4  # bytes
-PER_FACT = (
-    "A fact: three rows (head, tail, one replacement) projected forward and backward, 18 d^2; the matrices of the "
+PER_TRIPLE = (
+    "A triple: three rows (head, tail, one replacement) projected forward and backward, 18 d^2; the matrices of the "
     "u relations of a batch of b composed forward and backward, 12 k d^2 u / b; two distances forward and backward, "
     "16 d. Bytes: those rows read and written once, and the concepts in use once per batch."
 )
@@ -23,7 +23,7 @@ PER_QUERY = (
 
 @dataclass(frozen=True)
 class Cost:
-    """What one fact or query takes.
+    """What one triple or query takes.
 
     Attributes:
         flops: Floating point operations, a multiplication and an addition counting two.
@@ -42,7 +42,7 @@ class Shape:
         dim: d, of vectors and matrices.
         concepts: m.
         support_size: k.
-        batch_size: b, in facts.
+        batch_size: b, in triples.
     """
 
     dim: int
@@ -51,8 +51,8 @@ class Shape:
     batch_size: int = 1000
 
 
-def cost_of_fact(shape: Shape, relations: float) -> Cost:
-    """Return what training on one fact with one negative takes, `relations` being distinct ones of a batch."""
+def cost_of_triple(shape: Shape, relations: float) -> Cost:
+    """Return what training on one triple with one negative takes, `relations` being distinct ones of a batch."""
     d, k, b = shape.dim, shape.support_size, shape.batch_size
     flops = 18 * d**2 + 12 * k * d**2 * relations / b + 16 * d
     concepts = min(shape.concepts, 2 * k * relations)
@@ -67,11 +67,11 @@ def cost_of_query(shape: Shape, entities: int, share: float) -> Cost:
 
 
 def expect_relations(train: Triples, batch: int) -> float:
-    """Return how many distinct relations a random batch of training facts has on average."""
+    """Return how many distinct relations a random batch of training triples has on average."""
     shares = np.bincount(train[:, 1]) / len(train)
     return float((1.0 - (1.0 - shares) ** min(batch, len(train))).sum())
 
 
 def share_sides(ranked: Triples) -> float:
-    """Return relation sides per query where these facts are ranked on both sides."""
+    """Return relation sides per query where these triples are ranked on both sides."""
     return len(np.unique(ranked[:, 1])) / max(len(ranked), 1)

@@ -13,16 +13,16 @@ import torch
 from itransf.data.graph import Graph, Triples
 from itransf.data.sources import load
 from itransf.errors import ConfigError
-from itransf.evaluation import rank_facts
+from itransf.evaluation import rank_triples
 from itransf.experiments.bench.ceilings import measure_ceilings
 from itransf.experiments.bench.clock import Clock, TimeIsUpError, time_call
 from itransf.experiments.bench.costs import (
-    PER_FACT,
     PER_QUERY,
+    PER_TRIPLE,
     Cost,
     Shape,
-    cost_of_fact,
     cost_of_query,
+    cost_of_triple,
     expect_relations,
     share_sides,
 )
@@ -34,7 +34,7 @@ from itransf.run import choose_device
 from itransf.training import Trainer
 
 SHAPES = (Shape(50, 30), Shape(100, 300))  # the paper's on WN18 and on FB15k
-FEWEST = 100  # facts ranked to find out how many the time allows
+FEWEST = 100  # triples ranked to find out how many the time allows
 PACKAGES = ("torch", "numpy", "numba", "triton")
 
 
@@ -47,7 +47,7 @@ def run_bench(
         data: A named dataset, or anything else that `itransf.load` takes.
         device: "auto", "cpu" or "cuda".
         seconds: What each measurement may take, its setting up not counted.
-        seed: Of weights, batches, negatives and the choice of the facts that are ranked.
+        seed: Of weights, batches, negatives and the choice of the triples that are ranked.
         progress: Whether to show it.
     """
     if not 0 < seconds < inf:
@@ -55,7 +55,11 @@ def run_bench(
     place, graph = choose_device(device), load(data, progress=progress)
     config = {"data": data, "device": place.type, "seconds": seconds, "seed": seed}
     record = start_record("bench", ("itransf", "bench"), seed, config, PACKAGES)
-    record |= {"threads": torch.get_num_threads(), "counted": {"fact": PER_FACT, "query": PER_QUERY}, "measures": []}
+    record |= {
+        "threads": torch.get_num_threads(),
+        "counted": {"triple": PER_TRIPLE, "query": PER_QUERY},
+        "measures": [],
+    }
     with track("measuring", 1 + 2 * len(SHAPES), "measurements", progress) as tracker:
         tracker.advance(0, "ceilings")
         record["ceilings"] = measure_ceilings(place, seconds)
@@ -69,47 +73,47 @@ def run_bench(
 
 
 def measure_training(graph: Graph, shape: Shape, device: torch.device, seconds: float, seed: int) -> dict[str, Any]:
-    """Return how many facts a second are trained on: shuffling, corruption, updates and constraints."""
+    """Return how many triples a second are trained on: shuffling, corruption, updates and constraints."""
     config = configure(shape, seed)
     trainer = Trainer(build_model(graph, config, device), graph, config)
     clock = Clock(0.0, seconds)
     train_until(clock.count, trainer)
-    cost = cost_of_fact(shape, expect_relations(graph.train, shape.batch_size))
-    return describe("training", "facts", shape, clock.units / clock.elapsed, cost) | {"counted": clock.units}
+    cost = cost_of_triple(shape, expect_relations(graph.train, shape.batch_size))
+    return describe("training", "triples", shape, clock.units / clock.elapsed, cost) | {"counted": clock.units}
 
 
 def train_until(count: Callable[[int], None], trainer: Trainer) -> None:
-    """Train until counting raises `TimeIsUpError`; counted are the facts that were trained on without a pause."""
+    """Train until counting raises `TimeIsUpError`; counted are the triples that were trained on without a pause."""
     size, total, before = trainer.config.training.batch_size, len(trainer.train), 0
 
-    def count_facts() -> None:
+    def count_triples() -> None:
         nonlocal before
         done = min(trainer.progress.batches * size, total)
         count(done - before)
         before = done % total
 
     with suppress(TimeIsUpError):
-        for _ in trainer.epochs(after_batch=count_facts):
+        for _ in trainer.epochs(after_batch=count_triples):
             pass
 
 
 def measure_ranking(graph: Graph, shape: Shape, device: torch.device, seconds: float, seed: int) -> dict[str, Any]:
-    """Return how many queries a second are ranked, filtered, under l1: of all test facts, or as many as time allows."""
+    """Return the filtered queries ranked per second under l1, of all test triples or as many as time allows."""
     model, known = build_model(graph, configure(shape, seed), device).eval(), graph.known
-    facts = np.random.default_rng(seed).permutation(graph.test if len(graph.test) else graph.train)
+    triples = np.random.default_rng(seed).permutation(graph.test if len(graph.test) else graph.train)
 
     def time_ranking(chosen: Triples) -> float:
-        return time_call(lambda: rank_facts(model, chosen, known), device)
+        return time_call(lambda: rank_triples(model, chosen, known), device)
 
-    count = min(FEWEST, len(facts))
-    time_ranking(facts[:count])  # compiles and sets up
-    spent = [time_ranking(facts[:count])]
-    while count < len(facts) and spent[0] < seconds / 2:
-        count = min(2 * count, len(facts))
-        spent = [time_ranking(facts[:count])]
+    count = min(FEWEST, len(triples))
+    time_ranking(triples[:count])  # compiles and sets up
+    spent = [time_ranking(triples[:count])]
+    while count < len(triples) and spent[0] < seconds / 2:
+        count = min(2 * count, len(triples))
+        spent = [time_ranking(triples[:count])]
     while sum(spent) < seconds / 2:
-        spent.append(time_ranking(facts[:count]))
-    cost = cost_of_query(shape, len(graph.entities), share_sides(facts[:count]))
+        spent.append(time_ranking(triples[:count]))
+    cost = cost_of_query(shape, len(graph.entities), share_sides(triples[:count]))
     rate = 2 * count / summarise(spent)["median"]
     return describe("ranking", "queries", shape, rate, cost) | {"counted": 2 * count}
 

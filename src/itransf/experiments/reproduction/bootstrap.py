@@ -1,7 +1,7 @@
-"""Bootstrap over questions: how far a figure would move, had the test facts been drawn anew.
+"""Bootstrap over questions: how far a figure would move, had the test triples been drawn anew.
 
-Facts are drawn with replacement, and both questions of a fact (for its head, for its tail) come with it. The draws
-depend on nothing but how many facts there are, so all runs that rank the same facts are judged on the same draws:
+Triples are drawn with replacement, and both questions of a triple (for its head, for its tail) come with it. The draws
+depend on nothing but how many triples there are, so all runs that rank the same triples are judged on the same draws:
 the difference of two runs' replicates is the replicate of their difference.
 """
 
@@ -22,28 +22,28 @@ SEED = 0
 _AT_ONCE = 1 << 21  # draws that are held at a time
 
 
-def resample_facts(ranks: Ranks, replicates: int = REPLICATES) -> dict[str, Floats]:
+def resample_triples(ranks: Ranks, replicates: int = REPLICATES) -> dict[str, Floats]:
     """Return replicates of mean rank and Hits@10 (as a share), filtered, over both sides, by metric.
 
     Args:
-        ranks: Of at least one fact.
-        replicates: How often the facts are drawn anew.
+        ranks: Of at least one triple.
+        replicates: How often the triples are drawn anew.
     """
-    by_fact = np.stack([ranks.ranks(side) for side in SIDES], axis=1)  # (n, 2)
-    values = np.stack([by_fact.mean(axis=1), (by_fact <= 10).mean(axis=1)], axis=1)  # (n, 2 metrics)
+    by_triple = np.stack([ranks.ranks(side) for side in SIDES], axis=1)  # (n, 2)
+    values = np.stack([by_triple.mean(axis=1), (by_triple <= 10).mean(axis=1)], axis=1)  # (n, 2 metrics)
     mean_ranks, hits = resample_means(values, replicates, np.random.default_rng(SEED)).T
     return {"mr": mean_ranks, "hits@10": hits}
 
 
 def resample_relations(values: Sequence[Floats], replicates: int = REPLICATES) -> Floats:
-    """Return replicates of each relation's mean, (relations, replicates); facts are drawn within each relation.
+    """Return replicates of each relation's mean, (relations, replicates); triples are drawn within each relation.
 
-    The draws of a relation depend on its place and on how many facts it has, so runs are compared by giving their
+    The draws of a relation depend on its place and on how many triples it has, so runs are compared by giving their
     relations in the same order, and leaving a relation out of an average leaves the others' draws as they were.
 
     Args:
-        values: For each relation one value per fact, such as the share of its two questions that was answered.
-        replicates: How often the facts are drawn anew.
+        values: For each relation one value per triple, such as the share of its two questions that was answered.
+        replicates: How often the triples are drawn anew.
     """
     found = [
         resample_means(np.asarray(own, dtype=np.float64)[:, None], replicates, np.random.default_rng([SEED, place]))

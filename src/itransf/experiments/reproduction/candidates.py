@@ -18,13 +18,13 @@ ROWS = (
     "Hits@10 and mean rank alike. The rule: of the candidates whose Hits@10 is at most 0.2 points below the best "
     "one's, the one with the lowest mean rank. Before it was written, lengths of training at a falling rate had been "
     "ranked on test, STransE's 115 epochs among them. Of those, and without averages, the same rule would have kept "
-    "130 epochs and facts drawn 16 of a relation at a time for ITransF, whose mean rank on test is above the paper's; "
+    "130 epochs and triples drawn 16 of a relation at a time for ITransF, whose mean rank on test is above the paper's; "
     "averages came later, and are better than those on validation in both figures. In a first round the warm start "
     "was averaged as well, which did no better and was given up. ITransF with domain sampling and TransR take over "
     "what is chosen for ITransF and STransE."
 )
 WARM = (
-    "WN18's rows of the paper. Candidates differ in how the warm start corrupts facts, either side by a coin or the "
+    "WN18's rows of the paper. Candidates differ in how the warm start corrupts triples, either side by a coin or the "
     "more likely one by the relation's mapping, and for ITransF in k, how many concepts a side may have, which the "
     "paper does not give. The rule: of the candidates whose mean rank is at most 2 % above the lowest, which is within "
     "its noise, the one that finds most of the rarest third. It looks there because the preset of the time, the more "
@@ -69,8 +69,8 @@ def vary_support(candidates: Mapping[str, tuple[str, ...]]) -> dict[str, tuple[s
 
 
 FALLING, STAYING = (
-    ("training.decay=linear", "training.average=0.0"),
-    ("training.decay=none", "training.average=0.9"),
+    ("training.lr_decay=linear", "training.weight_averaging=0.0"),
+    ("training.lr_decay=none", "training.weight_averaging=0.9"),
 )
 LENGTHS = {
     "115 epochs, the rate falls to zero": ("training.epochs=115", *FALLING),
@@ -78,8 +78,8 @@ LENGTHS = {
     "100 epochs, the rate stays, weights are averaged": ("training.epochs=100", *STAYING),
 }
 WARM_STARTS = {
-    "either side, by a coin": ("warm_start.negatives=uniform",),
-    "the more likely side": ("warm_start.negatives=bernoulli",),
+    "either side, by a coin": ("warm_start.sampler=uniform",),
+    "the more likely side": ("warm_start.sampler=bernoulli",),
 }
 UPDATES = {
     f"batches of {size} at {rate}{words}": (
@@ -103,15 +103,25 @@ ENDINGS = {
     TO_THE_END: ("negatives.domain_stop=1.0",),
 }
 UNIT, FREE = (
-    ("model.entities=unit", "model.projected=unit", "model.matrix_rate=0.03", "loss.margin=8.0"),
-    ("model.entities=none", "model.projected=none", "model.matrix_rate=0.1", "loss.margin=9.0"),
+    (
+        "model.entity_constraint=unit",
+        "model.projected_constraint=unit",
+        "model.matrix_lr_factor=0.03",
+        "loss.margin=8.0",
+    ),
+    (
+        "model.entity_constraint=none",
+        "model.projected_constraint=none",
+        "model.matrix_lr_factor=0.1",
+        "loss.margin=9.0",
+    ),
 )
 SMALL, LARGE = "training.block_size=16", "training.block_size=64"
 GEOMETRIES = {
-    "unit lengths, facts drawn 16 of a relation at a time": (*UNIT, SMALL, *FALLING),
-    "unit lengths, facts drawn 64 of a relation at a time": (*UNIT, LARGE, *FALLING),
-    "any lengths, facts drawn 16 of a relation at a time": (*FREE, SMALL, *FALLING),
-    "any lengths, facts drawn 64 of a relation at a time": (*FREE, LARGE, *FALLING),
+    "unit lengths, triples drawn 16 of a relation at a time": (*UNIT, SMALL, *FALLING),
+    "unit lengths, triples drawn 64 of a relation at a time": (*UNIT, LARGE, *FALLING),
+    "any lengths, triples drawn 16 of a relation at a time": (*FREE, SMALL, *FALLING),
+    "any lengths, triples drawn 64 of a relation at a time": (*FREE, LARGE, *FALLING),
     "unit lengths, 16 at a time, the rate stays, weights are averaged": (*UNIT, SMALL, *STAYING),
 }
 CHOICES: dict[str, tuple[Choice, ...]] = {

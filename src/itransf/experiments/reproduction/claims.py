@@ -30,8 +30,8 @@ from itransf.experiments.reproduction.verdicts import (
 
 WHOLE = Scope()
 METHOD = (
-    "The second figure is subtracted from the first; in brackets is where 95 % of the differences lie when test facts "
-    "and seeds are drawn anew 1000 times, both rows on the same facts. Where that holds zero, the verdict is *within "
+    "The second figure is subtracted from the first; in brackets is where 95 % of the differences lie when test triples "
+    "and seeds are drawn anew 1000 times, both rows on the same triples. Where that holds zero, the verdict is *within "
     "noise*; what is to do *no worse* holds there. Where a row has one seed, nothing is known of what another would "
     "give, and the verdict says so. *Larger batches* are a second choice of settings, made once an earlier row had "
     "been ranked on test, and the main row's k was chosen after both (see *How settings in doubt were chosen*)."
@@ -55,7 +55,7 @@ def list_rare_claims() -> Iterator[Claim]:
         yield Claim("ITransF is ahead on rare relations", title, partial(judge_rarest, family=family))
         if family.dataset == "wn18":
             judge = partial(judge_rarest, family=family, whole=False)
-            yield Claim("The same without the relation of the fewest test facts", title, judge)
+            yield Claim("The same without the relation of the fewest test triples", title, judge)
         yield Claim("Rare relations gain most", gap, partial(judge_gain, family=family))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from itransf.evaluation import rank_facts
+from itransf.evaluation import rank_triples
 from itransf.experiments.reproduction.jobs import Job
 from itransf.experiments.reproduction.measuring import count_matrices, measure_ranks, pack_attention, round_off
 from itransf.experiments.reproduction.workshop import Workshop
@@ -15,7 +15,7 @@ from itransf.models import STransE
 
 
 def code_and_rank(job: Job, shop: Workshop) -> dict[str, Any]:
-    """Code the matrices of a trained STransE, then rank the test facts with what they are made of.
+    """Code the matrices of a trained STransE, then rank the test triples with what they are made of.
 
     The job's options are `atoms=M` and `nonzeros=K`.
     """
@@ -25,7 +25,7 @@ def code_and_rank(job: Job, shop: Workshop) -> dict[str, Any]:
     started = time.perf_counter()
     coding = encode_matrices(run.model, int(options["atoms"]), int(options["nonzeros"]), job.seed)
     seconds = time.perf_counter() - started
-    ranks = rank_facts(coding.model, run.graph.test, run.graph.known, progress=shop.progress)
+    ranks = rank_triples(coding.model, run.graph.test, run.graph.known, progress=shop.progress)
     return {
         "config": run.config.to_dict(),
         "coding": {

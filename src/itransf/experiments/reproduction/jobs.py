@@ -26,9 +26,9 @@ QUICK = {
     "model.dim": 20,
     "model.concepts": 12,
     "model.support_size": 3,
-    "negatives.per_fact": 8,
+    "negatives.per_triple": 8,
     "negatives.shared": "false",  # which has no fused step on a CPU
-    "assignment.facts": 100,
+    "assignment.triples": 100,
     "assignment.every": 5,
     "assignment.start": 5,
     "validation.every": 10,

@@ -10,7 +10,7 @@ import numpy as np
 from itransf.data.graph import Graph
 from itransf.data.vocabulary import Vocabulary
 from itransf.evaluation import Ranks, summarise
-from itransf.experiments.reproduction.bootstrap import resample_facts
+from itransf.experiments.reproduction.bootstrap import resample_triples
 from itransf.interpret import Attention
 from itransf.models import SIDES, Model
 from itransf.run import Run
@@ -24,13 +24,15 @@ HEAVIEST = 0.01  # share of the questions, those with the worst ranks
 
 def measure_ranks(graph: Graph, ranks: Ranks) -> dict[str, Any]:
     """Return the figures of filtered ranks: overall, by relation, and resampled."""
-    by_fact = stack_ranks(ranks)
+    by_triple = stack_ranks(ranks)
     return {
         "metrics": measure_figures(ranks),
-        "queries": by_fact.size,
-        "heaviest": round_off(weigh_heaviest(by_fact)),
-        "relations": list_relations(graph, ranks.triples[:, 1], by_fact),
-        "bootstrap": {name: [round_off(value, 5) for value in found] for name, found in resample_facts(ranks).items()},
+        "queries": by_triple.size,
+        "heaviest": round_off(weigh_heaviest(by_triple)),
+        "relations": list_relations(graph, ranks.triples[:, 1], by_triple),
+        "bootstrap": {
+            name: [round_off(value, 5) for value in found] for name, found in resample_triples(ranks).items()
+        },
     }
 
 
@@ -41,7 +43,7 @@ def measure_figures(ranks: Ranks) -> dict[str, float]:
 
 
 def stack_ranks(ranks: Ranks) -> Any:
-    """Return the ranks of each fact's head and tail, (n, 2)."""
+    """Return the ranks of each triple's head and tail, (n, 2)."""
     return np.stack([ranks.ranks(side) for side in SIDES], axis=1)
 
 
@@ -51,25 +53,25 @@ def weigh_heaviest(ranks: Any) -> float:
     return float(falling[: max(1, round(HEAVIEST * falling.size))].sum() / falling.sum())
 
 
-def list_relations(graph: Graph, relations: Any, by_fact: Any) -> list[dict[str, Any]]:
+def list_relations(graph: Graph, relations: Any, by_triple: Any) -> list[dict[str, Any]]:
     """Return the figures of each relation that was ranked, the most frequent first.
 
-    `hits` has a digit for each of its facts, in the order of the split: how many of its two questions were answered
+    `hits` has a digit for each of its triples, in the order of the split: how many of its two questions were answered
     among the first ten.
     """
     buckets = graph.statistics.frequency_buckets(BUCKETS)
     counts = graph.statistics.counts
-    hits = (by_fact <= 10).sum(axis=1)
+    hits = (by_triple <= 10).sum(axis=1)
     present = np.unique(relations)
     found = []
     for relation in present[np.argsort(-counts[present], kind="stable")].tolist():
-        own = by_fact[relations == relation]
+        own = by_triple[relations == relation]
         found.append(
             {
                 "relation": graph.relations.name(relation),
-                "train_facts": int(counts[relation]),
+                "train_triples": int(counts[relation]),
                 "bucket": int(buckets[relation]),
-                "test_facts": len(own),
+                "test_triples": len(own),
                 "mr": round_off(own.mean()),
                 "mrr": round_off((1.0 / own).mean()),
                 "hits@10": round_off((own <= 10).mean()),
@@ -134,7 +136,7 @@ def pack_attention(attention: Attention) -> dict[str, Any]:
         "kind": attention.kind,
         "concepts": attention.weights.shape[2],
         "relations": list(attention.relations.names),
-        "train_facts": attention.counts.tolist(),
+        "train_triples": attention.counts.tolist(),
         **sides,
     }
 
@@ -149,7 +151,7 @@ def unpack_attention(packed: dict[str, Any]) -> Attention:
                 weights[place, relation, concept] = weight
     size = max((len(uses) for side in SIDES for uses in packed[side]), default=0)
     supports = np.sort(np.argsort(-np.abs(weights), axis=2, kind="stable")[:, :, :size], axis=2)
-    counts = np.array(packed["train_facts"], dtype=np.int64)
+    counts = np.array(packed["train_triples"], dtype=np.int64)
     return Attention(weights, Vocabulary(names, kind="relation"), supports, counts, packed["kind"])
 
 

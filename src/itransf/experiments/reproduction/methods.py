@@ -8,7 +8,7 @@ from typing import Any
 
 from itransf.data.graph import SPLITS
 from itransf.data.leakage import measure_leakage
-from itransf.evaluation import rank_facts
+from itransf.evaluation import rank_triples
 from itransf.experiments.reproduction.coding import code_and_rank
 from itransf.experiments.reproduction.jobs import Job
 from itransf.experiments.reproduction.measuring import (
@@ -25,27 +25,27 @@ from itransf.experiments.reproduction.workshop import Workshop
 
 
 def train_and_rank(job: Job, shop: Workshop) -> dict[str, Any]:
-    """Train, then rank the validation facts, by which presets are chosen, and the test facts, once."""
+    """Train, then rank the validation triples, by which presets are chosen, and the test triples, once."""
     run = shop.obtain_run(job)
     valid, test = (
-        rank_facts(run.model, facts, run.graph.known, progress=shop.progress)
-        for facts in (run.graph.valid, run.graph.test)
+        rank_triples(run.model, triples, run.graph.known, progress=shop.progress)
+        for triples in (run.graph.valid, run.graph.test)
     )
     about = describe_run(run) | describe_attention(run)
     return about | {"valid": measure_figures(valid)} | measure_ranks(run.graph, test)
 
 
 def train_and_validate(job: Job, shop: Workshop) -> dict[str, Any]:
-    """Train, then rank the validation facts alone: what is not a final row has no business with test."""
+    """Train, then rank the validation triples alone: what is not a final row has no business with test."""
     run = shop.obtain_run(job)
-    valid = rank_facts(run.model, run.graph.valid, run.graph.known, progress=shop.progress)
+    valid = rank_triples(run.model, run.graph.valid, run.graph.known, progress=shop.progress)
     return describe_run(run) | {"valid": measure_figures(valid), "valid_buckets": measure_buckets(run.graph, valid)}
 
 
 def apply_rules(job: Job, shop: Workshop) -> dict[str, Any]:
-    """Rank the test facts by what train implies in one step."""
+    """Rank the test triples by what train implies in one step."""
     graph = shop.load(job)
-    return measure_ranks(graph, rank_facts(RuleList(graph), graph.test, graph.known, progress=shop.progress))
+    return measure_ranks(graph, rank_triples(RuleList(graph), graph.test, graph.known, progress=shop.progress))
 
 
 def describe_graph(job: Job, shop: Workshop) -> dict[str, Any]:

@@ -28,14 +28,14 @@ DATASETS = {
 
 _GIVEN = {
     "training.optimizer": "sgd",
-    "training.decay": "none",
-    "training.average": 0.0,
-    "negatives.corrupt": "bernoulli",
+    "training.lr_decay": "none",
+    "training.weight_averaging": 0.0,
+    "negatives.sampler": "bernoulli",
     "model.temperature": 0.25,
-    "model.entities": "unit",
-    "model.projected": "unit",
-    "model.matrix_rate": 1.0,
-    "model.concept_start": "identity",
+    "model.entity_constraint": "unit",
+    "model.projected_constraint": "unit",
+    "model.matrix_lr_factor": 1.0,
+    "model.concept_init": "identity",
     "assignment.accept": "always",
 }
 SETTINGS = {

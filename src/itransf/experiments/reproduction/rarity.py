@@ -1,4 +1,4 @@
-"""Hits@10 by how often relations occur: macro averages, and how far they move when facts are drawn anew."""
+"""Hits@10 by how often relations occur: macro averages, and how far they move when triples are drawn anew."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class MacroHits:
 
     Attributes:
         values: (s,) as measured.
-        replicates: (s, b) with facts drawn anew within each relation.
+        replicates: (s, b) with triples drawn anew within each relation.
     """
 
     values: Floats
@@ -43,7 +43,7 @@ class MacroHits:
 
     @property
     def interval(self) -> Interval:
-        """Where 95 % lie of what one training has, its seed and its facts drawn anew."""
+        """Where 95 % lie of what one training has, its seed and its triples drawn anew."""
         return find_interval(self.replicates.ravel())
 
     def __sub__(self, other: MacroHits) -> MacroHits:
@@ -51,7 +51,7 @@ class MacroHits:
         return MacroHits(self.values - other.values, self.replicates - other.replicates)
 
     def compare(self, other: MacroHits) -> Difference:
-        """Return this median less another, and where that lies when facts and seeds are drawn anew."""
+        """Return this median less another, and where that lies when triples and seeds are drawn anew."""
         return Difference(self.median - other.median, compare_replicates(self.replicates, other.replicates))
 
 
@@ -62,7 +62,7 @@ class RelationHits:
     Attributes:
         relations: What is stored of each relation (of the first seed; names and counts are those of all).
         values: (s, r) as measured.
-        replicates: (s, r, b) with facts drawn anew within each relation.
+        replicates: (s, r, b) with triples drawn anew within each relation.
     """
 
     relations: Sequence[Record]
@@ -78,12 +78,12 @@ class RelationHits:
         return np.array([relation["bucket"] == bucket for relation in self.relations])
 
     def find_smallest(self, chosen: Mask) -> int:
-        """Return which of some relations has the fewest test facts."""
-        sizes = np.array([relation["test_facts"] for relation in self.relations])
+        """Return which of some relations has the fewest test triples."""
+        sizes = np.array([relation["test_triples"] for relation in self.relations])
         return int(np.argmin(np.where(chosen, sizes, sizes.max() + 1)))
 
     def choose_without_smallest(self, bucket: int) -> Mask:
-        """Return which relations are in a bucket, less the one with the fewest test facts."""
+        """Return which relations are in a bucket, less the one with the fewest test triples."""
         chosen = self.choose_bucket(bucket)
         chosen[self.find_smallest(chosen)] = False
         return chosen
@@ -101,6 +101,6 @@ def read_hits(records: Sequence[Record]) -> RelationHits | None:
 
 @lru_cache(maxsize=16)
 def resample_digits(digits: tuple[str, ...]) -> Floats:
-    """Return replicates (r, b) from the stored digits of relations: of each fact, how many of its questions hit."""
+    """Return replicates (r, b) from the stored digits of relations: of each triple, how many of its questions hit."""
     codes = [np.frombuffer(own.encode(), dtype=np.uint8).astype(np.float64) for own in digits]
     return resample_relations([(own - ord("0")) / 2 for own in codes])

@@ -1,10 +1,10 @@
 """The one-hop rule list: what train gives away by inverse, symmetric and duplicate relations, without learning.
 
-A rule says that a fact of one relation (the body) implies a fact of another (the head), between the same entities or
-with the two swapped. Its confidence is the share of the body's training facts for which the implied fact is in train
-too. A relation that implies itself swapped is symmetric, two that imply each other swapped are inverse, two that imply
-each other as they are are duplicates. An answer scores as high as the most confident rule that leads to it from train
-in one step; answers no rule leads to are tied behind all others.
+A rule says that a triple of one relation (the body) implies a triple of another (the head), between the same entities
+or with the two swapped. Its confidence is the share of the body's training triples for which the implied triple is in
+train too. A relation that implies itself swapped is symmetric, two that imply each other swapped are inverse, two
+that imply each other as they are are duplicates. An answer scores as high as the most confident rule that leads to it
+from train in one step; answers no rule leads to are tied behind all others.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Rules:
         heads: The relation each rule implies, ascending, (n,).
         bodies: The relation each rule starts from, (n,).
         swapped: Whether the two entities change places, (n,).
-        confidences: The share of the body's training facts the rule is right about, (n,).
+        confidences: The share of the body's training triples the rule is right about, (n,).
     """
 
     heads: Integers
@@ -47,7 +47,7 @@ class Rules:
 
 
 class RuleList(Model):
-    """Scores a fact by the most confident rule that leads to it from train, zero if there is none.
+    """Scores a triple by the most confident rule that leads to it from train, zero if there is none.
 
     It learns nothing and is ranked like any model: `evaluate(RuleList(graph), graph)`.
 
@@ -59,12 +59,12 @@ class RuleList(Model):
     def __init__(self, graph: Graph, least: float = LEAST_CONFIDENCE) -> None:
         super().__init__(Sizes(len(graph.entities), len(graph.relations)), None)
         self.mined = mine_rules(graph, least)
-        self._facts = KnownIndex(graph.train, self.sizes.entities, self.sizes.relations)
+        self._triples = KnownIndex(graph.train, self.sizes.entities, self.sizes.relations)
         # Where scores are made; rules have no weights to say it by.
         self.place = nn.Parameter(torch.zeros(0), requires_grad=False)
 
     def score(self, heads: Tensor, relations: Tensor, tails: Tensor) -> Tensor:
-        """Return the confidence of each fact, (b,)."""
+        """Return the confidence of each triple, (b,)."""
         return self.score_tails(heads, relations).gather(1, tails[:, None]).squeeze(1)
 
     def score_tails(self, heads: Tensor, relations: Tensor) -> Tensor:
@@ -97,7 +97,7 @@ class RuleList(Model):
             The number of the application each answer belongs to, and the answers.
         """
         bodies = self.mined.bodies[rules]
-        offsets, answers = self._facts.tails(anchors, bodies) if onward else self._facts.heads(bodies, anchors)
+        offsets, answers = self._triples.tails(anchors, bodies) if onward else self._triples.heads(bodies, anchors)
         return np.repeat(np.arange(len(rules)), np.diff(offsets)), answers
 
 
@@ -130,7 +130,7 @@ def _direct(
     """Return the rules (head, body, swapped, confidence) that a pair of relations stands for."""
     if one_way:
         return [(head, body, swapped, share)]
-    # Where both imply each other, the share is that of the larger one's facts.
+    # Where both imply each other, the share is that of the larger one's triples.
     shared = share * max(counts[body], counts[head])
     both = ((head, body), (body, head))
     return [(implied, start, swapped, float(shared / counts[start])) for implied, start in both]

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from itransf.data.graph import Triples
 from itransf.data.sorting import Integers
-from itransf.evaluation import rank_facts
+from itransf.evaluation import rank_triples
 from itransf.interpret.ablation import sample_evenly
 from itransf.interpret.measures.findings import (
     DRAWS,
@@ -32,8 +32,8 @@ from itransf.progress import Tracker, track
 MEASURE = "faithful weights"
 RATIO, CORRELATION = "heaviest / lightest loss", "Spearman of weight and loss"
 LEAST_LOSS = 1e-4  # a smaller mean loss of MRR counts as this one, so that the ratio stays a number
-MOST_FACTS = 100
-"""The most facts of a relation that are ranked."""
+MOST_TRIPLES = 100
+"""The most triples of a relation that are ranked."""
 MOST_PLACES = 8
 """The most concepts of a side that are taken away: the heaviest, the lightest, and others evenly between."""
 
@@ -44,7 +44,7 @@ class Removals:
 
     Attributes:
         weights: The share of attention of each concept removed, heaviest first; NaN beyond a side's own places.
-        losses: The mean reciprocal rank that the relation's facts lost.
+        losses: The mean reciprocal rank that the relation's triples lost.
         lightest: The place of each side's lightest concept, (sides,).
     """
 
@@ -56,7 +56,7 @@ class Removals:
 def measure_faithfulness(
     readings: Sequence[Reading],
     split: str = "valid",
-    most_facts: int = MOST_FACTS,
+    most_triples: int = MOST_TRIPLES,
     draws: int = DRAWS,
     progress: bool = False,
 ) -> tuple[Finding, Finding]:
@@ -64,47 +64,47 @@ def measure_faithfulness(
 
     For each relation side s with two concepts or more and each of its concepts i (at most MOST_PLACES, evenly from
     the heaviest to the lightest), i is taken away, the side's other weights are scaled to the sum they had, and the
-    relation's facts are ranked again (filtered, heads and tails): loss(s, i) = MRR - MRR without i. The first finding
+    relation's triples are ranked again (filtered, heads and tails): loss(s, i) = MRR - MRR without i. The first finding
     is mean_s loss(s, heaviest) / max(mean_s loss(s, lightest), LEAST_LOSS), the second Spearman's correlation of
     a[s, i] and loss(s, i) over all s and i. The interval is over sides and runs; the null permutes the losses within
     each side.
 
     Args:
         readings: One per run.
-        split: Whose facts are ranked.
-        most_facts: The most facts ranked of a relation, evenly chosen; zero takes all.
+        split: Whose triples are ranked.
+        most_triples: The most triples ranked of a relation, evenly chosen; zero takes all.
         draws: Resamplings and permutations.
         progress: Whether to show it.
     """
     nothing = "each side has one matrix" if any(reading.weights is None for reading in readings) else ""
-    found = [] if nothing else [remove_each(reading, split, most_facts, progress) for reading in readings]
+    found = [] if nothing else [remove_each(reading, split, most_triples, progress) for reading in readings]
     if not nothing and any(not len(removals.losses) for removals in found):
-        nothing = f"no relation with {split} facts has two concepts on a side"
+        nothing = f"no relation with {split} triples has two concepts on a side"
     if nothing:
         return find_nothing(MEASURE, RATIO, nothing), find_nothing(MEASURE, CORRELATION, nothing)
-    counted = (min(len(removals.losses) for removals in found), f"relation sides, {split} facts")
+    counted = (min(len(removals.losses) for removals in found), f"relation sides, {split} triples")
     return _find_ratio(found, draws, counted), _find_correlation(found, draws, counted)
 
 
-def remove_each(reading: Reading, split: str, most_facts: int, progress: bool) -> Removals:
-    """Take concepts away from relation sides, one place of all relations at a time, and rank their facts again."""
+def remove_each(reading: Reading, split: str, most_triples: int, progress: bool) -> Removals:
+    """Take concepts away from relation sides, one place of all relations at a time, and rank their triples again."""
     assert reading.weights is not None, "only concepts can be taken away"
-    facts = choose_facts(reading.graph.split(split), most_facts)
+    triples = choose_triples(reading.graph.split(split), most_triples)
     order, places = list_places(reading.shares)  # (2, r, m), (2, r, p)
-    is_ranked = np.isin(np.arange(places.shape[1]), facts[:, 1])
+    is_ranked = np.isin(np.arange(places.shape[1]), triples[:, 1])
     places[:, ~is_ranked] = -1
-    counts = np.bincount(facts[:, 1], minlength=places.shape[1])
-    total = int(((places >= 0) * counts[None, :, None]).sum()) + len(facts)
+    counts = np.bincount(triples[:, 1], minlength=places.shape[1])
+    total = int(((places >= 0) * counts[None, :, None]).sum()) + len(triples)
     losses = np.full(places.shape, np.nan)
-    with track("taking concepts away", total, "facts", progress) as tracker:
-        before = average_ranks(compose_model(reading, reading.weights), reading, facts, tracker)
+    with track("taking concepts away", total, "triples", progress) as tracker:
+        before = average_ranks(compose_model(reading, reading.weights), reading, triples, tracker)
         for side in range(len(SIDES)):
             for place in range(places.shape[2]):
                 touched = np.flatnonzero(places[side, :, place] >= 0)
                 gone = np.zeros(reading.weights.shape, dtype=np.bool_)
                 gone[side, touched, order[side, touched, places[side, touched, place]]] = True
                 model = compose_model(reading, remove_weights(reading, gone))
-                after = average_ranks(model, reading, facts[np.isin(facts[:, 1], touched)], tracker)
+                after = average_ranks(model, reading, triples[np.isin(triples[:, 1], touched)], tracker)
                 losses[side, touched, place] = (before - after)[touched]
     return gather_removals(reading.shares, order, places, losses)
 
@@ -130,20 +130,20 @@ def gather_removals(shares: Floats, order: Integers, places: Integers, losses: F
     return Removals(weights[kept], losses[kept], (places[kept] >= 0).sum(axis=1) - 1)
 
 
-def choose_facts(facts: Triples, most: int) -> Triples:
-    """Return at most so many facts of each relation, evenly chosen."""
-    rows = [sample_evenly(np.flatnonzero(facts[:, 1] == relation), most) for relation in np.unique(facts[:, 1])]
-    return np.asarray(facts[np.concatenate([*rows, np.zeros(0, dtype=np.int64)])])
+def choose_triples(triples: Triples, most: int) -> Triples:
+    """Return at most so many triples of each relation, evenly chosen."""
+    rows = [sample_evenly(np.flatnonzero(triples[:, 1] == relation), most) for relation in np.unique(triples[:, 1])]
+    return np.asarray(triples[np.concatenate([*rows, np.zeros(0, dtype=np.int64)])])
 
 
-def average_ranks(model: Translation, reading: Reading, facts: Triples, tracker: Tracker) -> Floats:
-    """Return each relation's mean reciprocal rank over these facts, both sides, (r,); NaN without facts."""
-    ranks = rank_facts(model, facts, reading.graph.known)
+def average_ranks(model: Translation, reading: Reading, triples: Triples, tracker: Tracker) -> Floats:
+    """Return each relation's mean reciprocal rank over these triples, both sides, (r,); NaN without triples."""
+    ranks = rank_triples(model, triples, reading.graph.known)
     values = sum(1.0 / ranks.ranks(side) for side in SIDES) / len(SIDES)
     count = len(reading.graph.relations)
-    sums = np.bincount(facts[:, 1], weights=values, minlength=count)
-    sizes = np.bincount(facts[:, 1], minlength=count)
-    tracker.advance(len(facts))
+    sums = np.bincount(triples[:, 1], weights=values, minlength=count)
+    sizes = np.bincount(triples[:, 1], minlength=count)
+    tracker.advance(len(triples))
     return np.asarray(np.where(sizes > 0, sums / np.maximum(sizes, 1), np.nan))
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from itransf.checking import check_count
 from itransf.errors import ConfigError
 from itransf.interpret.measures.domains import measure_domains
-from itransf.interpret.measures.faithfulness import MOST_FACTS, measure_faithfulness
+from itransf.interpret.measures.faithfulness import MOST_TRIPLES, measure_faithfulness
 from itransf.interpret.measures.findings import DRAWS, FEWEST_DRAWS, MOST_DRAWS, Finding
 from itransf.interpret.measures.gold import Gold, mine_gold
 from itransf.interpret.measures.inverses import measure_inverses
@@ -49,7 +49,7 @@ def interpret_runs(
     *,
     coded: bool = False,
     ranked: bool = True,
-    most_facts: int = MOST_FACTS,
+    most_triples: int = MOST_TRIPLES,
     draws: int = DRAWS,
     progress: bool = False,
 ) -> list[Interpretation]:
@@ -60,7 +60,7 @@ def interpret_runs(
         baselines: Other models on the same graph, one run each.
         coded: Whether to put the sparse coding of each STransE among the baselines, of the model's own m and k.
         ranked: Whether to measure what needs ranking (faithfulness, rare relations), which takes most of the time.
-        most_facts: The most facts of a relation that are ranked for faithfulness; zero takes all.
+        most_triples: The most triples of a relation that are ranked for faithfulness; zero takes all.
         draws: Resamplings and permutations.
         progress: Whether to show it.
 
@@ -83,7 +83,7 @@ def interpret_runs(
     for group in (list(readings), *([baseline] for baseline in beside), [draw_random(readings[0])]):
         findings = [*measure_attention(group, gold, scale, draws), measure_stability(group, scale.concepts, draws)]
         if ranked and group[0].name != "random":
-            findings += measure_faithfulness(group, most_facts=most_facts, draws=draws, progress=progress)
+            findings += measure_faithfulness(group, most_triples=most_triples, draws=draws, progress=progress)
             findings += [measure_gain(group, plain, draws=draws)] if plain not in (None, group[0]) else []
             findings.append(measure_borrowing(group, draws=draws))
         found.append(Interpretation(group[0].name, len(group), tuple(findings)))
@@ -91,7 +91,7 @@ def interpret_runs(
 
 
 def measure_attention(readings: Sequence[Reading], gold: Gold, scale: Scale, draws: int = DRAWS) -> list[Finding]:
-    """Return what can be measured without ranking a fact."""
+    """Return what can be measured without ranking a triple."""
     return [
         measure_sparsity(readings, scale.support, draws),
         measure_inverses(readings, gold, draws),

@@ -17,8 +17,8 @@ class Gold:
     """What train says about relations.
 
     Attributes:
-        inverse: (p, 2) pairs of relations of which either holds at least THRESHOLD of the other's facts, reversed.
-        symmetric: (r,) whether at least THRESHOLD of a relation's facts stand reversed too.
+        inverse: (p, 2) pairs of relations of which either holds at least THRESHOLD of the other's triples, reversed.
+        symmetric: (r,) whether at least THRESHOLD of a relation's triples stand reversed too.
         domains: (r,) the number of the relation's domain, the first part of a name such as /film/film/genre; None
             where names have no such parts.
     """
@@ -29,7 +29,7 @@ class Gold:
 
 
 def mine_gold(graph: Graph, threshold: float = THRESHOLD) -> Gold:
-    """Return the gold labels of a graph, mined from its training facts and the names of its relations."""
+    """Return the gold labels of a graph, mined from its training triples and the names of its relations."""
     structure = mine_structure(graph, threshold)
     pairs = np.array([pair[:2] for pair in structure.inverse], dtype=np.int64).reshape(-1, 2)
     symmetric = np.zeros(len(graph.relations), dtype=np.bool_)

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from itransf.data.graph import Triples
-from itransf.evaluation import rank_facts
+from itransf.evaluation import rank_triples
 from itransf.interpret.lending import RARE, share_teaching
 from itransf.interpret.measures.findings import DRAWS, Finding, Floats, find_nothing, make_finding
 from itransf.interpret.measures.readings import Reading, compose_model, remove_weights
@@ -25,42 +25,42 @@ def measure_gain(readings: Sequence[Reading], baseline: Reading, split: str = "t
     """Return how much Hits@10 rare relations gain over another model, macro-averaged over relations.
 
     gain = mean over rare relations r of (Hits@10 of r - Hits@10 of r in the baseline), filtered, heads and tails, rare
-    being the rarest third by training facts. The interval is over facts within each relation and runs; the null swaps
-    the two models fact by fact.
+    being the rarest third by training triples. The interval is over triples within each relation and runs; the null
+    swaps the two models triple by triple.
     """
     statistic = GAIN.format(baseline.name)
-    facts = choose_rare(baseline, split)
-    if not len(facts):
-        return find_nothing(MEASURE, statistic, f"rare relations have no {split} facts")
-    theirs = count_hits(baseline.model, baseline, facts)
-    ours = [count_hits(reading.model, reading, facts) for reading in readings]
-    return _compare(statistic, facts, [own - theirs for own in ours], draws, "")
+    triples = choose_rare(baseline, split)
+    if not len(triples):
+        return find_nothing(MEASURE, statistic, f"rare relations have no {split} triples")
+    theirs = count_hits(baseline.model, baseline, triples)
+    ours = [count_hits(reading.model, reading, triples) for reading in readings]
+    return _compare(statistic, triples, [own - theirs for own in ours], draws, "")
 
 
 def measure_borrowing(readings: Sequence[Reading], split: str = "test", draws: int = DRAWS) -> Finding:
     """Return how much Hits@10 rare relations lose without the concepts that other relations taught.
 
     Relation q taught the share n_q (a[H, q, i] + a[T, q, i]) / sum_p n_p (a[H, p, i] + a[T, p, i]) of concept i, n
-    being training facts. Every rare relation loses the concepts of which others taught more than half; its other
+    being training triples. Every rare relation loses the concepts of which others taught more than half; its other
     weights are scaled to the sum they had, and a side that is left with nothing leaves entities where they are.
     drop = mean over rare relations of (Hits@10 - Hits@10 without), filtered, heads and tails. The interval is over
-    facts within each relation and runs; the null swaps with and without fact by fact.
+    triples within each relation and runs; the null swaps with and without triple by triple.
     """
     if any(reading.weights is None for reading in readings):
         return find_nothing(MEASURE, DROP, "there are no concepts")
-    facts = choose_rare(readings[0], split)
-    if not len(facts):
-        return find_nothing(MEASURE, DROP, f"rare relations have no {split} facts")
+    triples = choose_rare(readings[0], split)
+    if not len(triples):
+        return find_nothing(MEASURE, DROP, f"rare relations have no {split} triples")
     changes, removed = [], []
     for reading in readings:
         gone = find_borrowed(reading)
         assert reading.weights is not None, "seen above"
-        with_all = count_hits(compose_model(reading, reading.weights), reading, facts)
-        without = count_hits(compose_model(reading, remove_weights(reading, gone)), reading, facts)
+        with_all = count_hits(compose_model(reading, reading.weights), reading, triples)
+        without = count_hits(compose_model(reading, remove_weights(reading, gone)), reading, triples)
         changes.append(with_all - without)
         rare = find_rare(reading)
         removed.append(float((reading.shares * gone)[:, rare].sum() / max(2 * int(rare.sum()), 1)))
-    return _compare(DROP, facts, changes, draws, f"they hold {np.mean(removed):.0%} of the rare relations' attention")
+    return _compare(DROP, triples, changes, draws, f"they hold {np.mean(removed):.0%} of the rare relations' attention")
 
 
 def find_rare(reading: Reading) -> npt.NDArray[np.bool_]:
@@ -69,10 +69,10 @@ def find_rare(reading: Reading) -> npt.NDArray[np.bool_]:
 
 
 def choose_rare(reading: Reading, split: str) -> Triples:
-    """Return the facts of rare relations, sorted by relation."""
-    facts = reading.graph.split(split)
-    facts = facts[find_rare(reading)[facts[:, 1]]]
-    return facts[np.argsort(facts[:, 1], kind="stable")]
+    """Return the triples of rare relations, sorted by relation."""
+    triples = reading.graph.split(split)
+    triples = triples[find_rare(reading)[triples[:, 1]]]
+    return triples[np.argsort(triples[:, 1], kind="stable")]
 
 
 def find_borrowed(reading: Reading) -> npt.NDArray[np.bool_]:
@@ -83,22 +83,22 @@ def find_borrowed(reading: Reading) -> npt.NDArray[np.bool_]:
     return np.asarray((shares > 0) & lent)
 
 
-def count_hits(model: Translation, reading: Reading, facts: Triples) -> Floats:
-    """Return the share of each fact's two questions that are answered among the first ten, (n,)."""
-    ranks = rank_facts(model, facts, reading.graph.known)
+def count_hits(model: Translation, reading: Reading, triples: Triples) -> Floats:
+    """Return the share of each triple's two questions that are answered among the first ten, (n,)."""
+    ranks = rank_triples(model, triples, reading.graph.known)
     return np.asarray(sum((ranks.ranks(side) <= 10).astype(np.float64) for side in SIDES) / len(SIDES))
 
 
-def _compare(statistic: str, facts: Triples, changes: Sequence[Floats], draws: int, remark: str) -> Finding:
-    """Return the finding about changes of single facts (n,), one per run, macro-averaged over relations."""
+def _compare(statistic: str, triples: Triples, changes: Sequence[Floats], draws: int, remark: str) -> Finding:
+    """Return the finding about changes of single triples (n,), one per run, macro-averaged over relations."""
     rng = np.random.default_rng(0)
-    _, places, sizes = np.unique(facts[:, 1], return_inverse=True, return_counts=True)
+    _, places, sizes = np.unique(triples[:, 1], return_inverse=True, return_counts=True)
     shares = 1.0 / (sizes[places] * len(sizes))  # (n,) so that relations count the same
     table = np.stack(changes)  # (runs, n)
     starts = np.concatenate(([0], np.cumsum(sizes)[:-1]))
-    rows = starts[places] + rng.integers(0, sizes[places], (draws, len(facts)))  # drawn within relations
+    rows = starts[places] + rng.integers(0, sizes[places], (draws, len(triples)))  # drawn within relations
     resampled = np.stack([own[rows] @ shares for own in table], axis=1)
-    signs = rng.integers(0, 2, (draws, len(facts))) * 2.0 - 1.0
+    signs = rng.integers(0, 2, (draws, len(triples))) * 2.0 - 1.0
     null = (signs * table.mean(axis=0)) @ shares
-    counted = (len(sizes), f"relations with {len(facts):,} facts")
+    counted = (len(sizes), f"relations with {len(triples):,} triples")
     return make_finding(MEASURE, statistic, (table @ shares).tolist(), resampled, null, counted, remark)

@@ -54,7 +54,7 @@ def show_card(card: ConceptCard) -> Markup:
 def describe_loss(card: ConceptCard) -> str:
     """Say what validation loses without the concept."""
     if card.loss is None:
-        return "Its users have no validation facts, so what is lost without it is not known."
+        return "Its users have no validation triples, so what is lost without it is not known."
     alone = f" {len(card.alone)} of them use nothing else and then leave entities where they are." if card.alone else ""
     return f"Without it {card.loss.describe()}.{alone}"
 

@@ -33,7 +33,10 @@ def show_metrics(evaluation: Mapping[str, Any]) -> Markup:
     sides = {"heads and tails": "both", "heads": "head", "tails": "tail"}
     overall = [(name, evaluation["filtered"][key]) for name, key in sides.items()]
     buckets = [
-        (f"{bucket['train_facts'][0]:,} to {bucket['train_facts'][1]:,} ({bucket['relations']:,} relations)", bucket)
+        (
+            f"{bucket['train_triples'][0]:,} to {bucket['train_triples'][1]:,} ({bucket['relations']:,} relations)",
+            bucket,
+        )
         for bucket in evaluation["buckets"]
         if bucket["relations"]
     ]
@@ -42,7 +45,7 @@ def show_metrics(evaluation: Mapping[str, Any]) -> Markup:
         "div",
         _tabulate("metrics-sides", "Asked for", overall),
         element("h3", "By how frequent relations are (each relation counts the same)"),
-        _tabulate("metrics-frequency", "Training facts", buckets),
+        _tabulate("metrics-frequency", "Training triples", buckets),
         element("h3", "By mapping category"),
         _tabulate("metrics-categories", "Mapping", categories),
         class_="panel",

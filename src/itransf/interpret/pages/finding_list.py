@@ -9,9 +9,9 @@ from itransf.interpret.pages.markup import Markup, element, join
 
 ABOUT = {
     "sparse attention": "Relation sides that keep to the concepts they may use, with weights that sum to one.",
-    "inverse pairs": "Relations that hold each other's facts reversed: are these the pairs whose head and tail "
+    "inverse pairs": "Relations that hold each other's triples reversed: are these the pairs whose head and tail "
     "attention are most alike crosswise? 1 if they come before all other pairs.",
-    "symmetric relations": "Relations whose facts hold both ways: are these the ones whose head and tail attention "
+    "symmetric relations": "Relations whose triples hold both ways: are these the ones whose head and tail attention "
     "are most alike? 1 if all come before the others, 0.5 if attention does not tell.",
     "domains by top concept": "Do relation sides with the same heaviest concept come from the same domain, the first "
     "part of a name such as /film/film/genre?",

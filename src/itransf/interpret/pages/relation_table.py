@@ -66,7 +66,7 @@ def show_relations(
     """
     columns = [
         ("Relation", False),
-        ("Train facts", True),
+        ("Train triples", True),
         ("Map", False),
         ("MRR", True),
         ("Hits@10", True),
@@ -84,7 +84,7 @@ def _show_relation(relation: Mapping[str, Any], attention: Attention | None, lab
     title = relation["relation"] if relation["relation"] != relation["label"] else None
     cells = [
         element("td", soften(relation["label"]), class_="name", title=title),
-        make_number(relation["train_facts"], f"{relation['train_facts']:,}"),
+        make_number(relation["train_triples"], f"{relation['train_triples']:,}"),
         make_cell(relation["category"]),
         make_number(mrr, f"{mrr or 0:.3f}"),
         make_number(hits, f"{hits or 0:.1%}"),
@@ -115,11 +115,11 @@ def show_uses(row: AttentionRow, labels: Mapping[int, str]) -> Markup:
 
 def show_rare(graph: SharingGraph) -> Markup:
     """Return the table of rare relations and who lends them strength."""
-    columns = [("Rare relation", False), ("Train facts", True), ("Learned from others", True), ("Donors", False)]
+    columns = [("Rare relation", False), ("Train triples", True), ("Learned from others", True), ("Donors", False)]
     rows = [
         [
             make_cell(soften(member.label), "name"),
-            make_number(member.train_facts, f"{member.train_facts:,}"),
+            make_number(member.train_triples, f"{member.train_triples:,}"),
             make_number(1.0 - member.own, f"{1.0 - member.own:.0%}"),
             make_cell(", ".join(f"{donor.label} {donor.share:.0%}" for donor in member.donors)),
         ]

@@ -25,8 +25,8 @@ NAMES = {"itransf": "ITransF", "stranse": "STransE", "transe": "TransE", "transr
 
 HOW_CARDS = (
     "Used by: relation sides (H head, T tail) and the weight each gives the concept, from 0.05 on.",
-    "Falls by: the validation facts of its users are ranked again with the concept taken away and the weights of its "
-    "users renormalised over the other concepts they may use; the facts of all other relations lose nothing. A side "
+    "Falls by: the validation triples of its users are ranked again with the concept taken away and the weights of its "
+    "users renormalised over the other concepts they may use; the triples of all other relations lose nothing. A side "
     "that uses nothing else leaves entities where they are.",
     "Moves: |D e - e| / |e| for the concept's matrix D and each entity e on the sides that use it; the average is over "
     "all of them, the names are from their more frequent half.",
@@ -36,7 +36,7 @@ HOW_SHARING = (
     "A line is as strong as what two relations have in common: of each side's attention the part that rests on the "
     "same concepts, averaged over the two sides; heads are compared with heads or crosswise with tails, whichever "
     "gives more.",
-    "Learned from others: a concept is taken to have learned from each relation in proportion to its training facts "
+    "Learned from others: a concept is taken to have learned from each relation in proportion to its training triples "
     "times the attention it gives the concept. A relation's own share and all donors' shares sum to one.",
 )
 HOW_FINDINGS = (
@@ -61,7 +61,7 @@ class ReportContent:
         names: What people call some of the concepts.
         cards: The concepts, those missed most first.
         sharing: Who shares with whom.
-        examples: Facts, told.
+        examples: Triples, told.
         findings: How far the model can be read, in figures.
     """
 
@@ -107,12 +107,12 @@ def _call_model(content: ReportContent) -> str:
 def _show_top(content: ReportContent) -> Markup:
     """Return the title, one sentence, and the key numbers."""
     info, evaluation = content.info, content.evaluation
-    facts = info["facts"]
+    triples = info["triples"]
     lead = (
-        f"A model that learned from {facts['train']:,} facts to find the missing ones, "
+        f"A model that learned from {triples['train']:,} triples to find the missing ones, "
         "and the shared concepts it reads every relation with."
         if content.attention is not None
-        else f"A model that learned from {facts['train']:,} facts to find the missing ones."
+        else f"A model that learned from {triples['train']:,} triples to find the missing ones."
     )
     tiles = []
     if evaluation is not None:
@@ -123,7 +123,7 @@ def _show_top(content: ReportContent) -> Markup:
             if name != "Hits@3"
         ]
     tiles += [(name, f"{info[name]:,}") for name in ("entities", "relations")]
-    tiles.append((f"training facts, {facts['valid']:,} valid, {facts['test']:,} test", f"{facts['train']:,}"))
+    tiles.append((f"training triples, {triples['valid']:,} valid, {triples['test']:,} test", f"{triples['train']:,}"))
     if content.attention is not None:
         used, concepts = int(content.attention.used.sum()), content.attention.weights.shape[2]
         tiles.append(("concepts used", f"{used} of {concepts}"))
@@ -139,10 +139,10 @@ def _show_top(content: ReportContent) -> Markup:
 
 def _show_metrics(content: ReportContent) -> Markup:
     if content.evaluation is None:
-        return element("p", "The graph has neither test nor validation facts, so nothing was measured.")
+        return element("p", "The graph has neither test nor validation triples, so nothing was measured.")
     split, ties = content.evaluation["split"], content.evaluation["ties"]
     lead = (
-        f"Every {split} fact asks two questions: who is the head, who is the tail? The answer is ranked among all "
+        f"Every {split} triple asks two questions: who is the head, who is the tail? The answer is ranked among all "
         f"entities; other known answers do not count against it (filtered; ties: {ties})."
     )
     return join([element("p", lead, class_="soft"), show_metrics(content.evaluation)])
@@ -163,7 +163,7 @@ def _show_attention(content: ReportContent) -> Markup | None:
         return element("p", note, class_="soft")
     lead = (
         "Rows are the two sides of each relation, columns concepts. Sides that share a column read their entities "
-        "alike and learned from each other's facts; rows and columns are ordered so that these stand together."
+        "alike and learned from each other's triples; rows and columns are ordered so that these stand together."
     )
     suggestions = [""] * content.attention.weights.shape[2]
     for card in content.cards:
@@ -186,7 +186,7 @@ def _show_sharing(content: ReportContent) -> Markup | None:
     if content.sharing is None:
         return None
     lead = (
-        "Relations joined by the concepts they share. The rarest third is marked; relations with more facts lend "
+        "Relations joined by the concepts they share. The rarest third is marked; relations with more triples lend "
         "them strength, because what a concept learned from one relation serves all that use it."
     )
     rare = element("div", show_rare(content.sharing), class_="panel") if content.sharing.rare else None
@@ -198,7 +198,7 @@ def _show_findings(content: ReportContent) -> Markup | None:
     if told is None:
         return None
     lead = (
-        "How far the attention can be read. Which relations are inverse or symmetric is mined from the training facts, "
+        "How far the attention can be read. Which relations are inverse or symmetric is mined from train, "
         "at an overlap of 80 %, for this table alone; training never sees it."
     )
     return join([element("p", lead, class_="soft"), told, _show_more(*HOW_FINDINGS)])
@@ -214,7 +214,7 @@ def _show_examples(content: ReportContent) -> Markup | None:
     if not content.examples:
         return None
     lead = (
-        "Facts the model was not trained on: some it finds, then some it misses. A score is a distance, and less is "
+        "Triples the model was not trained on: some it finds, then some it misses. A score is a distance, and less is "
         "better; its split says what each concept adds to the distance of the answer and to that of its closest rival."
     )
     return join([element("p", lead, class_="soft"), *(_show_example(example) for example in content.examples)])

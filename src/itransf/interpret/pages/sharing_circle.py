@@ -75,10 +75,14 @@ def draw_circle(graph: SharingGraph, most: int = MOST_RELATIONS) -> Markup:
         for donor in member.donors[:DONORS]
         if donor.relation in angles and donor.share >= LEAST_LENT
     ]
-    most_facts = max((member.train_facts for member in shown), default=1)
+    most_triples = max((member.train_triples for member in shown), default=1)
     nodes = [
         _draw_node(
-            member, angles[member.relation], numbers[member.relation], radius, member.train_facts / max(most_facts, 1)
+            member,
+            angles[member.relation],
+            numbers[member.relation],
+            radius,
+            member.train_triples / max(most_triples, 1),
         )
         for member in shown
     ]
@@ -161,8 +165,8 @@ def describe_member(member: Member) -> str:
     """Say in one line how frequent a relation is and who taught its concepts."""
     kind = "rare, " if member.rare else ""
     donors = ", ".join(f"{donor.label} {donor.share:.0%}" for donor in member.donors)
-    told = f"{member.label}: {kind}{member.train_facts:,} training facts."
-    own = f"Its concepts learned {member.own:.0%} from its own facts"
+    told = f"{member.label}: {kind}{member.train_triples:,} training triples."
+    own = f"Its concepts learned {member.own:.0%} from its own triples"
     return f"{told} {own}; from others: {donors}." if donors else f"{told} {own}."
 
 

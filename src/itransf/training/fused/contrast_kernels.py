@@ -1,4 +1,4 @@
-"""GPU kernel that scores facts beside their corrupted copies, with all gradients; see `kernels`."""
+"""GPU kernel that scores triples beside their corrupted copies, with all gradients; see `kernels`."""
 
 # mypy: ignore-errors
 from __future__ import annotations
@@ -95,9 +95,10 @@ def compare_copies(limited, wanted, inside, known, marks, places, SHARED: tl.con
 
 @triton.jit
 def weigh_push(other, first, mass, margin, temperature, share, n, ADVERSARIAL: tl.constexpr):
-    """Return the gradient of a fact's loss by the distances of its corrupted copies.
+    """Return the gradient of a triple's loss by the distances of its corrupted copies.
 
-    `first` is the largest logit (ADVERSARIAL), with `mass` the sum of the powers below it; or the fact's own distance.
+    `first` is the largest logit (ADVERSARIAL), with `mass` the sum of the powers below it; or the triple's own
+    distance.
     """
     if ADVERSARIAL:
         weight = tl.exp(-other * temperature - first) / mass
@@ -109,23 +110,23 @@ def weigh_push(other, first, mass, margin, temperature, share, n, ADVERSARIAL: t
 @triton.jit
 def contrast(
     counter, relations, replaces_head, sizes, row_entities, vectors, relation_table, gradients,
-    relation_gradients, fact_slots, left_out, wanted_table, figures, losses, margin, temperature, batch, rows, n,
+    relation_gradients, triple_slots, left_out, wanted_table, figures, losses, margin, temperature, batch, rows, n,
     dim: tl.constexpr, SHARED: tl.constexpr, PROJECTED: tl.constexpr, ADVERSARIAL: tl.constexpr, NORM: tl.constexpr,
     LENGTH: tl.constexpr, CHUNK: tl.constexpr, DIM: tl.constexpr,
 ):  # fmt: skip
-    """Score one fact beside its corrupted copies; write its loss and the gradients of all its rows.
+    """Score one triple beside its corrupted copies; write its loss and the gradients of all its rows.
 
-    Where facts share their copies (SHARED), the gradients of those are left to `push_away`.
+    Where triples share their copies (SHARED), the gradients of those are left to `push_away`.
     """
-    step, fact = tl.load(counter), tl.program_id(0)
-    relation = tl.load(relations + step * batch + fact)
+    step, triple = tl.load(counter), tl.program_id(0)
+    relation = tl.load(relations + step * batch + triple)
     if relation >= 0:
         base = step.to(tl.int64) * rows
         one, columns = tl.arange(0, 1), tl.arange(0, DIM)
         known = (columns < dim)[None, :]
         always = one >= 0
-        head_at = find_rows(row_entities, base, one + fact, always, PROJECTED)
-        tail_at = find_rows(row_entities, base, one + batch + fact, always, PROJECTED)
+        head_at = find_rows(row_entities, base, one + triple, always, PROJECTED)
+        tail_at = find_rows(row_entities, base, one + batch + triple, always, PROJECTED)
         head = tl.load(vectors + head_at[:, None] * dim + columns[None, :], mask=known, other=0.0)  # (1, DIM)
         tail = tl.load(vectors + tail_at[:, None] * dim + columns[None, :], mask=known, other=0.0)
         r = tl.load(relation_table + relation.to(tl.int64) * dim + columns[None, :], mask=known, other=0.0)
@@ -133,12 +134,12 @@ def contrast(
         head_limited, tail_limited = head / head_by[:, None], tail / tail_by[:, None]
         difference = head_limited + r - tail_limited
         d = measure(difference, NORM)  # (1,)
-        of_head = tl.load(replaces_head + step * batch + fact) == 1
+        of_head = tl.load(replaces_head + step * batch + triple) == 1
         wanted = tl.where(of_head, tail_limited - r, head_limited + r)
-        owner = fact
+        owner = triple
         if SHARED:
-            owner = tl.load(fact_slots + step * batch + fact)
-        marks = left_out + (step.to(tl.int64) * batch + fact) * n
+            owner = tl.load(triple_slots + step * batch + triple)
+        marks = left_out + (step.to(tl.int64) * batch + triple) * n
 
         # First pass: the distances of the corrupted copies, and what the loss needs of them all.
         hinge_sum = tl.zeros((1,), dtype=tl.float32)
@@ -173,11 +174,11 @@ def contrast(
         else:
             loss = hinge_sum / n
             pull = share * hinge_count / n
-        tl.store(losses + step * batch + fact + one, loss)
+        tl.store(losses + step * batch + triple + one, loss)
         if SHARED:
-            tl.store(wanted_table + fact * dim + columns[None, :], wanted, mask=known)
-            tl.store(figures + 2 * fact + one, top if ADVERSARIAL else d)
-            tl.store(figures + 2 * fact + 1 + one, mass)
+            tl.store(wanted_table + triple * dim + columns[None, :], wanted, mask=known)
+            tl.store(figures + 2 * triple + one, top if ADVERSARIAL else d)
+            tl.store(figures + 2 * triple + 1 + one, mass)
 
         # Second pass: the gradients of the corrupted copies, and of what they are compared with.
         of_wanted = tl.zeros((1, DIM), dtype=tl.float32)
@@ -203,8 +204,8 @@ def contrast(
         of_relation = straight + tl.where(of_head, -of_wanted, of_wanted)
         of_head_vector = pull_back(of_head_vector, head_limited, head_by, head, LENGTH)
         of_tail_vector = pull_back(of_tail_vector, tail_limited, tail_by, tail, LENGTH)
-        here = (one + fact).to(tl.int64)[:, None] * dim + columns[None, :]
-        there = (one + batch + fact).to(tl.int64)[:, None] * dim + columns[None, :]
+        here = (one + triple).to(tl.int64)[:, None] * dim + columns[None, :]
+        there = (one + batch + triple).to(tl.int64)[:, None] * dim + columns[None, :]
         tl.store(gradients + here, of_head_vector, mask=known)
         tl.store(gradients + there, of_tail_vector, mask=known)
         tl.store(relation_gradients + here, of_relation, mask=known)
@@ -217,7 +218,7 @@ def push_away(
     PROJECTED: tl.constexpr, ADVERSARIAL: tl.constexpr, NORM: tl.constexpr, LENGTH: tl.constexpr,
     CHUNK: tl.constexpr, DIM: tl.constexpr,
 ):  # fmt: skip
-    """Sum over the facts of a slot the gradients of some of the corrupted copies that they share."""
+    """Sum over the triples of a slot the gradients of some of the corrupted copies that they share."""
     step, slot, part = tl.load(counter), tl.program_id(0), tl.program_id(1)
     if tl.load(slot_relations + step * slots + slot) >= 0:
         base = step.to(tl.int64) * rows
@@ -231,11 +232,11 @@ def push_away(
         total = tl.zeros((CHUNK, DIM), dtype=tl.float32)
         start = tl.load(slot_offsets + step * (slots + 1) + slot)
         end = tl.load(slot_offsets + step * (slots + 1) + slot + 1)
-        for fact in range(start, end):
-            wanted = tl.load(wanted_table + fact * dim + columns[None, :], mask=known, other=0.0)
-            marks = left_out + (step.to(tl.int64) * batch + fact) * n
+        for triple in range(start, end):
+            wanted = tl.load(wanted_table + triple * dim + columns[None, :], mask=known, other=0.0)
+            marks = left_out + (step.to(tl.int64) * batch + triple) * n
             z, other = compare_copies(y_limited, wanted, inside, known, marks, places, True, NORM)
-            first, mass = tl.load(figures + 2 * fact), tl.load(figures + 2 * fact + 1)
+            first, mass = tl.load(figures + 2 * triple), tl.load(figures + 2 * triple + 1)
             push = weigh_push(other, first, mass, margin, temperature, share, n, ADVERSARIAL)
             total += tl.where(inside, push, 0.0)[:, None] * point(z, other, NORM)
         total = pull_back(total, y_limited, y_by, y, LENGTH)

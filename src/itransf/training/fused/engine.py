@@ -32,8 +32,8 @@ class Buffers:
     matrix_gradients: Tensor  # (M, d, d): of the segments; a group's whole gradient ends up in its first
     attention: Tensor  # (G, k)
     gains: Tensor  # (G, k): how the loss changes with each weight of a matrix
-    wanted: Tensor  # (B, d): what shared replacements of a fact are compared with
-    figures: Tensor  # (B, 2): of a fact, what its shared replacements need to know of all of them
+    wanted: Tensor  # (B, d): what shared replacements of a triple are compared with
+    figures: Tensor  # (B, 2): of a triple, what its shared replacements need to know of all of them
 
 
 class FusedEngine(ABC):
@@ -41,7 +41,7 @@ class FusedEngine(ABC):
 
     Args:
         model: Changed in place.
-        train: Training facts on the model's device, (f, 3).
+        train: Training triples on the model's device, (f, 3).
         sampler: Draws the corrupted copies.
         optimizer: Its states are moved in place, its step count goes on.
         config: All settings.
@@ -61,18 +61,18 @@ class FusedEngine(ABC):
         self.plan: Plan | None = None
 
     @property
-    def most_facts(self) -> int:
-        """How many facts can be planned at once."""
+    def most_triples(self) -> int:
+        """How many triples can be planned at once."""
         return self.planned_steps * self.layout.batch
 
     @torch.no_grad()
-    def run(self, facts: Tensor, generator: torch.Generator) -> Tensor:
-        """Update on facts (indices, in the order of batches) and return the loss of each batch, (S,)."""
-        assert len(facts) <= self.most_facts
-        facts = sort_by_relation(facts, self.train[facts, 1], self.layout.batch)
-        corruption = self._corrupt(facts, generator)
+    def run(self, triples: Tensor, generator: torch.Generator) -> Tensor:
+        """Update on triples (indices, in the order of batches) and return the loss of each batch, (S,)."""
+        assert len(triples) <= self.most_triples
+        triples = sort_by_relation(triples, self.train[triples, 1], self.layout.batch)
+        corruption = self._corrupt(triples, generator)
         supports = [p.support for _, p in self.projections if isinstance(p, ConceptProjection)]
-        plan = make_plan(self.train[facts], corruption, supports, self.layout)
+        plan = make_plan(self.train[triples], corruption, supports, self.layout)
         if self.plan is None:
             self.plan = make_room(plan, self.planned_steps)
         plan.copy_into(self.plan)
@@ -83,10 +83,10 @@ class FusedEngine(ABC):
         self.optimizer.steps += steps
         return self.losses[:steps].sum(1) / plan.sizes[:, 0]
 
-    def _corrupt(self, facts: Tensor, generator: torch.Generator) -> Corruption | SharedCorruption:
+    def _corrupt(self, triples: Tensor, generator: torch.Generator) -> Corruption | SharedCorruption:
         if self.layout.shared:
-            return self.sampler.corrupt_together(facts, self.layout.negatives, self.layout.batch, generator)
-        return self.sampler.corrupt(facts, self.layout.negatives, generator)
+            return self.sampler.corrupt_together(triples, self.layout.negatives, self.layout.batch, generator)
+        return self.sampler.corrupt(triples, self.layout.negatives, generator)
 
     @abstractmethod
     def run_planned(self, plan: Plan, steps: int) -> None:
@@ -114,9 +114,9 @@ def make_layout(model: Translation, projections: list[tuple[str, nn.Module]], ba
         entities=model.sizes.entities,
         relations=model.sizes.relations,
         batch=batch,
-        negatives=config.negatives.per_fact,
+        negatives=config.negatives.per_triple,
         projections=len(projections),
-        tile=16 if config.negatives.per_fact < 16 else 64,
+        tile=16 if config.negatives.per_triple < 16 else 64,
         concepts=len(mixing.concepts) if mixing else 0,
         support=mixing.support.shape[1] if mixing else 0,
         shared=config.negatives.shared,

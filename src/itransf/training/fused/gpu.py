@@ -138,9 +138,9 @@ class RecordedEngine(FusedEngine):
         gradients = self.buffers.gradients if projected else self.buffers.entity_gradients
         kinds: dict[str, Any] = {
             "PROJECTED": projected,
-            "ADVERSARIAL": loss.kind == "adversarial",
-            "NORM": model.config.norm,
-            "LENGTH": LENGTHS[model.config.projected],
+            "ADVERSARIAL": loss.name == "self_adversarial",
+            "NORM": model.config.p_norm,
+            "LENGTH": LENGTHS[model.config.projected_constraint],
             "CHUNK": min(COPIES, triton.next_power_of_2(layout.negatives)),
             "DIM": self._width,
             "num_warps": 1,  # lengths are summed inside a warp, without waiting for others
@@ -148,8 +148,8 @@ class RecordedEngine(FusedEngine):
         contrast_kernels.contrast[(layout.batch,)](
             *(self.counter, plan.relations, plan.replaces_head, plan.sizes, plan.row_entities),
             *(vectors, model.relations, gradients, self.buffers.relation_gradients),
-            *(plan.fact_slots, plan.left_out, self.buffers.wanted, self.buffers.figures),
-            *(self.losses, loss.margin, loss.temperature),
+            *(plan.triple_slots, plan.left_out, self.buffers.wanted, self.buffers.figures),
+            *(self.losses, loss.margin, loss.adversarial_temperature),
             *(layout.batch, layout.rows, layout.negatives, model.config.dim),
             SHARED=layout.shared,
             **kinds,
@@ -157,7 +157,14 @@ class RecordedEngine(FusedEngine):
         if layout.shared:
             contrast_kernels.push_away[(layout.slots, triton.cdiv(layout.negatives, kinds["CHUNK"]))](
                 *(self.counter, plan.sizes, plan.slot_relations, plan.slot_offsets, plan.row_entities, plan.left_out),
-                *(vectors, self.buffers.wanted, self.buffers.figures, gradients, loss.margin, loss.temperature),
+                *(
+                    vectors,
+                    self.buffers.wanted,
+                    self.buffers.figures,
+                    gradients,
+                    loss.margin,
+                    loss.adversarial_temperature,
+                ),
                 *(layout.batch, layout.slots, layout.rows, layout.negatives, model.config.dim),
                 **kinds,
             )
@@ -223,7 +230,7 @@ class RecordedEngine(FusedEngine):
         for name, keys, offsets, gradients, count, length in (
             ("relations", plan.slot_relations, plan.slot_offsets, buffers.relation_gradients, layout.slots, "none"),
             ("entities", plan.entity_keys, plan.entity_offsets, buffers.entity_gradients, layout.distinct,
-             self.model.config.entities),
+             self.model.config.entity_constraint),
         ):  # fmt: skip
             updates.update_rows[(count,)](
                 *(self.counter, keys, offsets, plan.entity_rows, gradients, *self._state(name), self.rates),

@@ -1,10 +1,10 @@
 """What many batches touch, worked out at once, so that a step needs neither the host nor a sort.
 
-A step has `batch` facts with `negatives` replacements each. Its rows are vectors to be projected: row i is the head
-of fact i, row batch + i its tail, and row 2 batch + i negatives + j its j-th replacement; where facts of a relation
-share their replacements, i is the relation's slot. Facts are sorted by relation; a relation's place among those of its
-step is its slot. Rows that share a matrix form a group: slot u on the p-th projection is group p slots + u. Shapes:
-S steps; B facts, n replacements, U slots, N rows (B (2 + n), or 2 B + U n if they are shared), G groups, T tiles,
+A step has `batch` triples with `negatives` replacements each. Its rows are vectors to be projected: row i is the head
+of triple i, row batch + i its tail, and row 2 batch + i negatives + j its j-th replacement; where triples of a relation
+share their replacements, i is the relation's slot. Triples are sorted by relation; a relation's place among those of
+its step is its slot. Rows that share a matrix form a group: slot u on the p-th projection is group p slots + u. Shapes:
+S steps; B triples, n replacements, U slots, N rows (B (2 + n), or 2 B + U n if they are shared), G groups, T tiles,
 M segments, V distinct entities of a step. Whatever a step does not use is -1 or lies behind its last offset.
 """
 
@@ -25,13 +25,13 @@ class Layout:
     Attributes:
         entities: In the graph.
         relations: In the graph.
-        batch: Facts of a step (B).
-        negatives: Replacements of a fact (n).
+        batch: Triples of a step (B).
+        negatives: Replacements of a triple (n).
         projections: Zero without projections, one if both sides share theirs, else two.
         tile: The most rows of one group that are multiplied together.
         concepts: Shared matrices (m), zero where each relation has its own.
         support: Concepts a relation side uses (k).
-        shared: Whether the facts of a slot share their replacements.
+        shared: Whether the triples of a slot share their replacements.
     """
 
     entities: int
@@ -46,7 +46,7 @@ class Layout:
 
     @property
     def owners(self) -> int:
-        """The most facts, or slots where these share, that have replacements of their own."""
+        """The most triples, or slots where these share, that have replacements of their own."""
         return self.slots if self.shared else self.batch
 
     @property
@@ -95,13 +95,14 @@ class Plan:
     """The steps, as int32 tensors whose first dimension is the step.
 
     Attributes:
-        relations: Of each fact, (S, B); -1 fills up the last step.
-        replaces_head: One where a fact's replacements stand for its head, (S, B).
-        sizes: Facts of each step, (S, 1).
-        fact_slots: The slot of each fact, (S, B).
-        left_out: One where a shared replacement counts nothing for a fact, (S, B n) as int8; nothing if none is shared.
+        relations: Of each triple, (S, B); -1 fills up the last step.
+        replaces_head: One where a triple's replacements stand for its head, (S, B).
+        sizes: Triples of each step, (S, 1).
+        triple_slots: The slot of each triple, (S, B).
+        left_out: One where a shared replacement counts nothing for a triple, (S, B n) as int8; nothing if none is
+            shared.
         slot_relations: (S, U)
-        slot_offsets: Where each slot's facts begin, (S, U + 1).
+        slot_offsets: Where each slot's triples begin, (S, U + 1).
         row_entities: (S, N)
         group_rows: Rows ordered by group, (S, N).
         group_offsets: (S, G + 1)
@@ -120,7 +121,7 @@ class Plan:
     relations: Tensor
     replaces_head: Tensor
     sizes: Tensor
-    fact_slots: Tensor
+    triple_slots: Tensor
     left_out: Tensor
     slot_relations: Tensor
     slot_offsets: Tensor
@@ -145,23 +146,25 @@ class Plan:
             getattr(buffers, item.name)[: len(steps)].copy_(steps)
 
 
-def sort_by_relation(facts: Tensor, relations: Tensor, batch: int) -> Tensor:
-    """Return the facts (indices, in the order of batches) sorted by relation inside each batch."""
-    steps = torch.arange(len(facts), device=facts.device) // batch
-    return facts[torch.argsort(steps * (relations.max() + 1) + relations, stable=True)]
+def sort_by_relation(triples: Tensor, relations: Tensor, batch: int) -> Tensor:
+    """Return the triples (indices, in the order of batches) sorted by relation inside each batch."""
+    steps = torch.arange(len(triples), device=triples.device) // batch
+    return triples[torch.argsort(steps * (relations.max() + 1) + relations, stable=True)]
 
 
-def make_plan(facts: Tensor, corruption: Corruption | SharedCorruption, supports: list[Tensor], layout: Layout) -> Plan:
+def make_plan(
+    triples: Tensor, corruption: Corruption | SharedCorruption, supports: list[Tensor], layout: Layout
+) -> Plan:
     """Plan the steps.
 
     Args:
-        facts: Heads, relations and tails, (F, 3), sorted by relation inside each batch.
+        triples: Heads, relations and tails, (F, 3), sorted by relation inside each batch.
         corruption: Their replacements.
         supports: The concepts of every relation on each projection, (r, k) each; empty without concepts.
         layout: The sizes.
     """
-    steps = -(-len(facts) // layout.batch)
-    heads, relations, tails = (_fill(column, steps, layout.batch, -1) for column in facts.unbind(1))
+    steps = -(-len(triples) // layout.batch)
+    heads, relations, tails = (_fill(column, steps, layout.batch, -1) for column in triples.unbind(1))
     n = layout.negatives
     slots, slot_relations, slot_offsets = _list_runs(relations, relations >= 0, layout.slots)
     left_out = relations.new_zeros(steps, 0)
@@ -201,7 +204,7 @@ def _spread_groups(corruption: SharedCorruption, slots: Tensor, layout: Layout) 
     """
     steps, n = len(slots), layout.negatives
     begins = corruption.owners.diff(prepend=corruption.owners.new_full((1,), -1)) > 0
-    firsts = begins.nonzero().squeeze(1)  # where each group's facts begin
+    firsts = begins.nonzero().squeeze(1)  # where each group's triples begin
     places = firsts // layout.batch * layout.slots + slots.flatten()[firsts]
     owners = slots.new_full((steps * layout.slots,), layout.slots)
     owners[places] = places % layout.slots
@@ -242,8 +245,8 @@ def _group_rows(slots: Tensor, owners: Tensor, of_head: Tensor, layout: Layout) 
     """Order rows by matrix, and say where each group begins; replacements of one owner stay together.
 
     Args:
-        slots: Of the facts, (S, B).
-        owners: The slots of what has replacements, (S, O): facts, or slots where facts share them.
+        slots: Of the triples, (S, B).
+        owners: The slots of what has replacements, (S, O): triples, or slots where triples share them.
         of_head: One where those stand for heads, (S, O).
         layout: The sizes.
     """
@@ -251,9 +254,9 @@ def _group_rows(slots: Tensor, owners: Tensor, of_head: Tensor, layout: Layout) 
     tail_side = layout.slots if layout.projections == 2 else 0
     keys = torch.cat([slots, slots + tail_side, owners + tail_side * (1 - of_head)], 1)  # (S, 2 B + O)
     keys = torch.where(torch.cat([slots, slots, owners], 1) < layout.slots, keys, groups)
-    facts = torch.arange(b, device=slots.device)
+    triples = torch.arange(b, device=slots.device)
     places = torch.arange(owners.shape[1], device=slots.device)
-    starts = torch.cat([facts, b + facts, 2 * b + n * places])
+    starts = torch.cat([triples, b + triples, 2 * b + n * places])
     lengths = torch.cat([torch.ones_like(starts[: 2 * b]), torch.full_like(places, n)])
     ordered, order = torch.sort(keys, dim=1, stable=True)
     ends = torch.nn.functional.pad(lengths[order].cumsum(1), (1, 0))  # (S, 2 B + O + 1)

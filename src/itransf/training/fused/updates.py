@@ -153,7 +153,7 @@ def update_free_weights(
     counter, slot_relations, gains, weights, first_state, second_state, rates, factor, penalty, sizes, slot_offsets,
     first, slots, concepts, OPTIMIZER: tl.constexpr, K: tl.constexpr,
 ):  # fmt: skip
-    """Change a slot's free weights by what each concept gains, and by the penalty that its facts put on their sizes."""
+    """Update a slot's free weights by their gradients and the l1 penalty of its triples."""
     step, slot = tl.load(counter), tl.program_id(0)
     relation = tl.load(slot_relations + step * slots + slot).to(tl.int64)
     if relation >= 0:

@@ -145,7 +145,7 @@ def test_rare_relations_are_compared_bucket_by_bucket(results: Results, store: S
     section = STAGES["rare"].render(results, WHOLE)
     wn18, larger, fb15k, relations = section.tables
     rarest = find_row(wn18, "rarest third")
-    assert (rarest["Relations"], rarest["Train facts"], rarest["Test facts"]) == ("rarest third: 2", "5 to 9", "33")
+    assert (rarest["Relations"], rarest["Train triples"], rarest["Test triples"]) == ("rarest third: 2", "5 to 9", "33")
     assert (rarest["STransE"], rarest["ITransF"]) == ("36.7", "95.0")
     assert rarest["Gain (95 %)"].startswith("+58.33 (+")
     assert find_row(wn18, "most frequent")["Gain (95 %)"] == "+0.00 (+0.00 to +0.00)"
@@ -154,7 +154,7 @@ def test_rare_relations_are_compared_bucket_by_bucket(results: Results, store: S
     assert [row[0] for row in relations.rows] == ["often", "sometimes", "_rarely", "_hardly"]
     text = write_text(section)
     assert "The paper has 74.4 for STransE and 92.0 for ITransF on WN18's rarest third, which has 2 relations" in text
-    assert "`_hardly`, of which test has 3 facts (6 questions), weighs 50.0 points alone" in text
+    assert "`_hardly`, of which test has 3 triples (6 questions), weighs 50.0 points alone" in text
     assert re.search(r"drawn anew, has \d+\.\d–\d+\.\d and \d+\.\d–\d+\.\d there \(95 %\)\.", text)
     assert [picture.name for picture in section.pictures] == ["rare-buckets", "rare-relations"]
 
@@ -239,7 +239,7 @@ def test_one_choice_after_the_other_is_taken_back(
     jobs = ablation.list_variants(WHOLE, "wn18")
     assert jobs["as it is"] == main.make_row(WHOLE, "wn18", "itransf")
     assert "the paper's loss" not in jobs
-    assert jobs["16 negatives"].resolve().negatives.per_fact == 16
+    assert jobs["16 negatives"].resolve().negatives.per_triple == 16
     assert {job.method for words, job in jobs.items() if words != "as it is"} == {"validate"}
     assert "vectors are held to unit length" not in jobs
     assert "five concepts on a side" in jobs

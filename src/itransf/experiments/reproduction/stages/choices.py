@@ -33,20 +33,20 @@ VARIANTS: dict[str, tuple[str, ...]] = {
     "half the rate": ("training.learning_rate=0.00015",),
     "twice the rate, which stays; weights are averaged": (
         "training.learning_rate=0.0006",
-        "training.decay=none",
-        "training.average=1.0",
+        "training.lr_decay=none",
+        "training.weight_averaging=1.0",
     ),
-    "matrices learn three times as fast as vectors": ("model.matrix_rate=3.0",),
-    "one negative": ("negatives.per_fact=1",),
-    "16 negatives": ("negatives.per_fact=16",),
-    "sides are corrupted as in the paper": ("negatives.corrupt=bernoulli",),
+    "matrices learn three times as fast as vectors": ("model.matrix_lr_factor=3.0",),
+    "one negative": ("negatives.per_triple=1",),
+    "16 negatives": ("negatives.per_triple=16",),
+    "sides are corrupted as in the paper": ("negatives.sampler=bernoulli",),
     "one concept on a side": ("model.support_size=1",),
     "two concepts on a side": ("model.support_size=2",),
-    "the first concepts follow train": ("assignment.first=mirrored",),
+    "the first concepts follow train": ("assignment.init=mirrored",),
     "the first concepts stay": ("assignment.every=0",),
     "both sides choose at once, in pairs": ("assignment.search=pairs",),
     "a choice is kept only if the loss does not rise": ("assignment.accept=if_better",),
-    "projected vectors may be shorter than one": ("model.projected=ball",),
+    "projected vectors may be shorter than one": ("model.projected_constraint=ball",),
     "twice as long a warm start": ("warm_start.epochs=1000",),
 }
 """What is changed, in words and settings."""
@@ -165,7 +165,7 @@ def write_mean(values: list[float], metric: str) -> str:
 def draw(found: Sequence[Figures]) -> Figure:
     """Return both kinds of Hits@10 against mean rank, rows of the table by their numbers; the first is the preset."""
     figure, panels = start_figure(2, width=4.6)
-    for panel, metric, title in zip(panels, ("hits", "rarest"), ("all facts", "rarest third"), strict=True):
+    for panel, metric, title in zip(panels, ("hits", "rarest"), ("all triples", "rarest third"), strict=True):
         places = np.array([(fmean(each.mr), 100.0 * fmean(getattr(each, metric))) for each in found])
         panel.plot(*places[1:].T, "o", color=BLUE, markersize=4)
         panel.plot(*places[0], "o", color=ORANGE, markersize=8, label="the preset")

@@ -13,8 +13,8 @@ from itransf.experiments.reproduction.summaries import format_percent
 COUNTED = ("entities", "relations", "train", "valid", "test")
 COLUMNS = ("Graph", "", "Entities", "Relations", "Train", "Valid", "Test", "Leaked, %")
 METHOD = (
-    "*Leaked* is the share of test facts whose two entities are linked in reverse in train. What a model gains there "
-    "says little about what it would find in facts nobody has written down yet."
+    "*Leaked* is the share of test triples whose two entities are linked in reverse in train. What a model gains there "
+    "says little about what it would find in triples nobody has written down yet."
 )
 
 

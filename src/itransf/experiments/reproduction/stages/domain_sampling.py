@@ -66,7 +66,7 @@ def render(results: Results, scope: Scope) -> Section:
         curve = Curve({f"{value:g}": summary for value, summary in found.items() if summary is not None}, "λ")
         if curve.points:
             caption = (
-                f"{scope.title(dataset)}: ITransF against λ, which is not to scale; whiskers: 95 % over test facts."
+                f"{scope.title(dataset)}: ITransF against λ, which is not to scale; whiskers: 95 % over test triples."
             )
             parts.append(Picture(f"domain-sampling-{scope.data(dataset)}", caption, partial(draw_curve, curve)))
     return Section("Domain sampling (Table 5)", tuple(parts))

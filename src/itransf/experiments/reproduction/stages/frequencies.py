@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-COLUMNS = ("Graph", "Relations", "Most facts", "Median", "Fewest", "Facts of the most frequent tenth, %")
-CAPTION = "Facts of each relation in train, most frequent first: their number (left axis) and its logarithm (right)."
+COLUMNS = ("Graph", "Relations", "Most triples", "Median", "Fewest", "Triples of the most frequent tenth, %")
+CAPTION = "Triples of each relation in train, most frequent first: their number (left axis) and its logarithm (right)."
 Counts = Sequence[int]
 
 
@@ -63,7 +63,7 @@ def draw_graph(panel: Axes, title: str, counts: Counts) -> None:
     panel.step(places, counts, where="mid", color=BLUE, linewidth=1.2)
     panel.set_title(title, fontsize=10, loc="left")
     panel.set_xlabel("relations, most frequent first", fontsize=9)
-    panel.set_ylabel("facts in train", fontsize=9, color=BLUE)
+    panel.set_ylabel("triples in train", fontsize=9, color=BLUE)
     panel.set_ylim(bottom=0)
     panel.set_xlim(places[0] - 0.5, places[-1] + 0.5)
     logs = panel.twinx()

@@ -25,15 +25,15 @@ from itransf.experiments.reproduction.summaries import (
 from itransf.experiments.reproduction.verdicts import NAMES, write_difference
 
 ROWS = {"stranse": "STransE", "itransf": "ITransF"}
-COLUMNS = ("Relations", "Train facts", "Test facts", *ROWS.values(), "Gain (95 %)")
+COLUMNS = ("Relations", "Train triples", "Test triples", *ROWS.values(), "Gain (95 %)")
 BUCKETS = ("most frequent third", "middle third", "rarest third")
 FEW = 20  # relations of a bucket below which one of them can move its average by much
 METHOD = (
-    "Hits@10 in percent, without domain sampling, each relation counting the same. Relations are sorted by their facts "
+    "Hits@10 in percent, without domain sampling, each relation counting the same. Relations are sorted by their triples "
     "in train and cut into thirds, of as many relations each (the paper also speaks of similar lengths of log "
-    "frequency, which would be another cut); those without test facts count nowhere. The median over seeds stands "
-    "first, the extremes in brackets; the gain has an interval over test facts (drawn anew within each relation) and "
-    "seeds. A relation with a single test fact stays as it is then: where there are many, the intervals are too narrow."
+    "frequency, which would be another cut); those without test triples count nowhere. The median over seeds stands "
+    "first, the extremes in brackets; the gain has an interval over test triples (drawn anew within each relation) and "
+    "seeds. A relation with a single test triple stays as it is then: where there are many, the intervals are too narrow."
 )
 WHOLE_METHOD = (
     f"{METHOD} FB15k's rarest third is such a case. That WN18's rate was asked about on validation at all goes back to "
@@ -67,7 +67,7 @@ def render(results: Results, scope: Scope) -> Section:
         if family == LARGER:
             parts += show_change(results, scope)
     if found:
-        caption = "Hits@10 of relations by how often they occur; whiskers: 95 % over test facts."
+        caption = "Hits@10 of relations by how often they occur; whiskers: 95 % over test triples."
         parts.append(Picture("rare-buckets", caption, partial(draw_buckets, found, BUCKETS)))
     for family, pair in pairs.items():
         if family.dataset == WN18.dataset and pair is not None:
@@ -78,7 +78,7 @@ def render(results: Results, scope: Scope) -> Section:
 def show_relations(family: str, name: str, pair: Pair) -> tuple[Table, Picture]:
     """Return the relations of a family one by one, as a table and as a picture of that name."""
     title = f"{family}, relation by relation, the most frequent first"
-    caption = f"Hits@10 of {title}; whiskers: 95 % over test facts."
+    caption = f"Hits@10 of {title}; whiskers: 95 % over test triples."
     table = make_table(("Relation", *COLUMNS[1:]), tabulate_relations(pair), title=title)
     return table, Picture(name, caption, partial(draw_relations, pair))
 
@@ -90,7 +90,7 @@ def find_pair(results: Results, scope: Scope, family: Family) -> Pair | None:
 
 
 def tabulate_buckets(pair: Pair) -> list[tuple[str, ...]]:
-    """Return a row for each bucket, and one for the rarest without a relation that weighs much and has few facts."""
+    """Return a row for each bucket, and one for the rarest without a relation that weighs much and has few triples."""
     hits = pair[0]
     rows = [
         write_bucket(f"{name}: {chosen.sum():,}", pair, chosen)
@@ -116,13 +116,13 @@ def tabulate_relations(pair: Pair) -> list[tuple[str, ...]]:
 def write_bucket(title: str, pair: Pair, chosen: Mask) -> tuple[str, ...]:
     """Return a row about some relations."""
     relations = [relation for relation, taken in zip(pair[0].relations, chosen, strict=True) if taken]
-    facts = sorted(relation["train_facts"] for relation in relations)
-    span = f"{facts[0]:,}" if len(facts) == 1 else f"{facts[0]:,} to {facts[-1]:,}"
+    triples = sorted(relation["train_triples"] for relation in relations)
+    span = f"{triples[0]:,}" if len(triples) == 1 else f"{triples[0]:,} to {triples[-1]:,}"
     without, with_sharing = (hits.average(chosen) for hits in pair)
     return (
         title,
         span,
-        f"{sum(relation['test_facts'] for relation in relations):,}",
+        f"{sum(relation['test_triples'] for relation in relations):,}",
         *(write_values(average.values) for average in (without, with_sharing)),
         write_difference(with_sharing.compare(without), "hits@10"),
     )
@@ -146,7 +146,7 @@ def quote_paper(pair: Pair | None) -> str:
     smallest = pair[0].relations[pair[0].find_smallest(chosen)]
     return (
         f"{printed}, which has {chosen.sum()} relations: `{smallest['relation']}`, of which test has "
-        f"{smallest['test_facts']} facts ({2 * smallest['test_facts']} questions), weighs "
+        f"{smallest['test_triples']} triples ({2 * smallest['test_triples']} questions), weighs "
         f"{100 / chosen.sum():.1f} points alone. {note_noise(pair, chosen)}"
     )
 
@@ -155,7 +155,7 @@ def note_noise(pair: Pair, chosen: Mask) -> str:
     """Say between what the figures of a single training lie, such as those the paper has."""
     without, with_sharing = (format_interval(hits.average(chosen).interval, "hits@10") for hits in pair)
     return (
-        f"One training, its seed and its test facts drawn anew, has {without} and {with_sharing} there (95 %). Larger "
+        f"One training, its seed and its test triples drawn anew, has {without} and {with_sharing} there (95 %). Larger "
         "batches raise ITransF's figure (next table); what else does, and what that costs, is measured under "
         f"*{choices.TITLE}*."
     )

@@ -38,11 +38,11 @@ def draw_relations(pair: Pair) -> Figure:
     everything = np.arange(len(relations))
     figure, panels = start_figure(1, width=max(4.0, 0.42 * len(relations) + 1.5))
     draw_bars(panels[0], pair, [everything == place for place in everything])
-    names = [f"{relation['relation'].strip('_')} ({relation['test_facts']:,})" for relation in relations]
+    names = [f"{relation['relation'].strip('_')} ({relation['test_triples']:,})" for relation in relations]
     panels[0].set_xticks(everything, names, fontsize=7.5, rotation=40, ha="right", rotation_mode="anchor")
     panels[0].set_xlim(-0.6, len(relations) - 0.4)
     panels[0].set_ylabel("Hits@10 (%)", fontsize=9)
-    panels[0].set_xlabel("relation (facts in test), most frequent in train first", fontsize=9)
+    panels[0].set_xlabel("relation (triples in test), most frequent in train first", fontsize=9)
     panels[0].legend(fontsize=8, frameon=False, loc="upper left", bbox_to_anchor=(1.0, 1.0))
     return figure
 

@@ -38,7 +38,7 @@ METHOD = (
     "from the training, with nothing else on the device; those with a choice of concepts count as much as there are of "
     "them in a training. Each time is of one process; from one process to the next it can change by more than from "
     "epoch to epoch. *Steps* are fused into few kernels or plain; times of the two kinds do not compare. The l1 "
-    "penalty is a mean over facts, as the loss is."
+    "penalty is a mean over triples, as the loss is."
 )
 WEIGHING = (
     "How many weights of a relation side are at least so large a share of its largest one, on average over sides and "

@@ -6,8 +6,8 @@ function drawHeatmap(root) {
   const rows = data.rows.map(([relation, side, flat], place) => {
     const weights = new Map();
     for (let i = 0; i < flat.length; i += 2) weights.set(flat[i], flat[i + 1]);
-    const [label, name, facts] = data.relations[relation];
-    return { relation, side, weights, place, label, name, facts };
+    const [label, name, triples] = data.relations[relation];
+    return { relation, side, weights, place, label, name, triples };
   });
   const find = (name) => root.querySelector(`[data-part=${name}]`);
   const [search, order, count, take] = ["search", "order", "count", "take"].map(find);
@@ -103,8 +103,8 @@ function drawHeatmap(root) {
       for (const [key, value] of Object.entries({ x: at * WIDE, y: place * HIGH, visibility: "visible" })) cross.setAttribute(key, value);
       const weight = row.weights.get(column);
       const told = weight === undefined ? "not used" : `weight ${weight.toFixed(3)}`;
-      const facts = `${row.facts.toLocaleString("en")} training facts`;
-      showTip(event, [`${row.label} · ${nameSide(row)}`, nameConcept(concept), told, facts]);
+      const triples = `${row.triples.toLocaleString("en")} training triples`;
+      showTip(event, [`${row.label} · ${nameSide(row)}`, nameConcept(concept), told, triples]);
     });
     cells.addEventListener("pointerleave", () => { tip.hidden = true; cross.setAttribute("visibility", "hidden"); });
     cells.addEventListener("click", (event) => {

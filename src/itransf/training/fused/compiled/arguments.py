@@ -32,7 +32,7 @@ class Sizes(NamedTuple):
     margin: float
     loss_temperature: float
     temperature: float
-    matrix_rate: float
+    matrix_lr_factor: float
     weight_penalty: float  # on the sizes of free weights
 
 

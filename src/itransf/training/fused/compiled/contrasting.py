@@ -1,5 +1,5 @@
 # mypy: disable-error-code="no-untyped-def, no-untyped-call, untyped-decorator, misc"
-"""Facts beside their corrupted copies: losses and gradients."""
+"""Triples beside their corrupted copies: losses and gradients."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def log_sigmoid(x):
 
 @compiled()
 def weigh(loss_kind, d, others, pushes):
-    """Return the loss of a fact and its pull; write how strongly each corrupted copy is pushed away."""
+    """Return the loss of a triple and its pull; write how strongly each corrupted copy is pushed away."""
     adversarial, margin, temperature = loss_kind
     n = len(others)
     if adversarial:
@@ -87,16 +87,16 @@ def weigh(loss_kind, d, others, pushes):
 
 @compiled(parallel=True)
 def contrast(step, sizes, steps, vectors, by_entity, relation_table, gradients, room, losses):
-    """Score every fact beside its corrupted copies; write its loss and the gradients of its rows."""
+    """Score every triple beside its corrupted copies; write its loss and the gradients of its rows."""
     relations, replaces_head, who = steps.relations[step], steps.replaces_head[step], steps.row_entities[step]
     share, relation_gradients, lost = np.float32(1) / steps.sizes[step, 0], room.relation_gradients, losses[step]
     batch, n, norm, length = sizes.batch, sizes.negatives, sizes.norm, sizes.projected
     loss_kind = (sizes.adversarial, sizes.margin, sizes.loss_temperature)
-    for fact in prange(batch):
-        if relations[fact] >= 0:
-            lost[fact] = contrast_fact(
-                np.int64(fact), batch, n, norm, length, loss_kind, share, replaces_head[fact] == 1, who, by_entity,
-                vectors, relation_table[relations[fact]], gradients, relation_gradients[fact],
+    for triple in prange(batch):
+        if relations[triple] >= 0:
+            lost[triple] = contrast_triple(
+                np.int64(triple), batch, n, norm, length, loss_kind, share, replaces_head[triple] == 1, who, by_entity,
+                vectors, relation_table[relations[triple]], gradients, relation_gradients[triple],
             )  # fmt: skip
 
 
@@ -107,12 +107,12 @@ def find_row(who, row, by_entity):
 
 
 @compiled()
-def contrast_fact(
-    fact, batch, n, norm, length, loss_kind, share, of_head, who, by_entity, vectors, r, gradients, of_relation
+def contrast_triple(
+    triple, batch, n, norm, length, loss_kind, share, of_head, who, by_entity, vectors, r, gradients, of_relation
 ):
-    """Do it for one fact, and return its loss."""
-    dim, tail_row, first = len(r), batch + fact, 2 * batch + fact * n
-    head, tail = vectors[find_row(who, fact, by_entity)], vectors[find_row(who, tail_row, by_entity)]
+    """Do it for one triple, and return its loss."""
+    dim, tail_row, first = len(r), batch + triple, 2 * batch + triple * n
+    head, tail = vectors[find_row(who, triple, by_entity)], vectors[find_row(who, tail_row, by_entity)]
     head_by, tail_by = measure_length(head, length), measure_length(tail, length)
     gap, wanted = np.empty(dim, np.float32), np.empty(dim, np.float32)
     for j in range(dim):
@@ -132,7 +132,7 @@ def contrast_fact(
             vectors[find_row(who, first + i, by_entity)], divisors[i], wanted, others[i],
             np.float32(share * pushes[i]), norm, length, gradients[first + i], of_wanted,
         )  # fmt: skip
-    of_head_row, of_tail_row = gradients[fact], gradients[tail_row]
+    of_head_row, of_tail_row = gradients[triple], gradients[tail_row]
     for j in range(dim):
         straight = np.float32(share * pull) * point(gap[j], d, norm)
         of_head_row[j] = straight + (np.float32(0) if of_head else of_wanted[j])

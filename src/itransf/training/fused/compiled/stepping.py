@@ -31,7 +31,7 @@ def run_steps(count, sizes, steps, entities, relations, projections, room, rates
             add_segments(step, sizes, steps, room)
             update_projections(step, sizes, steps, projections, room, rate, mean_left, square_left)
             if sizes.kind >= 2:
-                by = rate * np.float32(sizes.matrix_rate)
+                by = rate * np.float32(sizes.matrix_lr_factor)
                 update_concepts(step, sizes, steps, projections.concepts, room, by, mean_left, square_left)
         update_relations(step, sizes, steps, relations, room, rate, mean_left, square_left)
         update_entities(step, sizes, steps, entities, room, rate, mean_left, square_left)

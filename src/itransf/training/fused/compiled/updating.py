@@ -15,7 +15,7 @@ def update_projections(step, sizes, steps, projections, room, rate, mean_left, s
     """Change every slot's own matrix, its attention scores, or its free weights under their penalty."""
     slots, kind, optimizer, temperature = sizes.slots, sizes.kind, sizes.optimizer, np.float32(sizes.temperature)
     penalty, offsets = np.float32(sizes.weight_penalty / steps.sizes[step, 0]), steps.slot_offsets[step]
-    matrix_rate = rate * np.float32(sizes.matrix_rate)
+    matrix_lr_factor = rate * np.float32(sizes.matrix_lr_factor)
     slot_relations, firsts, totals = steps.slot_relations[step], steps.segment_offsets[step], room.matrix_gradients
     head, head_first, head_second = projections.head
     tail, tail_first, tail_second = projections.tail
@@ -28,13 +28,15 @@ def update_projections(step, sizes, steps, projections, room, rate, mean_left, s
             values = tail if on_tail else head
             first, second = (tail_first if on_tail else head_first), (tail_second if on_tail else head_second)
             if kind == 1:
-                change_row(values, first, second, relation, gradient, optimizer, matrix_rate, mean_left, square_left)
+                change_row(
+                    values, first, second, relation, gradient, optimizer, matrix_lr_factor, mean_left, square_left
+                )
             elif kind == 3:
                 count = np.float32(offsets[group % slots + 1] - offsets[group % slots])
                 pull = penalty * count * np.sign(values[relation])
                 for i in range(len(concepts)):
                     pull[i] += dot(concepts[i], gradient)
-                change_row(values, first, second, relation, pull, optimizer, matrix_rate, mean_left, square_left)
+                change_row(values, first, second, relation, pull, optimizer, matrix_lr_factor, mean_left, square_left)
             else:
                 chosen = (tail_support if on_tail else head_support)[relation]
                 gains = find_gains(concepts, chosen, gradient, attention[group], temperature)
@@ -109,6 +111,6 @@ def update_relations(step, sizes, steps, relations, room, rate, mean_left, squar
     for slot in prange(len(keys)):
         if keys[slot] >= 0:
             total = np.zeros(values.shape[1], np.float32)
-            for fact in range(offsets[slot], offsets[slot + 1]):
-                add_scaled(total, np.float32(1), gradients[fact])
+            for triple in range(offsets[slot], offsets[slot + 1]):
+                add_scaled(total, np.float32(1), gradients[triple])
             change_row(values, first, second, keys[slot], total, optimizer, rate, mean_left, square_left)

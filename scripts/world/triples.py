@@ -1,4 +1,4 @@
-"""Turns the sources and the typed tables into facts (head, relation, tail)."""
+"""Turns the sources and the typed tables into triples (head, relation, tail)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from itertools import combinations
 from world import geography, languages, organisations, repairs, sources
 from world.sources import City, Country
 
-Fact = tuple[str, str, str]
+Triple = tuple[str, str, str]
 
 NEAR_KM = 150.0
 LARGEST_BY = 1.5  # a largest city is stated only where it is this many times the second
@@ -27,18 +27,18 @@ INVERSES: dict[str, str] = {
 SYMMETRIC = ("borders", "near")
 
 
-class Facts:
-    """All facts of the graph, gathered relation by relation."""
+class Triples:
+    """All triples of the graph, gathered relation by relation."""
 
     def __init__(self) -> None:
         self.places = sources.read_places()
         self.countries = sources.read_countries(self.places)
         self._add_typed_cities()
         self.city_names = _name_cities(self.countries)
-        self.facts: set[Fact] = set()
+        self.triples: set[Triple] = set()
 
-    def gather(self) -> set[Fact]:
-        """Every fact, with inverses and mirror images, and no name that occurs only once."""
+    def gather(self) -> set[Triple]:
+        """Every triple, with inverses and mirror images, and no name that occurs only once."""
         for country in self.countries.values():
             self._state_country(country)
         self._state_borders()
@@ -46,15 +46,15 @@ class Facts:
         self._state_typed()
         self._state_organisations()
         self._state_languages()
-        for head, relation, tail in list(self.facts):
+        for head, relation, tail in list(self.triples):
             if relation in INVERSES:
-                self.facts.add((tail, INVERSES[relation], head))
+                self.triples.add((tail, INVERSES[relation], head))
             elif relation in SYMMETRIC:
-                self.facts.add((tail, relation, head))
-        return prune(self.facts)
+                self.triples.add((tail, relation, head))
+        return prune(self.triples)
 
     def _add(self, head: str, relation: str, tail: str) -> None:
-        self.facts.add((head, relation, tail))
+        self.triples.add((head, relation, tail))
 
     def _add_typed_cities(self) -> None:
         """Former capitals and seats of organisations that are not among the largest cities."""
@@ -177,15 +177,15 @@ def find_continent(region: str) -> str:
     return region
 
 
-def prune(facts: Iterable[Fact], least: int = 2) -> set[Fact]:
-    """Drop facts about names that occur fewer than `least` times, until none is left."""
-    kept = set(facts)
+def prune(triples: Iterable[Triple], least: int = 2) -> set[Triple]:
+    """Drop triples about names that occur fewer than `least` times, until none is left."""
+    kept = set(triples)
     while True:
         counts = Counter(name for head, _, tail in kept for name in (head, tail))
         rare = {name for name, count in counts.items() if count < least}
         if not rare:
             return kept
-        kept = {fact for fact in kept if fact[0] not in rare and fact[2] not in rare}
+        kept = {triple for triple in kept if triple[0] not in rare and triple[2] not in rare}
 
 
 def _name_cities(countries: dict[str, Country]) -> dict[City, str]:

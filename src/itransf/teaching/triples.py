@@ -1,4 +1,4 @@
-"""Reading facts to teach: two columns where the relation is known from elsewhere, or three."""
+"""Reading triples to teach: two columns where the relation is known from elsewhere, or three."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from itransf.data.contents import decode_text, read_content, strip_compression
 from itransf.data.faults import iterate_records
 from itransf.data.layout import SEPARATORS, Layout, find_columns, split_line
 from itransf.errors import DataError
-from itransf.prediction.queries import FactFile, read_facts
+from itransf.prediction.queries import TripleFile, read_triples
 
 
-def read_pairs(path: str | Path) -> FactFile:
-    """Read (head, tail) lines, or any file of (head, relation, tail) facts.
+def read_pairs(path: str | Path) -> TripleFile:
+    """Read (head, tail) lines, or any file of (head, relation, tail) triples.
 
     Args:
         path: For two columns a text file, plain or compressed, with tab, comma, semicolon, bar or space between them
@@ -21,16 +21,16 @@ def read_pairs(path: str | Path) -> FactFile:
     path = Path(path)
     name = strip_compression(path.name).lower()
     if name.endswith(".parquet"):
-        return read_facts(path)
+        return read_triples(path)
     text = decode_text(read_content(path), str(path))
     layout = _find_two_columns(text, quoted=name.endswith(".csv"))
     if layout is None and text.strip():
-        return read_facts(path)
+        return read_triples(path)
     found = [] if layout is None else _read_two_columns(text, layout, path)
     if not found:
-        raise DataError(f"{path}: there is no fact in it; write one per line: head, tail")
+        raise DataError(f"{path}: there is no triple in it; write one per line: head, tail")
     lines = [line for line, _ in found]
-    return FactFile([pair for _, pair in found], lambda row: f"{path}, line {lines[row]}")
+    return TripleFile([pair for _, pair in found], lambda row: f"{path}, line {lines[row]}")
 
 
 def _find_two_columns(text: str, quoted: bool) -> Layout | None:

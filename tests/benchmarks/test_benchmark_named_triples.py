@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from benchmarks.named_facts import gather, main, read_facts, write_facts
+from benchmarks.named_triples import gather, main, read_triples, write_triples
 
 from itransf.data.graph import Graph
 
@@ -38,13 +38,13 @@ def measure(
 ) -> Callable[..., dict[str, Any]]:
     graph = random_graph(entities=40, relations=3, train=120)
     monkeypatch.setattr("itransf.load", lambda *_, **__: graph)
-    monkeypatch.setattr("benchmarks.named_facts.ProcessPoolExecutor", Pool)
+    monkeypatch.setattr("benchmarks.named_triples.ProcessPoolExecutor", Pool)
 
     def run(*arguments: str) -> dict[str, Any]:
         settings = ["--settings", "training.epochs=1", "model.dim=4"]
         sizes = ["--predictions", "3", "--at-once", "2", "--controls", "2", "--jobs", "3", "--threads", "2"]
         main([*sizes, *settings, "--results", str(tmp_path), *arguments])
-        found: dict[str, Any] = json.loads((tmp_path / "interpretation-named-facts.json").read_text("utf-8"))
+        found: dict[str, Any] = json.loads((tmp_path / "interpretation-named-triples.json").read_text("utf-8"))
         return found
 
     return run
@@ -65,8 +65,8 @@ def test_everything_is_stored_and_a_second_call_trains_nothing(
     def refuse(*_: object) -> None:
         raise AssertionError("nothing is left to train")
 
-    monkeypatch.setattr("benchmarks.named_facts.plan", refuse)
-    monkeypatch.setattr("benchmarks.named_facts.train_without", refuse)
+    monkeypatch.setattr("benchmarks.named_triples.plan", refuse)
+    monkeypatch.setattr("benchmarks.named_triples.train_without", refuse)
     assert measure() == record
     with pytest.raises(AssertionError):
         measure("--anew")
@@ -76,7 +76,7 @@ def test_a_call_that_was_cut_off_goes_on(
     measure: Callable[..., dict[str, Any]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     whole = measure()
-    path = tmp_path / "interpretation-named-facts.json"
+    path = tmp_path / "interpretation-named-triples.json"
     path.write_text(json.dumps({**whole, "trainings": whole["trainings"][:3], "complete": False}), "utf-8")
     again = measure()
     assert again["complete"]
@@ -101,7 +101,7 @@ def test_ranks_find_their_predictions() -> None:
     assert gather({**record, "trainings": record["trainings"][2:]}) == []
 
 
-def test_facts_are_written_and_read(random_graph: Callable[..., Graph]) -> None:
+def test_triples_are_written_and_read(random_graph: Callable[..., Graph]) -> None:
     graph = random_graph()
-    assert (read_facts(graph, write_facts(graph, graph.train)) == graph.train).all()
-    assert read_facts(graph, []).shape == (0, 3)
+    assert (read_triples(graph, write_triples(graph, graph.train)) == graph.train).all()
+    assert read_triples(graph, []).shape == (0, 3)

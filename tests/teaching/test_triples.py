@@ -27,15 +27,15 @@ from itransf.teaching import read_pairs
 )
 def test_two_or_three_columns(tmp_path: Path, name: str, text: str, expected: list[tuple[str, ...]]) -> None:
     (tmp_path / name).write_text(text, encoding="utf-8")
-    facts = read_pairs(tmp_path / name).names
-    assert list(facts) == expected
+    triples = read_pairs(tmp_path / name).names
+    assert list(triples) == expected
 
 
 def test_compressed_files_and_places(tmp_path: Path) -> None:
     path = tmp_path / "f.tsv.gz"
     path.write_bytes(gzip.compress(b"head\ttail\n\na\tb\nc\td\n"))
-    facts, locate, _ = read_pairs(path)
-    assert facts == [("a", "b"), ("c", "d")]
+    triples, locate, _ = read_pairs(path)
+    assert triples == [("a", "b"), ("c", "d")]
     assert locate(1) == f"{path}, line 4"
 
 
@@ -44,9 +44,9 @@ def test_compressed_files_and_places(tmp_path: Path) -> None:
     [
         ("a\tb\nc\n", r"f\.tsv, line 2: is not a head and a tail"),
         ("a\tb\nc\t\n", "line 2: is not a head and a tail"),
-        ("head\ttail\n", "there is no fact in it"),
-        ("", "there is no fact in it; write one per line: head, tail"),
-        (" \n\n", "there is no fact in it; write one per line: head, tail"),
+        ("head\ttail\n", "there is no triple in it"),
+        ("", "there is no triple in it; write one per line: head, tail"),
+        (" \n\n", "there is no triple in it; write one per line: head, tail"),
         ("a\tb\tc\td\n", "4 columns instead of 3"),
         ("one\n", "no separator found"),
     ],
@@ -62,8 +62,8 @@ def test_a_file_that_is_not_there_is_told(tmp_path: Path) -> None:
         read_pairs(tmp_path / "none.tsv")
 
 
-def test_facts_in_parquet(tmp_path: Path) -> None:
+def test_triples_in_parquet(tmp_path: Path) -> None:
     table = pa.table({"head": ["a"], "relation": ["likes"], "tail": ["b"]})
     pq.write_table(table, tmp_path / "f.parquet")
-    facts = read_pairs(tmp_path / "f.parquet").names
-    assert list(facts) == [("a", "likes", "b")]
+    triples = read_pairs(tmp_path / "f.parquet").names
+    assert list(triples) == [("a", "likes", "b")]

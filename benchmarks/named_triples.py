@@ -1,12 +1,12 @@
-"""Whether explanations name the training facts that an answer rests on: training again without them.
+"""Whether explanations name the training triples that an answer rests on: training again without them.
 
-A model is trained, and held-out facts are drawn whose tail it puts among the first ten. For each, the facts that
-`itransf explain` shows as backing it are taken out of the training facts and the model is trained again with the same
-seed; the same with as many random facts about the same two entities; and with nothing taken out, the facts in another
-order, as often as `--controls` says. Predictions whose facts do not touch one another share a training, up to
+A model is trained, and held-out triples are drawn whose tail it puts among the first ten. For each, the triples that
+`itransf explain` shows as backing it are taken out of the training triples and the model is trained again with the same
+seed; the same with as many random triples about the same two entities; and with nothing taken out, the triples in
+another order, as often as `--controls` says. Predictions whose triples do not touch one another share a training, up to
 `--at-once` of them.
 
-    python -m benchmarks.named_facts --dataset world --jobs 16 --threads 1
+    python -m benchmarks.named_triples --dataset world --jobs 16 --threads 1
 
 Every training is stored as it ends; called again, the command goes on with what is missing.
 """
@@ -31,7 +31,7 @@ import itransf
 from benchmarks.records import RESULTS, start_record
 from itransf.data.graph import Graph, Triples
 from itransf.experiments.bench.records import write_record
-from itransf.experiments.named_facts import REMOVING, measure_explanations, plan_trials, train_without
+from itransf.experiments.named_triples import REMOVING, measure_explanations, plan_trials, train_without
 from itransf.run import resolve_config
 
 HOW = ("jobs", "threads", "results", "anew")  # options that do not change what is measured
@@ -39,15 +39,15 @@ NOTHING = "nothing"
 
 
 def plan(graph: Graph, config: Mapping[str, Any], count: int, at_once: int, seed: int) -> dict[str, Any]:
-    """Train a model with all facts and return what is to be taken out for which of its predictions."""
+    """Train a model with all triples and return what is to be taken out for which of its predictions."""
     run = itransf.train(graph, config=config, device="cpu", progress=False)
     groups = plan_trials(run, count, at_once, seed)
     predictions = [
         {
             "group": number,
-            "fact": write_facts(graph, trial.fact[None])[0],
+            "triple": write_triples(graph, trial.triple[None])[0],
             "before": trial.before,
-            **{condition: write_facts(graph, getattr(trial, condition)) for condition in REMOVING},
+            **{condition: write_triples(graph, getattr(trial, condition)) for condition in REMOVING},
         }
         for number, group in enumerate(groups)
         for trial in group
@@ -56,23 +56,23 @@ def plan(graph: Graph, config: Mapping[str, Any], count: int, at_once: int, seed
     return {"base": {key: figures[key] for key in ("mrr", "hits@1", "hits@10")}, "predictions": predictions}
 
 
-def write_facts(graph: Graph, facts: Triples) -> list[list[str]]:
-    """Return facts by name."""
+def write_triples(graph: Graph, triples: Triples) -> list[list[str]]:
+    """Return triples by name."""
     entities, relations = graph.entities, graph.relations
-    return [[entities.name(h), relations.name(r), entities.name(t)] for h, r, t in facts.tolist()]
+    return [[entities.name(h), relations.name(r), entities.name(t)] for h, r, t in triples.tolist()]
 
 
-def read_facts(graph: Graph, facts: Sequence[Sequence[str]]) -> Triples:
-    """Return facts by number, (n, 3)."""
+def read_triples(graph: Graph, triples: Sequence[Sequence[str]]) -> Triples:
+    """Return triples by number, (n, 3)."""
     entities, relations = graph.entities, graph.relations
-    rows = [(entities.index(h), relations.index(r), entities.index(t)) for h, r, t in facts]
+    rows = [(entities.index(h), relations.index(r), entities.index(t)) for h, r, t in triples]
     return np.array(rows, dtype=np.int64).reshape(-1, 3)
 
 
 def train_and_time(
     graph: Graph, config: Mapping[str, Any], gone: Triples, asked: Triples, order: int
 ) -> tuple[list[float], float]:
-    """Train without some facts and return the reciprocal ranks of others, and the seconds it took."""
+    """Train without some triples and return the reciprocal ranks of others, and the seconds it took."""
     started = time.perf_counter()
     return train_without(graph, config, gone, asked, order), time.perf_counter() - started
 
@@ -135,8 +135,8 @@ class Measurement:
             gone, asked, order = self.graph.train[:0], self.graph.test, number + 1
             if condition != NOTHING:
                 group = self._list_members(number)
-                gone = read_facts(self.graph, [fact for one in group for fact in one[condition]])
-                asked, order = read_facts(self.graph, [one["fact"] for one in group]), 0
+                gone = read_triples(self.graph, [triple for one in group for triple in one[condition]])
+                asked, order = read_triples(self.graph, [one["triple"] for one in group]), 0
             task = pool.submit(train_and_time, self.graph, self.record["settings"], gone, asked, order)
             tasks[task] = condition, number
         return tasks
@@ -146,9 +146,9 @@ class Measurement:
 
     def _store(self, condition: str, number: int, found: list[float], seconds: float) -> None:
         if condition == NOTHING:
-            place_of = {tuple(fact): place for place, fact in enumerate(self.graph.test.tolist())}
-            facts = read_facts(self.graph, [one["fact"] for one in self.record["predictions"]])
-            found = [found[place_of[tuple(fact)]] for fact in facts.tolist()]
+            place_of = {tuple(triple): place for place, triple in enumerate(self.graph.test.tolist())}
+            triples = read_triples(self.graph, [one["triple"] for one in self.record["predictions"]])
+            found = [found[place_of[tuple(triple)]] for triple in triples.tolist()]
         line = {"condition": condition, "number": number, "seconds": seconds, "reciprocal ranks": found}
         self.record["trainings"].append(line)
         lines = gather(self.record)
@@ -204,7 +204,7 @@ def open_record(options: argparse.Namespace, graph: Graph, path: Path) -> dict[s
     if stored.get("config") == told:
         return dict(stored)
     settings = resolve_config(graph, settings=[*options.settings, f"seed={options.seed}"], device="cpu").to_dict()
-    record = start_record("named_facts", options.seed, told, ["torch", "numpy"])
+    record = start_record("named_triples", options.seed, told, ["torch", "numpy"])
     return {**record, "settings": settings, "predictions": [], "trainings": []}
 
 
@@ -212,7 +212,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Measure what is missing."""
     options = parse_options(arguments)
     graph = itransf.load(options.dataset, progress=False)
-    path = options.results / "interpretation-named-facts.json"
+    path = options.results / "interpretation-named-triples.json"
     Measurement(options, graph, open_record(options, graph, path), path).run()
 
 
