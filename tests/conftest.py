@@ -24,7 +24,7 @@ Triple = tuple[int, int, int]
 GraphMaker = Callable[..., Graph]
 Configure = Callable[..., Config]
 
-FAMILY: dict[str, Any] = {"dim": 4, "norm": 1, "entity_constraint": "unit", "projected_constraint": "unit"}
+FAMILY: dict[str, Any] = {"dim": 4, "p_norm": 1, "entity_constraint": "unit", "projected_constraint": "unit"}
 CONCEPTS: dict[str, Any] = {
     "concepts": 5,
     "support_size": 2,

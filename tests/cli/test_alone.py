@@ -28,7 +28,7 @@ TOLD = {
     "info": ("RUN",),
     "export": ("RUN", "--out", "vectors"),
     "presets": ("wn18/itransf",),
-    "settings": ("average",),
+    "settings": ("averaging",),
     "report": ("RUN", "--out", "report.html"),
     "learn": ("RUN", "pairs.tsv", "--relation", "twin", "--out", "new"),
     "edit": ("RUN", "--prune", "3", "--epochs", "0", "--out", "new"),

@@ -20,7 +20,7 @@ def test_every_setting_is_listed_with_its_default_and_a_meaning() -> None:
 
 
 def test_a_part_of_a_key_finds_some() -> None:
-    done = call("settings", "training.av")
+    done = call("settings", "training.we")
     assert done.out.startswith("training.weight_averaging = 0.0  a number\n    Over which share of the epochs")
     assert "epochs =" not in done.out
     assert call("settings", "Training.AV").out == done.out

@@ -141,7 +141,7 @@ def test_settings_without_effect_are_told(tmp_path: Path) -> None:
     idle = ("--set", "loss.name=cross_entropy", "--set", "loss.margin=2")
     done = call("train", tmp_path / "only", "--out", tmp_path / "run", *QUICK, *CONCEPTS, *idle)
     assert done.code == 0, done.err
-    assert "Note: loss.margin has no effect where loss.name is 'softmax'" in done.err
+    assert "Note: loss.margin has no effect where loss.name is 'cross_entropy'" in done.err
     again = call("train", tmp_path / "only", "--out", tmp_path / "run", *QUICK, *CONCEPTS, *idle, "--resume")
     assert "no effect" not in again.err
 

@@ -38,7 +38,7 @@ CASES = [
 def make_model(name: str, kind: dict[str, Any], norm: int = 1, projected: str = "unit", seed: int = 0) -> Model:
     """Return a model in float64 with random parameters, so that nothing hides behind the identity."""
     torch.manual_seed(seed)
-    config = MODELS[name].Config(dim=DIM, norm=norm, entity_constraint="unit", projected=projected, **kind)
+    config = MODELS[name].Config(dim=DIM, p_norm=norm, entity_constraint="unit", projected_constraint=projected, **kind)
     model = MODELS[name](SIZES, config).double()
     with torch.no_grad():
         for parameter in model.parameters():

@@ -18,7 +18,7 @@ TRIPLE = (1, 0, 12)
 def make_model(kind: str, concepts: int = 5, support: int = 3, projected: str = "unit") -> Any:
     torch.manual_seed(2)
     config = MODELS["itransf"].Config(
-        dim=6, concepts=concepts, support_size=support, attention=kind, projected=projected
+        dim=6, concepts=concepts, support_size=support, attention=kind, projected_constraint=projected
     )
     model = MODELS["itransf"](Sizes(17, 4), config).double()
     with torch.no_grad():
@@ -29,7 +29,9 @@ def make_model(kind: str, concepts: int = 5, support: int = 3, projected: str = 
 
 def rank_with(model: Any, attention: dict[str, torch.Tensor]) -> tuple[float, float]:
     """Return score and rank with this attention, by a model that holds it as free weights."""
-    config = MODELS["itransf"].Config(dim=6, concepts=5, attention="l1", projected=model.config.projected_constraint)
+    config = MODELS["itransf"].Config(
+        dim=6, concepts=5, attention="l1", projected_constraint=model.config.projected_constraint
+    )
     free: Any = MODELS["itransf"](Sizes(17, 4), config).double()
     with torch.no_grad():
         for name in ("entities", "relations", "concepts"):

@@ -16,7 +16,7 @@ SIZES = Sizes(entities=9, relations=4)
 def make_itransf(seed: int = 0, sizes: Sizes = SIZES, **settings: Any) -> ITransF:
     """Return ITransF with small sizes and, so that weights differ, random pre-softmax scores."""
     torch.manual_seed(seed)
-    chosen = {"dim": 5, "norm": 1, "concepts": 7, "support_size": 3, "temperature": 0.25, **settings}
+    chosen = {"dim": 5, "p_norm": 1, "concepts": 7, "support_size": 3, "temperature": 0.25, **settings}
     model = ITransF(sizes, ITransF.Config(**chosen))
     with torch.no_grad():
         for side in SIDES:
@@ -161,7 +161,7 @@ class TestSharing:
     @pytest.mark.parametrize("projected", ["unit", "ball", "none"])
     def test_stranse_is_the_special_case_of_disjoint_one_hot_attention(self, norm: int, projected: str) -> None:
         torch.manual_seed(0)
-        shared = {"dim": 5, "norm": norm, "projected": projected}
+        shared = {"dim": 5, "p_norm": norm, "projected_constraint": projected}
         special = ITransF(SIZES, ITransF.Config(**shared, concepts=2 * 4, support_size=1))
         stranse = STransE(SIZES, STransE.Config(**shared))
         with torch.no_grad():
@@ -184,7 +184,7 @@ class TestSingleConceptScores:
     @pytest.mark.parametrize("norm", [1, 2])
     @pytest.mark.parametrize("projected", ["unit", "ball", "none"])
     def test_equal_scores_with_one_hot_attention(self, side: Side, norm: int, projected: str) -> None:
-        model = make_itransf(norm=norm, projected=projected).double()
+        model = make_itransf(p_norm=norm, projected_constraint=projected).double()
         triples = every_triple()
         found = model.single_concept_scores(*triples, side)
         support = model.supports(side)

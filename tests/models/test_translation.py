@@ -13,7 +13,7 @@ SIZES = Sizes(entities=6, relations=3)
 
 
 def settings(**more: Any) -> Any:
-    return TransE.Config(**{"dim": 4, "norm": 1, "entity_constraint": "unit", "projected_constraint": "none", **more})
+    return TransE.Config(**{"dim": 4, "p_norm": 1, "entity_constraint": "unit", "projected_constraint": "none", **more})
 
 
 def test_transe_by_hand() -> None:
@@ -88,7 +88,7 @@ def test_matrices_may_learn_at_a_rate_of_their_own() -> None:
 @pytest.mark.parametrize("projected", ["none", "unit"])
 def test_n3_is_the_mean_over_triples_of_the_cubes_of_their_vectors(projected: str) -> None:
     torch.manual_seed(0)
-    model = STransE(SIZES, settings(n3=0.3, projected=projected))
+    model = STransE(SIZES, settings(n3=0.3, projected_constraint=projected))
     heads, relations, tails = torch.tensor([0, 5]), torch.tensor([2, 1]), torch.tensor([5, 3])
     total = 0.0
     for triple in zip(heads, relations, tails, strict=True):

@@ -78,7 +78,7 @@ def make_model(name: str, norm: int = 1) -> Model:
     if name == "table":
         return TableModel(sizes)
     more = {"concepts": 5, "support_size": 2} if name == "itransf" else {}
-    model = MODELS[name](sizes, MODELS[name].Config(dim=8, norm=norm, **more))
+    model = MODELS[name](sizes, MODELS[name].Config(dim=8, p_norm=norm, **more))
     # Twice the precision: the order of scores then does not hang on the way they are computed.
     return model.double()
 

@@ -15,7 +15,7 @@ TRIPLES = torch.tensor([[0, 0, 5], [1, 0, 6], [1, 0, 7], [3, 0, 5]])
 
 def make_model(norm: int = 2, projected: str = "none", concepts: int = 6) -> ITransF:
     torch.manual_seed(3)
-    config = ITransF.Config(dim=4, norm=norm, projected=projected, concepts=concepts, support_size=2)
+    config = ITransF.Config(dim=4, p_norm=norm, projected_constraint=projected, concepts=concepts, support_size=2)
     model = ITransF(Sizes(12, 2), config).double()
     with torch.no_grad():
         model.entities.normal_()

@@ -26,7 +26,7 @@ CONCEPTS = 6
 
 def make_model(attention: str = "sparse", size: int = 3) -> ITransF:
     torch.manual_seed(1)
-    config = ITransF.Config(dim=4, norm=2, concepts=CONCEPTS, support_size=size, attention=attention)
+    config = ITransF.Config(dim=4, p_norm=2, concepts=CONCEPTS, support_size=size, attention=attention)
     model = ITransF(SIZES, config)
     with torch.no_grad():
         for parameter in model.parameters():

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from conftest import GraphMaker
 
 CPU = torch.device("cpu")
-NEGATIVES = NegativesConfig(per_triple=1, corrupt="uniform", domain=0.0, filtered=True, tries=3)
+NEGATIVES = NegativesConfig(per_triple=1, sampler="uniform", domain=0.0, filtered=True, tries=3)
 HINGE = make_contrast_loss(LossConfig(name="hinge", margin=1.0))
 LOSSES = {
     "hinge": HINGE,
@@ -36,7 +36,7 @@ LOSSES = {
 def make_model(graph: Graph, seed: int = 0, **settings: Any) -> ITransF:
     """Return ITransF with random concepts, so that the choice matters."""
     torch.manual_seed(seed)
-    kind = {"norm": 1, "projected_constraint": "unit", **settings}
+    kind = {"p_norm": 1, "projected_constraint": "unit", **settings}
     config = ITransF.Config(dim=4, concepts=6, support_size=2, temperature=0.25, **kind)
     model = ITransF(Sizes(len(graph.entities), len(graph.relations)), config).double()
     with torch.no_grad():

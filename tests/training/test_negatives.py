@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from conftest import Configure, GraphMaker
 
 CPU = torch.device("cpu")
-PLAIN = NegativesConfig(per_triple=1, corrupt="uniform", domain=0.0, filtered=False, tries=5)
+PLAIN = NegativesConfig(per_triple=1, sampler="uniform", domain=0.0, filtered=False, tries=5)
 
 
 def make_sampler(graph: Graph, **settings: Any) -> NegativeSampler:
@@ -39,11 +39,11 @@ def star(number_graph: GraphMaker) -> Graph:
 class TestSides:
     def test_uniform_corruption_flips_a_fair_coin(self, star: Graph) -> None:
         for triple in (0, 4):
-            replaces_head, _ = draw(make_sampler(star, corrupt="uniform"), triple, 4000)
+            replaces_head, _ = draw(make_sampler(star, sampler="uniform"), triple, 4000)
             assert float(replaces_head.float().mean()) == pytest.approx(0.5, abs=0.04)
 
     def test_bernoulli_replaces_the_side_that_is_less_likely_right(self, star: Graph) -> None:
-        sampler = make_sampler(star, corrupt="bernoulli")
+        sampler = make_sampler(star, sampler="bernoulli")
         # Relation 0 has 4 tails per head and 1 head per tail: its head is replaced with 4 / (4 + 1).
         for triple, wanted in ((0, 0.8), (4, 0.2)):
             replaces_head, _ = draw(sampler, triple, 4000)
@@ -105,7 +105,7 @@ class TestDomains:
 
     def test_a_domain_without_unknown_candidates_falls_back_to_all_entities(self, star: Graph) -> None:
         # Every tail of relation 0 is already a tail of its only head.
-        sampler = make_sampler(star, domain=50.0, filtered=True, corrupt="uniform")
+        sampler = make_sampler(star, domain=50.0, filtered=True, sampler="uniform")
         replaces_head, replacements = draw(sampler, 0, 6000)
         tails = torch.bincount(replacements[~replaces_head], minlength=12) / int((~replaces_head).sum())
         assert tails[[1, 2, 3, 4]].tolist() == pytest.approx([0.0] * 4, abs=0.02)
@@ -172,7 +172,7 @@ class TestSharedCopies:
         assert shared.owners.tolist() == [0, 0, 1, 1]
 
     def test_the_side_is_drawn_as_for_single_triples(self, star: Graph) -> None:
-        sampler = make_sampler(star, corrupt="bernoulli")
+        sampler = make_sampler(star, sampler="bernoulli")
         shared = sampler.corrupt_together(torch.zeros(4000, dtype=torch.long), 1, 1, torch.Generator().manual_seed(1))
         assert float(shared.replaces_head.float().mean()) == pytest.approx(0.8, abs=0.04)
 

@@ -57,7 +57,7 @@ def brute_force_costs(model: ITransF, sample: Sample) -> Tensor:
 @torch.no_grad()
 @pytest.mark.parametrize(("norm", "projected"), [(1, "unit"), (2, "none")])
 def test_pair_costs_equal_brute_force(graph: Graph, norm: int, projected: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    model, sample = make_model(graph, norm=norm, projected=projected), make_sample(graph)
+    model, sample = make_model(graph, p_norm=norm, projected_constraint=projected), make_sample(graph)
     found = pair_costs(model, sample, HINGE)
     monkeypatch.setattr(sampling, "CHUNK_NUMBERS", 1)
     torch.testing.assert_close(pair_costs(model, sample, HINGE), found)
