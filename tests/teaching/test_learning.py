@@ -192,7 +192,7 @@ class TestRelation:
 
 class TestEntity:
     @pytest.mark.parametrize("name", list(MODELS))
-    @pytest.mark.parametrize("loss", ["hinge", "softmax"])
+    @pytest.mark.parametrize("loss", ["hinge", "cross_entropy"])
     def test_all_else_keeps_its_bits(self, short: Callable[..., Run], graph: Graph, name: str, loss: str) -> None:
         run = short(graph, name, f"loss.name={loss}", "negatives.filtered=false", "model.n3=0.01")
         learned = run.learn_entity("new", MENTIONS, effort=QUICK)

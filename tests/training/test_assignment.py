@@ -92,7 +92,7 @@ class TestCosts:
             model = make_model(graph)
             costs = {side: single_concept_costs(model, sample, side, HINGE) for side in SIDES}
             losses = relation_losses(model, sample, HINGE)
-            reassign(model, sample, HINGE, AssignmentConfig(accept="if_better", sides="in_turn"))
+            reassign(model, sample, HINGE, AssignmentConfig(accept="if_better"))
             results.append((costs, losses, supports_of(model)))
         for costs, losses, supports in results[:-1]:
             torch.testing.assert_close(losses, results[-1][1])
@@ -122,7 +122,7 @@ def test_of_concepts_that_cost_nothing_those_nearest_are_chosen(graph: Graph) ->
     distances.index_add_(
         0, sample.relations, -model.single_concept_scores(sample.heads, sample.relations, sample.tails, "head")
     )
-    reassign(model, sample, content, AssignmentConfig(sides="together", accept="always"))
+    reassign(model, sample, content, AssignmentConfig(accept="always"))
     assert torch.equal(model.project_head.support, choose_lowest(distances, 2))
 
 
@@ -131,33 +131,23 @@ class TestReassign:
         model, sample = make_model(graph), make_sample(graph)
         wanted = {side: choose_lowest(brute_force_costs(model, sample, side, HINGE), 2) for side in SIDES}
         before = supports_of(model)
-        report = reassign(model, sample, HINGE, AssignmentConfig(sides="together", accept="always"))
+        report = reassign(model, sample, HINGE, AssignmentConfig(accept="always"))
         for side, support in supports_of(model).items():
             assert torch.equal(support, wanted[side])
         moved = torch.stack([(wanted[side] != before[side]).any(1) for side in SIDES]).any(0)
         assert report.changed == pytest.approx(float(moved.float().mean()))
         assert report.rejected == 0.0
 
-    def test_in_turn_the_tail_sees_the_heads_new_choice(self, graph: Graph) -> None:
-        model, sample = make_model(graph), make_sample(graph)
-        twin = make_model(graph)
-        twin.project_head.support.copy_(choose_lowest(brute_force_costs(twin, sample, "head", HINGE), 2))
-        tails = choose_lowest(brute_force_costs(twin, sample, "tail", HINGE), 2)
-        reassign(model, sample, HINGE, AssignmentConfig(sides="in_turn", accept="always"))
-        assert torch.equal(model.project_head.support, twin.project_head.support)
-        assert torch.equal(model.project_tail.support, tails)
-
-    @pytest.mark.parametrize("sides", ["together", "in_turn"])
-    def test_if_better_never_raises_a_relations_loss(self, graph: Graph, sides: str) -> None:
+    def test_if_better_never_raises_a_relations_loss(self, graph: Graph) -> None:
         refused = raised = 0
         for seed in range(8):
             sample = make_sample(graph, seed=seed)
             model, always = make_model(graph, seed), make_model(graph, seed)
             before = relation_losses(model, sample, HINGE)
-            report = reassign(model, sample, HINGE, AssignmentConfig(sides=sides, accept="if_better"))  # type: ignore[arg-type]
+            report = reassign(model, sample, HINGE, AssignmentConfig(accept="if_better"))
             assert bool((relation_losses(model, sample, HINGE) <= before).all())
             refused += report.rejected > 0
-            reassign(always, sample, HINGE, AssignmentConfig(sides=sides, accept="always"))  # type: ignore[arg-type]
+            reassign(always, sample, HINGE, AssignmentConfig(accept="always"))
             raised += bool((relation_losses(always, sample, HINGE) > before).any())
         assert refused > 0  # the test means something: there was what to refuse,
         assert raised > 0  # and taking the lowest alone does not guarantee it
@@ -166,8 +156,8 @@ class TestReassign:
         sample = make_sample(graph, seed=1)
         careful, always = make_model(graph, 1), make_model(graph, 1)
         before, loss_before = supports_of(careful), relation_losses(careful, sample, HINGE)
-        report = reassign(careful, sample, HINGE, AssignmentConfig(sides="together", accept="if_better"))
-        reassign(always, sample, HINGE, AssignmentConfig(sides="together", accept="always"))
+        report = reassign(careful, sample, HINGE, AssignmentConfig(accept="if_better"))
+        reassign(always, sample, HINGE, AssignmentConfig(accept="always"))
         worse = relation_losses(always, sample, HINGE) > loss_before
         for side in SIDES:
             wanted = torch.where(worse[:, None], before[side], supports_of(always)[side])
@@ -178,7 +168,7 @@ class TestReassign:
     def test_a_second_step_that_finds_the_same_changes_nothing(self, graph: Graph) -> None:
         model, sample = make_model(graph), make_sample(graph)
         for _ in range(20):
-            report = reassign(model, sample, HINGE, AssignmentConfig(sides="in_turn", accept="if_better"))
+            report = reassign(model, sample, HINGE, AssignmentConfig(accept="if_better"))
         assert report.changed == 0.0
 
     @pytest.mark.parametrize("accept", ["always", "if_better"])
@@ -186,7 +176,7 @@ class TestReassign:
         graph = number_graph([(0, 0, 1), (1, 0, 2), (2, 2, 0)], test=[(0, 1, 2)], entities=5)
         model = make_model(graph)
         before = supports_of(model)
-        config = AssignmentConfig(sides="together", accept=accept)  # type: ignore[arg-type]
+        config = AssignmentConfig(accept=accept)  # type: ignore[arg-type]
         report = reassign(model, make_sample(graph), HINGE, config)
         for side, support in supports_of(model).items():
             assert torch.equal(support[1], before[side][1])
@@ -194,7 +184,7 @@ class TestReassign:
 
     def test_supports_keep_their_size_and_stay_distinct(self, graph: Graph) -> None:
         model = make_model(graph)
-        reassign(model, make_sample(graph), HINGE, AssignmentConfig(sides="together", accept="always"))
+        reassign(model, make_sample(graph), HINGE, AssignmentConfig(accept="always"))
         for support in supports_of(model).values():
             assert support.shape == (4, 2)
             assert bool((support[:, 0] < support[:, 1]).all())

@@ -80,7 +80,7 @@ class TestRepeating:
 
 
 class TestLearning:
-    @pytest.mark.parametrize("loss", ["hinge", "adversarial", "softmax"])
+    @pytest.mark.parametrize("loss", ["hinge", "self_adversarial", "cross_entropy"])
     @pytest.mark.parametrize("name", list(MODELS))
     def test_the_loss_falls(self, configure: Configure, ring: Graph, name: str, loss: str) -> None:
         config = configure(

@@ -117,7 +117,7 @@ def test_every_model_and_optimizer(
     compare(engine_kind, graph, configure(name, f"training.optimizer={optimizer}", "training.learning_rate=0.05"))
 
 
-@pytest.mark.parametrize("loss", ["hinge", "adversarial"])
+@pytest.mark.parametrize("loss", ["hinge", "self_adversarial"])
 @pytest.mark.parametrize("norm", [1, 2])
 @pytest.mark.parametrize("count", [1, 5, 17])
 def test_every_loss_and_distance(
@@ -175,7 +175,7 @@ def test_vectors_that_do_not_fill_a_block(configure: Configure, graph: Graph, di
     compare(RecordedEngine, graph, configure("itransf", *settings), triples=11)
 
 
-@pytest.mark.parametrize("loss", ["hinge", "adversarial"])
+@pytest.mark.parametrize("loss", ["hinge", "self_adversarial"])
 @pytest.mark.parametrize("norm", [1, 2])
 @pytest.mark.parametrize("count", [1, 17])
 def test_shared_copies(configure: Configure, graph: Graph, loss: str, norm: int, count: int) -> None:
