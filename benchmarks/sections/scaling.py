@@ -26,7 +26,7 @@ THEORY = {
     "batch_size": "a small batch leaves most of the device idle and shares its matrices among fewer triples; the cost "
     "falls until the device is full",
     "entities": "flat: a batch touches only its own rows. What grows is that fewer of them are in a cache",
-    "relations": "composing is shared by the triples of a relation in a batch: it grows until each triple of a batch has "
+    "relations": "composing is shared by the triples of a relation in a batch: it grows until each triple of a batch has "  # noqa: E501
     "a relation to itself, and is flat from there on",
 }
 

@@ -18,7 +18,7 @@ ROWS = (
     "Hits@10 and mean rank alike. The rule: of the candidates whose Hits@10 is at most 0.2 points below the best "
     "one's, the one with the lowest mean rank. Before it was written, lengths of training at a falling rate had been "
     "ranked on test, STransE's 115 epochs among them. Of those, and without averages, the same rule would have kept "
-    "130 epochs and triples drawn 16 of a relation at a time for ITransF, whose mean rank on test is above the paper's; "
+    "130 epochs and triples drawn 16 of a relation at a time for ITransF, whose mean rank on test is above the paper's; "  # noqa: E501
     "averages came later, and are better than those on validation in both figures. In a first round the warm start "
     "was averaged as well, which did no better and was given up. ITransF with domain sampling and TransR take over "
     "what is chosen for ITransF and STransE."

@@ -30,7 +30,7 @@ from itransf.experiments.reproduction.verdicts import (
 
 WHOLE = Scope()
 METHOD = (
-    "The second figure is subtracted from the first; in brackets is where 95 % of the differences lie when test triples "
+    "The second figure is subtracted from the first; in brackets is where 95 % of the differences lie when test triples "  # noqa: E501
     "and seeds are drawn anew 1000 times, both rows on the same triples. Where that holds zero, the verdict is *within "
     "noise*; what is to do *no worse* holds there. Where a row has one seed, nothing is known of what another would "
     "give, and the verdict says so. *Larger batches* are a second choice of settings, made once an earlier row had "

@@ -8,7 +8,7 @@ from itransf.experiments.reproduction.summaries import Summary, format_interval,
 
 COMPARED = ("MR, paper", "MR", "MR, 95 %", "Hits@10, paper", "Hits@10", "Hits@10, 95 %")
 METHOD = (
-    "Filtered ranks on test, ties counted half, Hits in percent; *95 %* is where a figure lies when the test triples are "
+    "Filtered ranks on test, ties counted half, Hits in percent; *95 %* is where a figure lies when the test triples are "  # noqa: E501
     "drawn anew 1000 times. Where there are several seeds, the median stands first, the extremes in brackets; where a "
     "row of FB15k that is not in the main table has several, the later ones were trained once the first had been "
     "ranked, and all are counted."

@@ -15,7 +15,7 @@ COLUMNS = ("Graph", "Preset", "m", *METRICS, "MR, 95 %", "Seeds")
 METHOD = (
     "The paper's energy, sparse and shared as in the paper, nothing but the triples; all else was chosen by "
     "validation; earlier versions of this table, made with other settings, had been seen before the last of them were "
-    "chosen. That FB15k's symmetric relations were its weak ones had been read from the test triples of an earlier run; "
+    "chosen. That FB15k's symmetric relations were its weak ones had been read from the test triples of an earlier run; "  # noqa: E501
     "what mends them (`assignment.init`) was judged by validation. On FB15k-237 unit lengths were tried because of "
     "test figures of short trainings; they were then chosen, among what those figures had spoken against too, by the "
     "rule above. Filtered ranks on test, the median over seeds first, the extremes in brackets; *95 %* is over test "

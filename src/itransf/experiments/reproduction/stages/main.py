@@ -27,7 +27,7 @@ DATASETS = ("wn18", "fb15k")
 COLUMNS = ("Model", "MR, paper", "MR", "MR, 95 %", "Hits@10, paper", "Hits@10", "MRR", "Hits@1", "Seeds")
 METHOD = (
     "Filtered ranks on test, ties counted half, Hits in percent. The median over seeds stands first, the extremes in "
-    "brackets; *95 %* is where the median of the seeds' mean ranks lies when the test triples are drawn anew 1000 times. "
+    "brackets; *95 %* is where the median of the seeds' mean ranks lies when the test triples are drawn anew 1000 times. "  # noqa: E501
     "The paper takes the figures of TransE, TransR and STransE from where these were proposed; of STransE on WN18 it "
     "has 244 / 94.7 in brackets, too. Weights and settings were chosen by validation, but not blindly: earlier "
     "versions of this table, made with other settings, had been seen. One of those gave the hint that ITransF finds "

@@ -29,11 +29,11 @@ COLUMNS = ("Relations", "Train triples", "Test triples", *ROWS.values(), "Gain (
 BUCKETS = ("most frequent third", "middle third", "rarest third")
 FEW = 20  # relations of a bucket below which one of them can move its average by much
 METHOD = (
-    "Hits@10 in percent, without domain sampling, each relation counting the same. Relations are sorted by their triples "
+    "Hits@10 in percent, without domain sampling, each relation counting the same. Relations are sorted by their triples "  # noqa: E501
     "in train and cut into thirds, of as many relations each (the paper also speaks of similar lengths of log "
     "frequency, which would be another cut); those without test triples count nowhere. The median over seeds stands "
     "first, the extremes in brackets; the gain has an interval over test triples (drawn anew within each relation) and "
-    "seeds. A relation with a single test triple stays as it is then: where there are many, the intervals are too narrow."
+    "seeds. A relation with a single test triple stays as it is then: where there are many, the intervals are too narrow."  # noqa: E501
 )
 WHOLE_METHOD = (
     f"{METHOD} FB15k's rarest third is such a case. That WN18's rate was asked about on validation at all goes back to "
@@ -155,7 +155,7 @@ def note_noise(pair: Pair, chosen: Mask) -> str:
     """Say between what the figures of a single training lie, such as those the paper has."""
     without, with_sharing = (format_interval(hits.average(chosen).interval, "hits@10") for hits in pair)
     return (
-        f"One training, its seed and its test triples drawn anew, has {without} and {with_sharing} there (95 %). Larger "
+        f"One training, its seed and its test triples drawn anew, has {without} and {with_sharing} there (95 %). Larger "  # noqa: E501
         "batches raise ITransF's figure (next table); what else does, and what that costs, is measured under "
         f"*{choices.TITLE}*."
     )
