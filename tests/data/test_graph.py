@@ -128,6 +128,22 @@ def test_known_covers_all_splits_and_statistics_only_train() -> None:
     assert graph.known is graph.known
 
 
+def test_known_answers_of_some_splits() -> None:
+    graph = Graph.from_names("g", TRAIN, [("France", "borders", "Italy")], [("France", "borders", "Malta")])
+    france, borders = graph.entities.index("France"), graph.relations.index("borders")
+
+    def list_tails(*splits: str) -> list[str]:
+        return [graph.entities.name(tail) for tail in graph.known_in(*splits).tails([france], [borders])[1]]
+
+    assert list_tails("train", "valid") == ["Spain", "Italy"]
+    assert list_tails("test") == ["Malta"]
+    assert list_tails() == []
+    assert graph.known_in("valid", "train") is graph.known_in("train", "valid")
+    assert graph.known_in("test", "valid", "train") is graph.known
+    with pytest.raises(DataError, match="no split 'tset'"):
+        graph.known_in("tset")
+
+
 def test_labels_from_a_mapping_and_a_file(tmp_path: Path) -> None:
     file = tmp_path / "labels.tsv"
     file.write_text("Paris\tCity of Light\nborders\tis next to\nMars\tred\n", encoding="utf-8")

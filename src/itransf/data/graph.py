@@ -94,11 +94,28 @@ class Graph:
         report([note])
         return replace(self, entities=entities, relations=relations, notes=(*self.notes, note))
 
-    @cached_property
+    @property
     def known(self) -> KnownIndex:
-        """Every known answer: of train, valid and test together."""
-        triples = np.concatenate([self.split(split) for split in SPLITS])
-        return KnownIndex(triples, len(self.entities), len(self.relations))
+        """The known answers of train, valid and test together."""
+        return self.known_in(*SPLITS)
+
+    def known_in(self, *splits: str) -> KnownIndex:
+        """Return the known answers of some splits; each choice of splits is indexed once.
+
+        Args:
+            splits: Names of splits, in any order: `known_in("train", "valid")` filters validation ranks.
+        """
+        parts = {split: self.split(split) for split in splits}
+        chosen = tuple(sorted(parts))
+        if chosen not in self._indexes:
+            triples = np.concatenate([self.train[:0], *parts.values()])
+            self._indexes[chosen] = KnownIndex(triples, len(self.entities), len(self.relations))
+        return self._indexes[chosen]
+
+    @cached_property
+    def _indexes(self) -> dict[tuple[str, ...], KnownIndex]:
+        """The indexes built so far, by the splits they cover."""
+        return {}
 
     @cached_property
     def statistics(self) -> RelationStatistics:
