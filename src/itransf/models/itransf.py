@@ -62,6 +62,7 @@ class ITransF(Translation):
     """
 
     Config: ClassVar[type] = ITransFConfig
+    fused: ClassVar[bool] = True
     config: ITransFConfig
     project_head: ConceptProjection
     project_tail: ConceptProjection

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from itransf.models.base import Sizes
 from itransf.models.projection import FullProjection
 from itransf.models.translation import Translation, TranslationConfig
@@ -9,6 +11,8 @@ from itransf.models.translation import Translation, TranslationConfig
 
 class STransE(Translation):
     """-|W_head[r] h + r - W_tail[r] t|   (Nguyen et al., 2016)."""
+
+    fused: ClassVar[bool] = True
 
     def __init__(self, sizes: Sizes, config: TranslationConfig) -> None:
         super().__init__(sizes, config)

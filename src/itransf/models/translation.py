@@ -39,9 +39,13 @@ class TranslationConfig:
 
 
 class Translation(QueryModel):
-    """Entity and relation vectors, a projection for each side, and a distance."""
+    """Entity and relation vectors, a projection for each side, and a distance.
+
+    `fused` declares that the compiled training steps compute this very class; it is not inherited.
+    """
 
     Config: ClassVar[type] = TranslationConfig
+    fused: ClassVar[bool] = False
     config: TranslationConfig
     project_head: Projection
     project_tail: Projection

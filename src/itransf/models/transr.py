@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from itransf.models.base import Sizes
 from itransf.models.projection import FullProjection
 from itransf.models.translation import Translation, TranslationConfig
@@ -9,6 +11,8 @@ from itransf.models.translation import Translation, TranslationConfig
 
 class TransR(Translation):
     """-|W[r] h + r - W[r] t|   (Lin et al., 2015), with square W."""
+
+    fused: ClassVar[bool] = True
 
     def __init__(self, sizes: Sizes, config: TranslationConfig) -> None:
         super().__init__(sizes, config)

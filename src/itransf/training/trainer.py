@@ -18,7 +18,7 @@ from itransf.models.base import Model
 from itransf.ops.grouping import occurrence_numbers
 from itransf.training.assignment import AssignmentReport, is_due, reassign
 from itransf.training.averaging import Average
-from itransf.training.engine import make_engine
+from itransf.training.fused.engine import make_engine
 from itransf.training.losses import make_contrast_loss
 from itransf.training.negatives import NegativeSampler
 from itransf.training.objectives import make_objective

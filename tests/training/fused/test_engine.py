@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 import torch
-from torch import Tensor
+from torch import Tensor, nn
+from torch.nn.functional import embedding, normalize
 
 from itransf.config import Config
 from itransf.data.graph import Graph
 from itransf.fitting import build_model
-from itransf.training.engine import can_fuse
+from itransf.models import ITransF, Sizes, TransE
+from itransf.models.projection import FullProjection, NoProjection
+from itransf.models.translation import Translation, TranslationConfig
+from itransf.training.fused import engine as engine_choice
+from itransf.training.fused.engine import can_fuse, make_engine
 from itransf.training.negatives import Corruption, SharedCorruption
 from itransf.training.trainer import Trainer, weights
 
@@ -200,3 +206,109 @@ def test_shared_copies_under_every_constraint(configure: Configure, graph: Graph
         graph,
         configure("itransf", *settings, f"model.entity_constraint={length}", f"model.projected_constraint={length}"),
     )
+
+
+class HyperplaneProjection(nn.Module):
+    """x - (w_r . x) w_r, as in TransH."""
+
+    def __init__(self, relations: int, dim: int) -> None:
+        super().__init__()
+        self.normals = nn.Parameter(normalize(torch.randn(relations, dim, device="cpu"), dim=1))
+
+    def forward(self, vectors: Tensor, relations: Tensor) -> Tensor:
+        normals = embedding(relations, self.normals, sparse=True)
+        return vectors - (normals * vectors).sum(-1, keepdim=True) * normals
+
+    def project_table(self, table: Tensor, relations: Tensor) -> Tensor:
+        return torch.stack([self(table, relation.expand(len(table))) for relation in relations])
+
+
+class TransH(Translation):
+    def __init__(self, sizes: Sizes, config: TranslationConfig) -> None:
+        super().__init__(sizes, config)
+        self.project_head = self.project_tail = HyperplaneProjection(sizes.relations, config.dim)
+
+
+class TransHFromTransE(TransE):
+    def __init__(self, sizes: Sizes, config: TranslationConfig) -> None:
+        super().__init__(sizes, config)
+        self.project_head = self.project_tail = HyperplaneProjection(sizes.relations, config.dim)
+
+
+@pytest.mark.parametrize("kind", [TransH, TransHFromTransE])
+def test_a_projection_without_a_kernel_is_trained_by_plain_steps(
+    engine_kind: type[FusedEngine],
+    configure: Configure,
+    graph: Graph,
+    kind: type[Translation],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(engine_choice, "load_engine", lambda device: engine_kind)
+    config = configure("transe", "training.learning_rate=0.05")
+
+    def train(plain: bool) -> tuple[list[float], dict[str, Tensor], Tensor]:
+        torch.manual_seed(0)
+        model = kind(Sizes(len(graph.entities), len(graph.relations)), config.model).to(DEVICE)
+        start = model.project_head.normals.detach().clone()  # type: ignore[attr-defined]
+        trainer = Trainer(model, graph, config)
+        if plain:
+            trainer.engine = None
+        return [report.loss for report in trainer.epochs()], weights(model), start
+
+    (losses, found, start), (expected_losses, expected, _) = train(plain=False), train(plain=True)
+    assert losses == expected_losses
+    for name, tensor in expected.items():
+        assert torch.equal(found[name], tensor), name
+    moved = (found["project_head.normals"] - start).abs().sum(1)
+    assert (moved > 0).all()
+
+
+def test_the_choice_of_an_engine(
+    engine_kind: type[FusedEngine], configure: Configure, graph: Graph, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(engine_choice, "load_engine", lambda device: engine_kind)
+
+    def choose(*settings: str) -> FusedEngine | None:
+        trainer = make_trainer(graph, configure("stranse", *settings))
+        return make_engine(trainer.model, trainer.train, trainer.sampler, trainer.optimizer, trainer.config)
+
+    assert type(choose()) is engine_kind
+    assert choose("loss.name=cross_entropy") is None
+    assert (choose("negatives.shared=true") is None) == (engine_kind is CompiledEngine)
+
+
+class PlainITransF(ITransF):
+    """A subclass may score otherwise: it has no kernels, whatever it changes."""
+
+
+def test_only_what_the_kernels_know_exactly_is_fused(configure: Configure, graph: Graph) -> None:
+    config = configure("itransf")
+    assert can_fuse(build_model(graph, config, DEVICE), config)
+    sizes = Sizes(len(graph.entities), len(graph.relations))
+    assert not can_fuse(PlainITransF(sizes, config.model), config)
+    assert not can_fuse(ITransF(sizes, config.model).double(), config)
+
+    class OtherMatrices(FullProjection):
+        pass
+
+    plain = configure("transe")
+    for head, tail in (
+        (OtherMatrices(4, 4), OtherMatrices(4, 4)),
+        (FullProjection(4, 4), NoProjection()),
+        (NoProjection(), HyperplaneProjection(4, 4)),
+    ):
+        model = TransE(sizes, plain.model)
+        assert can_fuse(model, plain)
+        model.project_head, model.project_tail = head, tail
+        assert not can_fuse(model, plain)
+
+
+@pytest.mark.parametrize(("section", "key"), [("loss", "name"), ("negatives", "sampler"), ("training", "optimizer")])
+def test_parts_from_outside_the_package_are_not_fused(
+    configure: Configure, graph: Graph, section: str, key: str
+) -> None:
+    config = configure("transe")
+    outside = replace(config, **{section: replace(getattr(config, section), **{key: "somewhere.else:Thing"})})
+    model = build_model(graph, config, DEVICE)
+    assert can_fuse(model, config)
+    assert not can_fuse(model, outside)

@@ -21,6 +21,8 @@ NO_SUPPORT = np.zeros((0, 0), dtype=np.int64)
 class CompiledEngine(FusedEngine):
     """Runs all planned steps in one call of compiled code, on as many threads as torch uses."""
 
+    shares_negatives = False
+
     def run_planned(self, plan: Plan, steps: int) -> None:
         """Run the steps."""
         numba.set_num_threads(min(torch.get_num_threads(), MOST_THREADS))

@@ -1,15 +1,18 @@
-"""Planned steps: what all fused engines share."""
+"""The choice between plain and fused steps, and what all fused engines share."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, fields
+from importlib.util import find_spec
+from typing import ClassVar
 
 import torch
 from torch import Tensor, nn
 
 from itransf.config import Config
-from itransf.models.projection import ConceptProjection, FullProjection
+from itransf.models.base import Model
+from itransf.models.projection import ConceptProjection, FullProjection, NoProjection
 from itransf.models.translation import Translation
 from itransf.training.fused.plan import Layout, Plan, make_plan, sort_by_relation
 from itransf.training.negatives import Corruption, NegativeSampler, SharedCorruption
@@ -18,6 +21,56 @@ from itransf.training.optimizers import MOMENTS, RowOptimizer
 PLANNED_ROWS = {"cuda": 1 << 24, "cpu": 1 << 18}  # rows planned at once, which bounds the memory of a plan
 LENGTHS = {"none": 0, "unit": 1, "ball": 2}
 OPTIMIZERS = {"sgd": 0, "adagrad": 1, "adam": 2}
+LOSSES = ("hinge", "self_adversarial")
+SAMPLERS = ("uniform", "bernoulli")
+PROJECTIONS = (NoProjection, FullProjection, ConceptProjection)
+COMPILERS = {"cuda": "triton", "cpu": "numba"}
+
+
+def make_engine(
+    model: Model, train: Tensor, sampler: NegativeSampler, optimizer: RowOptimizer, config: Config
+) -> FusedEngine | None:
+    """Return the engine of fused steps, or None if there is no compiler or no kernel for this training."""
+    if not can_fuse(model, config):
+        return None
+    assert isinstance(model, Translation)
+    kind = load_engine(train.device.type)
+    if kind is None or (config.negatives.shared and not kind.shares_negatives):
+        return None
+    return kind(model, train, sampler, optimizer, config)
+
+
+def load_engine(device: str) -> type[FusedEngine] | None:
+    """Return the engine of a kind of device, or None if its compiler is not installed."""
+    if find_spec(COMPILERS.get(device, "")) is None:
+        return None
+    # Compilers are optional and slow to import: import only the one that is used.
+    if device == "cuda":
+        from itransf.training.fused.gpu import RecordedEngine  # noqa: PLC0415
+
+        return RecordedEngine
+    from itransf.training.fused.cpu import CompiledEngine  # noqa: PLC0415
+
+    return CompiledEngine
+
+
+def can_fuse(model: Model, config: Config) -> bool:
+    """Tell whether the kernels compute exactly what the plain steps of this training do.
+
+    A model class declares `fused = True` in its own body. A subclass does not inherit that, as it may score otherwise.
+    """
+    if not vars(type(model)).get("fused", False) or not isinstance(model, Translation):
+        return False
+    kinds = {type(model.project_head), type(model.project_tail)}
+    return (
+        len(kinds) == 1
+        and kinds <= set(PROJECTIONS)
+        and model.entities.dtype == torch.float32
+        and not model.config.n3
+        and config.loss.name in LOSSES
+        and config.negatives.sampler in SAMPLERS
+        and config.training.optimizer in OPTIMIZERS
+    )
 
 
 @dataclass
@@ -46,6 +99,8 @@ class FusedEngine(ABC):
         optimizer: Its states are moved in place, its step count goes on.
         config: All settings.
     """
+
+    shares_negatives: ClassVar[bool]
 
     def __init__(
         self, model: Translation, train: Tensor, sampler: NegativeSampler, optimizer: RowOptimizer, config: Config

@@ -32,6 +32,8 @@ _recording = threading.Lock()  # trainings side by side: one records at a time, 
 class RecordedEngine(FusedEngine):
     """Launches GPU kernels; without a GPU (under triton's interpreter) they run one by one."""
 
+    shares_negatives = True
+
     def __init__(
         self, model: Translation, train: Tensor, sampler: NegativeSampler, optimizer: RowOptimizer, config: Config
     ) -> None:
