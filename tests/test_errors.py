@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 from itransf import errors
-from itransf.checking import check_count
-from itransf.errors import ConfigError, ITransFError, MissingExtraError, did_you_mean
+from itransf.errors import ConfigError, ITransFError, MissingExtraError, check_count, did_you_mean
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Knowledge base completion you can read: ITransF and its family.
+"""Interpretable knowledge graph completion: link prediction with ITransF and its family.
 
     import itransf
     graph = itransf.load("world")
@@ -6,88 +6,34 @@
     print(run.evaluate()["mrr"])
     print(run.predict(head="France", relation="borders"))
 
-Names are loaded when they are first used, so that importing the package costs nothing.
+The public names are listed in `__init__.pyi` and imported when they are first used, so that `import itransf` is fast.
 """
 
 from __future__ import annotations
 
+import re
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from pkgutil import iter_modules
+from typing import Any
 
-from itransf.version import VERSION
+from itransf.threads import be_a_good_guest
 
-if TYPE_CHECKING:
-    from itransf.data import Graph as Graph
-    from itransf.data import load as load
-    from itransf.data import plant as plant
-    from itransf.errors import CheckpointError as CheckpointError
-    from itransf.errors import ConfigError as ConfigError
-    from itransf.errors import DataError as DataError
-    from itransf.errors import ITransFError as ITransFError
-    from itransf.models import MODELS as MODELS
-    from itransf.presets import list_presets as list_presets
-    from itransf.run import Run as Run
-    from itransf.run import open_run
-    from itransf.run import train as train
+__version__ = "0.2.0"
 
-    open = open_run
+be_a_good_guest()  # before torch is imported
 
-_HOMES = {
-    "CheckpointError": "itransf.errors",
-    "ConfigError": "itransf.errors",
-    "DataError": "itransf.errors",
-    "Graph": "itransf.data",
-    "ITransFError": "itransf.errors",
-    "MODELS": "itransf.models",
-    "Run": "itransf.run",
-    "list_presets": "itransf.presets",
-    "load": "itransf.data",
-    "open": "itransf.run:open_run",
-    "plant": "itransf.data",
-    "train": "itransf.run",
-}
+_STUB = Path(__file__).with_suffix(".pyi").read_text(encoding="utf-8")
+_HOMES = {name: home for home, name in re.findall(r"^from (itransf\.[\w.]+) import (\w+) as \2$", _STUB, re.MULTILINE)}
+_PARTS = {part.name for part in iter_modules(__path__)}
 
-_PARTS = {
-    "cli",
-    "config",
-    "data",
-    "errors",
-    "evaluation",
-    "experiments",
-    "interpret",
-    "models",
-    "ops",
-    "prediction",
-    "presets",
-    "run",
-    "storage",
-    "teaching",
-    "training",
-}
-
-__version__ = VERSION
-__all__ = [
-    "MODELS",
-    "CheckpointError",
-    "ConfigError",
-    "DataError",
-    "Graph",
-    "ITransFError",
-    "Run",
-    "__version__",
-    "list_presets",
-    "load",
-    "open",
-    "plant",
-    "train",
-]
+__all__ = [*sorted(_HOMES), "__version__"]  # noqa: PLE0604 (all are strings)
 
 
 def __getattr__(name: str) -> Any:
-    """Load a public name, or a part of the package, when it is first asked for."""
+    """Import a public name, or a part of the package, when it is first used."""
     if name in _HOMES:
-        home, _, attribute = _HOMES[name].partition(":")
-        value = getattr(import_module(home), attribute or name)
+        value = getattr(import_module(_HOMES[name]), name)
     elif name in _PARTS:
         value = import_module(f"itransf.{name}")
     else:
@@ -97,5 +43,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    """List the public names, and the parts of the package."""
-    return sorted([*__all__, *_PARTS])
+    return sorted({*__all__, *_PARTS})

@@ -20,10 +20,9 @@ from itransf.data.graph import Graph
 from itransf.data.leakage import mine_structure
 from itransf.errors import CheckpointError, ConfigError
 from itransf.evaluation import rank_triples, summarise
-from itransf.interrupting import noticing_interrupts
 from itransf.models import MODELS, SIDES, ITransF, Model, Sizes
 from itransf.models.translation import TranslationConfig
-from itransf.progress import track
+from itransf.progress import noticing_interrupts, track
 from itransf.storage import CHECKPOINT, WEIGHTS, RunFolder
 from itransf.training import EpochReport, Trainer
 from itransf.training.mirroring import SHARE, mirror_supports
@@ -99,13 +98,12 @@ class Fit:
         if tensors is not None:
             self._take_up(trainer, tensors, meta)
         title = trainer.config.name if phase == "training" else f"{trainer.config.name} ({phase})"
-        with track(title, trainer.config.training.epochs, "epochs", self.progress) as tracker:
-            tracker.advance(trainer.progress.epoch)
-            with noticing_interrupts() as interrupt:
-                for report in trainer.epochs(after_batch=lambda: self._pause(trainer, phase, interrupt)):
-                    self.history.append(describe_epoch(report, phase))
-                    tracker.advance(1, self._note(trainer, report))
-                    self._save_if_due(trainer, phase, report.epoch)
+        epochs, done = trainer.config.training.epochs, trainer.progress.epoch
+        with track(title, epochs, "epochs", self.progress, done) as tracker, noticing_interrupts() as interrupt:
+            for report in trainer.epochs(after_batch=lambda: self._pause(trainer, phase, interrupt)):
+                self.history.append(describe_epoch(report, phase))
+                tracker.advance(1, self._note(trainer, report))
+                self._save_if_due(trainer, phase, report.epoch)
         self._save(trainer, phase)
         if interrupt.is_set() and phase == "warm start":  # after its last batch; a training that is over stays so
             raise KeyboardInterrupt

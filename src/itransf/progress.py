@@ -1,47 +1,64 @@
-"""Progress of long work: a bar with rate and time left on a terminal, plain lines elsewhere."""
+"""Long work: its progress, shown as a bar on a terminal and as plain lines elsewhere, and its interruption."""
 
 from __future__ import annotations
 
+import signal
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from threading import Event
+from types import FrameType
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TaskID, TaskProgressColumn, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, Progress, TaskID, TaskProgressColumn, TextColumn
 
 PLAIN_INTERVAL = 10.0  # seconds between two plain lines
 
 
 class Tracker:
-    """Counts finished work and shows it nowhere; the other trackers add the showing."""
+    """Counts finished work without showing it; subclasses show it.
 
-    def __init__(self, title: str, total: int, unit: str) -> None:
-        self.title, self.total, self.unit = title, total, unit
-        self.done = 0
+    The clock of rate and time left starts when the first piece of work is finished: the time until then is loading and
+    compiling, and work of an earlier process (`done`) took no time of this one.
+    """
+
+    def __init__(self, title: str, total: int, unit: str, done: int = 0) -> None:
+        self.title, self.total, self.unit, self.done = title, total, unit, done
         self.note = ""
         self.started = time.monotonic()
+        self._clock: tuple[float, int] | None = None  # when the first piece was finished, and what was done then
 
     def advance(self, amount: int = 1, note: str | None = None) -> None:
         """Count `amount` more as done; `note` replaces the remark beside the count."""
         self.done += amount
+        if self._clock is None:
+            self._clock = time.monotonic(), self.done
         if note is not None:
             self.note = note
         self.show()
 
-    def rate(self) -> float:
-        """Return units done per second since the start."""
-        return self.done / max(time.monotonic() - self.started, 1e-9)
+    def rate(self) -> float | None:
+        """Return the units finished per second, or None while that is unknown."""
+        if self._clock is None or self.done == self._clock[1]:
+            return None
+        return (self.done - self._clock[1]) / max(time.monotonic() - self._clock[0], 1e-9)
+
+    def describe_pace(self) -> str:
+        """Return rate and time left, or an empty string while they are unknown."""
+        rate = self.rate()
+        return "" if rate is None else f", {rate:,.1f}/s, {max(self.total - self.done, 0) / rate:,.0f} s left"
 
     def show(self) -> None:
-        """Show where things stand."""
+        """Show the current state."""
 
     def say(self, line: str) -> None:
         """Show a line that stays."""
 
     def close(self) -> None:
-        """Say the last word."""
+        """Show the final state."""
 
 
 _current: ContextVar[Tracker] = ContextVar("current", default=Tracker("", 0, ""))  # noqa: B039 (nobody advances it)
@@ -53,61 +70,59 @@ def current_tracker() -> Tracker:
 
 
 class _PlainTracker(Tracker):
-    """Prints a line now and then: for logs, pipes and CI."""
+    """Prints a line every few seconds: for logs, pipes and CI."""
 
-    def __init__(self, title: str, total: int, unit: str) -> None:
-        super().__init__(title, total, unit)
+    def __init__(self, title: str, total: int, unit: str, done: int = 0) -> None:
+        super().__init__(title, total, unit, done)
         self._last_shown = self.started
 
     def show(self) -> None:
         if time.monotonic() - self._last_shown >= PLAIN_INTERVAL:
-            self._print()
+            self._last_shown = time.monotonic()
+            self._print(self.describe_pace())
 
     def say(self, line: str) -> None:
         print(line, file=sys.stderr, flush=True)
 
     def close(self) -> None:
-        self._print()
+        self._print(f" in {time.monotonic() - self.started:,.1f} s")
 
-    def _print(self) -> None:
-        self._last_shown = time.monotonic()
-        rate = self.rate()
-        left = max(self.total - self.done, 0) / rate if rate else 0.0
-        remark = f"  {self.note}" if self.note else ""
-        self.say(f"{self.title}: {self.done:,}/{self.total:,} {self.unit}, {rate:,.1f}/s, {left:,.0f} s left{remark}")
+    def _print(self, pace: str) -> None:
+        self.say(f"{self.title}: {self.done:,}/{self.total:,} {self.unit}{pace}{f'  {self.note}' if self.note else ''}")
 
 
 class _BarTracker(Tracker):
     """Keeps one line of a terminal up to date."""
 
-    def __init__(self, title: str, total: int, unit: str, bar: Progress) -> None:
-        super().__init__(title, total, unit)
+    def __init__(self, title: str, total: int, unit: str, done: int, bar: Progress) -> None:
+        super().__init__(title, total, unit, done)
         self._bar = bar
-        self._task: TaskID = bar.add_task(title, total=total, unit=unit, rate="", note="")
+        self._task: TaskID = bar.add_task(title, total=total, completed=done, unit=unit, pace="", note="")
 
     def show(self) -> None:
-        self._bar.update(self._task, completed=self.done, rate=f"{self.rate():,.1f}/s", note=self.note)
+        self._bar.update(self._task, completed=self.done, pace=self.describe_pace(), note=self.note)
 
     def say(self, line: str) -> None:
         self._bar.console.print(line, highlight=False, markup=False)
 
 
 @contextmanager
-def track(title: str, total: int, unit: str = "steps", shown: bool = True) -> Iterator[Tracker]:
+def track(title: str, total: int, unit: str = "steps", shown: bool = True, done: int = 0) -> Iterator[Tracker]:
     """Show the progress of the block on stderr; yield the tracker to advance.
 
     Args:
-        title: What is being done, in a few words.
-        total: How many units there are.
-        unit: What is counted, in the plural.
-        shown: False counts in silence.
+        title: Description of the work in a few words.
+        total: Number of units.
+        unit: Plural of what is counted.
+        shown: False counts without showing.
+        done: Units that an earlier process has finished.
     """
     if not shown:
-        yield Tracker(title, total, unit)
+        yield Tracker(title, total, unit, done)
         return
     console = Console(stderr=True)
     if not console.is_terminal:
-        with _as_current(_PlainTracker(title, total, unit)) as plain:
+        with _as_current(_PlainTracker(title, total, unit, done)) as plain:
             yield plain
         plain.close()
         return
@@ -115,11 +130,10 @@ def track(title: str, total: int, unit: str = "steps", shown: bool = True) -> It
         TextColumn("{task.description}"),
         BarColumn(bar_width=24),
         TaskProgressColumn(),
-        TextColumn("{task.completed:,.0f}/{task.total:,.0f} {task.fields[unit]} {task.fields[rate]}"),
-        TimeRemainingColumn(compact=True),
+        TextColumn("{task.completed:,.0f}/{task.total:,.0f} {task.fields[unit]}{task.fields[pace]}"),
         TextColumn("{task.fields[note]}", style="dim"),
     )
-    with Progress(*columns, console=console) as bar, _as_current(_BarTracker(title, total, unit, bar)) as tracker:
+    with Progress(*columns, console=console) as bar, _as_current(_BarTracker(title, total, unit, done, bar)) as tracker:
         yield tracker
 
 
@@ -131,3 +145,40 @@ def _as_current(tracker: Tracker) -> Iterator[Tracker]:
         yield tracker
     finally:
         _current.reset(token)
+
+
+_stop = Event()  # asks trainings outside the main thread to save and end
+
+
+@contextmanager
+def noticing_interrupts() -> Iterator[Event]:
+    """Turn the first SIGINT or SIGTERM into an event, so that a batch can be finished and saved; the second interrupts.
+
+    Signals reach only the main thread: elsewhere `stopping_all_trainings` sets the event.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield _stop
+        return
+    event = Event()
+
+    def notice(number: int, frame: FrameType | None) -> None:
+        if event.is_set():
+            raise KeyboardInterrupt
+        event.set()
+
+    before = {number: signal.signal(number, notice) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield event
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+@contextmanager
+def stopping_all_trainings() -> Iterator[None]:
+    """Make every training outside the main thread save its state and end, while the block runs."""
+    _stop.set()
+    try:
+        yield
+    finally:
+        _stop.clear()

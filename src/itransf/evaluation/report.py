@@ -10,10 +10,9 @@ from typing import Any, Literal, cast, get_args
 import numpy as np
 import numpy.typing as npt
 
-from itransf.checking import check_count
 from itransf.data.graph import Graph
 from itransf.data.statistics import CATEGORIES
-from itransf.errors import ConfigError, DataError
+from itransf.errors import ConfigError, DataError, check_count
 from itransf.evaluation.metrics import summarise
 from itransf.evaluation.ranking import DEFAULT_MEMORY, Ranks, Ties, rank_triples
 from itransf.models.base import SIDES, Model, Side

@@ -13,7 +13,7 @@ from typing import TypeVar
 
 import torch
 
-from itransf.interrupting import stopping_all_trainings
+from itransf.progress import stopping_all_trainings
 
 Result = TypeVar("Result")
 Streams = SimpleQueue[torch.cuda.Stream]

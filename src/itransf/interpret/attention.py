@@ -10,10 +10,9 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from itransf.checking import check_count
 from itransf.data.graph import Graph
 from itransf.data.vocabulary import Vocabulary
-from itransf.errors import ConfigError, DataError, did_you_mean
+from itransf.errors import ConfigError, DataError, check_count, did_you_mean
 from itransf.models import SIDES, ITransF, Side
 from itransf.models.projection import AttentionKind
 

@@ -11,9 +11,8 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from itransf.checking import check_count
 from itransf.data.graph import Graph
-from itransf.errors import ConfigError
+from itransf.errors import ConfigError, check_count
 from itransf.interpret.ablation import Loss, measure_losses
 from itransf.interpret.attention import Attention, strongest_first
 from itransf.interpret.naming import check_concept, find_concept, suggest_names

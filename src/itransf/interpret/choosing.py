@@ -8,9 +8,8 @@ from fnmatch import fnmatchcase
 import numpy as np
 import numpy.typing as npt
 
-from itransf.checking import check_count
 from itransf.data.vocabulary import Vocabulary
-from itransf.errors import DataError
+from itransf.errors import DataError, check_count
 from itransf.interpret.attention import Attention
 
 _WILD = frozenset("*?[")

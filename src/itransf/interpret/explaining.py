@@ -8,8 +8,8 @@ from dataclasses import replace
 import numpy as np
 import torch
 
-from itransf.checking import check_count
 from itransf.data.graph import Graph
+from itransf.errors import check_count
 from itransf.interpret.attention import check_side, read_attention
 from itransf.interpret.decomposition import Split, split_distances
 from itransf.interpret.evidence import find_nearest, find_supporting

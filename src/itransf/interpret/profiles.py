@@ -9,8 +9,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from itransf.checking import check_count
 from itransf.data.graph import Graph
+from itransf.errors import check_count
 from itransf.interpret.attention import ConceptWeight
 from itransf.interpret.kinship import compare_width, score_roles, score_symmetry
 from itransf.interpret.spaces import Part, open_space

@@ -6,9 +6,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from itransf.checking import check_count
 from itransf.data.graph import Graph
-from itransf.errors import ConfigError
+from itransf.errors import ConfigError, check_count
 from itransf.evaluation import Evaluation, evaluate
 from itransf.files import check_place, write_text
 from itransf.interpret.attention import read_attention

@@ -9,10 +9,10 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from itransf.checking import check_count
 from itransf.data.graph import SPLITS, Graph, Triples
 from itransf.data.known import KnownIndex
 from itransf.data.sorting import Integers
+from itransf.errors import check_count
 from itransf.models.base import SIDES, Model, Scorer, Side
 from itransf.prediction.answers import LabelledTriple, group_equal, name_triple
 from itransf.prediction.given import GivenTriple, resolve_triples

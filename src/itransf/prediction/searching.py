@@ -9,9 +9,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from itransf.checking import check_count
 from itransf.data.graph import Graph
 from itransf.data.sorting import Integers, is_among
+from itransf.errors import check_count
 from itransf.models.base import Model, Side
 from itransf.prediction.answers import Found, find_nothing, number_answers
 from itransf.prediction.selection import refuse_broken, select_best

@@ -9,12 +9,15 @@ from itransf.run.run import Run
 from itransf.run.settings import MODEL_CONFIGS, choose_device, read_given, resolve_config
 from itransf.run.training import train
 
+open = open_run
+
 __all__ = [
     "MODEL_CONFIGS",
     "Run",
     "choose_device",
     "list_idle",
     "list_moved",
+    "open",
     "open_run",
     "read_given",
     "resolve_config",

@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from itransf import __version__
 from itransf.config import Config
 from itransf.data.graph import Graph
 from itransf.errors import RunError
@@ -23,7 +24,6 @@ from itransf.teaching.entities import ENTITY_EFFORT
 from itransf.teaching.refitting import PHASE as REFIT
 from itransf.teaching.relations import RELATION_EFFORT
 from itransf.training.trainer import weights
-from itransf.version import VERSION
 
 
 class Run(Answering):
@@ -256,7 +256,7 @@ class Run(Answering):
         """Write the run into a folder that `itransf.open` reads."""
         folder = RunFolder(Path(path))
         with folder.held(), folder.making_way(overwrite):
-            folder.create(self.graph, self.config, VERSION)
+            folder.create(self.graph, self.config, __version__)
             write_result(self, folder)
 
 

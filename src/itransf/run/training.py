@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+from itransf import __version__
 from itransf.config import Config
 from itransf.data.graph import Graph, NamedTriples
 from itransf.data.sources import load
@@ -15,7 +16,6 @@ from itransf.run.resuming import check_same
 from itransf.run.run import Run, write_result
 from itransf.run.settings import MODEL_CONFIGS, Device, Given, choose_device, list_settings, resolve_config
 from itransf.storage import RunFolder
-from itransf.version import VERSION
 
 
 def train(
@@ -83,5 +83,5 @@ def beginning(folder: RunFolder, graph: Graph, config: Config, resume: bool, ove
     if resume and not folder.is_barely_begun:
         raise folder.refuse()
     with folder.making_way(overwrite or resume):
-        folder.create(graph, config, VERSION)
+        folder.create(graph, config, __version__)
         yield

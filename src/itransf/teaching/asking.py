@@ -8,10 +8,9 @@ from typing import Any
 
 import torch
 
-from itransf.checking import check_count
 from itransf.config import Config
 from itransf.data.graph import Graph
-from itransf.errors import ConfigError
+from itransf.errors import ConfigError, check_count
 from itransf.interpret.attention import check_side
 from itransf.interpret.naming import call_concept, find_concept
 from itransf.models import ITransF

@@ -7,9 +7,9 @@ from typing import Any
 
 import torch
 
-from itransf.checking import check_count
 from itransf.config import Config, WarmStartConfig
 from itransf.data.graph import Graph
+from itransf.errors import check_count
 from itransf.fitting import Fit
 from itransf.models import Model
 from itransf.training.trainer import weights

@@ -13,7 +13,7 @@ from typing import Any
 import torch
 
 import itransf
-from itransf.version import VERSION
+from itransf import __version__
 
 PACKAGE = Path(itransf.__file__).resolve().parent
 
@@ -45,7 +45,7 @@ def read_cpu_model() -> str:
 
 def describe_versions(packages: Iterable[str]) -> dict[str, str | None]:
     """Return the versions in use; None stands for a package that is not installed."""
-    versions: dict[str, str | None] = {"python": platform.python_version(), "itransf": VERSION}
+    versions: dict[str, str | None] = {"python": platform.python_version(), "itransf": __version__}
     for package in packages:
         try:
             versions[package] = metadata.version(package)

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from itransf.checking import check_count
-from itransf.errors import ConfigError
+from itransf.errors import ConfigError, check_count
 from itransf.interpret.measures.domains import measure_domains
 from itransf.interpret.measures.faithfulness import MOST_TRIPLES, measure_faithfulness
 from itransf.interpret.measures.findings import DRAWS, FEWEST_DRAWS, MOST_DRAWS, Finding
