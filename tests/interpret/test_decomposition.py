@@ -10,8 +10,8 @@ from contracts.cases import CASES, SIZES, all_triples, make_model
 from itransf.errors import ConfigError
 from itransf.interpret.decomposition import split_distances
 from itransf.interpret.spaces import open_space
-from itransf.models import MODELS, Sizes
-from prediction.conftest import TableModel
+from itransf.models import MODELS
+from stubs import TableModel
 
 
 def triples_of(relation: int) -> np.ndarray[Any, Any]:
@@ -85,7 +85,7 @@ def test_a_distance_of_zero_splits_into_zeros(norm: int) -> None:
 
 def test_a_model_of_another_family_is_refused() -> None:
     with pytest.raises(ConfigError, match="TableModel model is no distance"):
-        open_space(TableModel(Sizes(3, 1)), 0)
+        open_space(TableModel(torch.zeros(3, 1, 3)), 0)
 
 
 def test_a_matrix_of_its_own_is_one_part() -> None:

@@ -10,7 +10,7 @@ from rich.console import Console, Group
 from rich.text import Text
 
 import itransf
-from itransf.cli.evaluation import MAIN, format_metrics
+from itransf.cli.evaluation import MAIN, format_metrics, name_metrics
 from itransf.cli.new_run import NewRun, Overwrite, refuse_taken
 from itransf.cli.options import AsJson, Device, DeviceName, RunFolder, open_run
 from itransf.cli.output import count, fill, make_console, make_table, print_json, put_title
@@ -126,4 +126,6 @@ def tabulate_steps(steps: Mapping[str, Mapping[str, float]], epochs: int) -> Gro
     """Return the table of validation figures, a row per step."""
     rows: Sequence[tuple[str, ...]] = [(STEPS[step], *format_metrics(figures, MAIN)) for step, figures in steps.items()]
     told = f"; re-fitted for {count(epochs, 'epoch')}" if epochs else ""
-    return put_title(f"Ranks on valid, filtered (Hits in percent{told})", fill(make_table("", *MAIN, "Queries"), rows))
+    return put_title(
+        f"Ranks on valid, filtered (Hits in percent{told})", fill(make_table("", *name_metrics(MAIN), "Queries"), rows)
+    )

@@ -8,18 +8,11 @@ from typing import Any
 from rich.console import Console, Group
 from rich.text import Text
 
-from itransf.cli.output import fill, format_number, format_share, make_table, put_title
+import itransf
+from itransf.cli.output import fill, make_table, put_title
 
-METRICS = {
-    "MR": "mr",
-    "MRR": "mrr",
-    "AMRI": "amri",
-    "Hits@1": "hits@1",
-    "Hits@3": "hits@3",
-    "Hits@10": "hits@10",
-}
-MAIN = ("MR", "MRR", "Hits@1", "Hits@3", "Hits@10")
-SHORT = ("MR", "MRR", "Hits@1", "Hits@10")
+MAIN = ("mr", "mrr", "hits@1", "hits@3", "hits@10")
+SHORT = ("mr", "mrr", "hits@1", "hits@10")
 
 
 def show_evaluation(evaluation: Mapping[str, Any], console: Console, relations: bool = False) -> None:
@@ -43,17 +36,18 @@ def show_evaluation(evaluation: Mapping[str, Any], console: Console, relations: 
 def tabulate_overall(evaluation: Mapping[str, Any]) -> Group:
     """Return the table of filtered and raw figures, of both sides and each."""
     title = f"Ranks on {evaluation['split']} (Hits in percent)"
-    table = make_table("", "", *METRICS, "Queries", names=2)
+    table = make_table("", "", *itransf.evaluation.METRICS.values(), "Queries", names=2)
     for protocol in ("filtered", "raw"):
         for side in ("both", "head", "tail"):
             first = protocol if side == "both" else ""
-            fill(table, [(first, side, *format_metrics(evaluation[protocol][side]))])
+            fill(table, [(first, side, *format_metrics(evaluation[protocol][side], itransf.evaluation.METRICS))])
     return put_title(title, table)
 
 
 def describe_ties(evaluation: Mapping[str, Any]) -> str:
     """Say how ties were counted and what the extremes would give."""
-    bounds = [format_number(evaluation[name]["both"]["mrr"], 3) for name in ("optimistic", "pessimistic")]
+    mrr = [evaluation[name]["both"]["mrr"] for name in ("optimistic", "pessimistic")]
+    bounds = [itransf.evaluation.format_metric("mrr", value) for value in mrr]
     return f"Ties: {evaluation['ties']}. Filtered MRR would be {bounds[0]} optimistic, {bounds[1]} pessimistic."
 
 
@@ -61,7 +55,7 @@ def tabulate_buckets(buckets: Sequence[Mapping[str, Any]]) -> Group:
     """Return the table of frequency buckets."""
     weighting = buckets[0]["weighting"] if buckets else "relation"
     counted = "each relation counts the same" if weighting == "relation" else "each query counts the same"
-    table = make_table("Train triples", "Relations", *MAIN, "Queries")
+    table = make_table("Train triples", "Relations", *name_metrics(MAIN), "Queries")
     rows = []
     for bucket in buckets:
         least, most = bucket["train_triples"]
@@ -71,18 +65,18 @@ def tabulate_buckets(buckets: Sequence[Mapping[str, Any]]) -> Group:
 
 def tabulate_categories(categories: Sequence[Mapping[str, Any]]) -> Group:
     """Return the table of mapping categories; both sides, then each side's Hits@10."""
-    columns = ("Mapping", *SHORT, "Hits@10 head", "Hits@10 tail", "Queries")
+    columns = ("Mapping", *name_metrics(SHORT), "Hits@10 head", "Hits@10 tail", "Queries")
     rows = []
     for category in categories:
         *figures, queries = format_metrics(category["both"], SHORT)
-        sides = [format_share(category[side]["hits@10"]) for side in ("head", "tail")]
+        sides = [itransf.evaluation.format_metric("hits@10", category[side]["hits@10"]) for side in ("head", "tail")]
         rows.append((category["category"], *figures, *sides, queries))
     return put_title("By mapping category, filtered", fill(make_table(*columns), rows))
 
 
 def tabulate_relations(relations: Sequence[Mapping[str, Any]]) -> Group:
     """Return the table of all relations, most frequent first."""
-    table = make_table("Relation", "Train", "Map", *SHORT, "Queries")
+    table = make_table("Relation", "Train", "Map", *name_metrics(SHORT), "Queries")
     rows = (
         (
             relation["label"],
@@ -95,14 +89,12 @@ def tabulate_relations(relations: Sequence[Mapping[str, Any]]) -> Group:
     return put_title("By relation, filtered", fill(table, rows))
 
 
-def format_metrics(metrics: Mapping[str, float], columns: Iterable[str] = METRICS) -> tuple[str, ...]:
-    """Return the figures under these headings, and how many queries they were made of."""
-    figures = (format_metric(column, metrics[METRICS[column]]) for column in columns)
+def name_metrics(names: Iterable[str]) -> list[str]:
+    """Return the headings of metrics."""
+    return [itransf.evaluation.METRICS[name] for name in names]
+
+
+def format_metrics(metrics: Mapping[str, float], names: Iterable[str]) -> tuple[str, ...]:
+    """Return these metrics as text, and the number of queries."""
+    figures = (itransf.evaluation.format_metric(name, metrics[name]) for name in names)
     return *figures, f"{metrics['queries']:,}"
-
-
-def format_metric(column: str, value: float | None) -> str:
-    """Return a figure as its heading asks: Hits in percent, MR with one decimal, others with three."""
-    if column.startswith("Hits"):
-        return format_share(value)
-    return format_number(value, 1 if column == "MR" else 3)

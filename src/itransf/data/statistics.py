@@ -21,6 +21,7 @@ class RelationStatistics:
 
     Attributes:
         counts: (r,) distinct triples per relation.
+        has_loops: (r,) whether a relation has triples whose head is their tail.
         tails_per_head: (r,) mean over the heads that occur; 0 for a relation without triples.
         heads_per_tail: (r,) mean over the tails that occur; 0 for a relation without triples.
         head_domain_offsets: (r + 1,) where each relation's heads start in `head_domain_values`.
@@ -33,6 +34,7 @@ class RelationStatistics:
         heads, relations, tails = (np.ascontiguousarray(column, dtype=np.int64) for column in triples.T)
         self.relation_count = relation_count
         self.counts: Integers = np.bincount(relations, minlength=relation_count).astype(np.int64)
+        self.has_loops = np.bincount(relations[heads == tails], minlength=relation_count) > 0
         self.head_domain_offsets, self.head_domain_values = _collect(relations, heads, entity_count, relation_count)
         self.tail_domain_offsets, self.tail_domain_values = _collect(relations, tails, entity_count, relation_count)
         self.tails_per_head = self.counts / np.maximum(self.head_domain_sizes, 1)

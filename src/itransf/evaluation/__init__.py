@@ -1,9 +1,8 @@
-"""Measuring: filtered ranks and what is made of them."""
+"""Evaluation: filtered ranks and the metrics made of them."""
 
 from __future__ import annotations
 
-from itransf.evaluation.metrics import METRICS, summarise
+from itransf.evaluation.metrics import METRICS, Evaluation, evaluate, format_metric, summarise
 from itransf.evaluation.ranking import Ranks, rank_triples
-from itransf.evaluation.report import Evaluation, evaluate
 
-__all__ = ["METRICS", "Evaluation", "Ranks", "evaluate", "rank_triples", "summarise"]
+__all__ = ["METRICS", "Evaluation", "Ranks", "evaluate", "format_metric", "rank_triples", "summarise"]

@@ -1,30 +1,153 @@
-"""Numbers made of ranks."""
+"""Metrics of link prediction: overall, and by relation, frequency bucket and mapping category.
+
+The protocol: the true head and the true tail of each triple are ranked among all entities. Filtered metrics leave
+out every other entity that completes a known triple of train, valid or test; raw metrics leave out none. The query's
+own entity counts as a rival, and a rival with the same score adds half a place (`realistic`) unless told otherwise.
+"""
 
 from __future__ import annotations
+
+import math
+from collections.abc import Iterator, KeysView
+from dataclasses import dataclass
+from typing import Any, Literal, cast, get_args
 
 import numpy as np
 import numpy.typing as npt
 
+from itransf.data.graph import Graph
+from itransf.data.statistics import CATEGORIES
+from itransf.errors import ConfigError, DataError, check_count
+from itransf.evaluation.ranking import DEFAULT_MEMORY, Ranks, Ties, rank_triples
+from itransf.models.base import SIDES, Model, Side
+
+Weighting = Literal["relation", "query"]
+BucketEdges = Literal["count", "log"]
+Floats = npt.NDArray[np.float64]
+OTHER_TIES: tuple[Ties, ...] = ("optimistic", "pessimistic")
 HITS = (1, 3, 10)
-METRICS = ("mr", "mrr", "amri", *(f"hits@{k}" for k in HITS))
+METRICS = {"mr": "MR", "mrr": "MRR", "amri": "AMRI", **{f"hits@{k}": f"Hits@{k}" for k in HITS}}
+"""Each metric's name and its heading in tables."""
 
 
-def summarise(
-    ranks: npt.NDArray[np.float64],
-    rivals: npt.NDArray[np.int64],
-    weights: npt.NDArray[np.float64] | None = None,
-) -> dict[str, float]:
-    """Return mean rank, mean reciprocal rank, adjusted mean rank index, Hits@k (as shares) and the query count.
+@dataclass(frozen=True)
+class Evaluation:
+    """Metrics of a split.
+
+    It is a mapping of the filtered metrics over both sides: `evaluation["mrr"]`, `dict(evaluation)`.
+    """
+
+    split: str
+    ties: Ties
+    overall: dict[str, dict[str, dict[str, float]]]
+    by_ties: dict[str, dict[str, dict[str, float]]]
+    relations: list[dict[str, Any]]
+    buckets: list[dict[str, Any]]
+    categories: list[dict[str, Any]]
+    ranks: Ranks
+
+    def __getitem__(self, metric: str) -> float:
+        """Return a filtered metric over both sides, such as evaluation["mrr"].
+
+        Raises:
+            ConfigError: There is no such metric.
+        """
+        if metric not in self:
+            raise ConfigError(f"there is no metric {metric!r}; there are: {', '.join(self)}")
+        return self.overall["filtered"]["both"][metric]
+
+    def keys(self) -> KeysView[str]:
+        """Return the names of the metrics."""
+        return self.overall["filtered"]["both"].keys()
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.keys())
+
+    def __len__(self) -> int:
+        return len(self.keys())
+
+    def __contains__(self, metric: object) -> bool:
+        return isinstance(metric, str) and metric in self.keys()
+
+    def __repr__(self) -> str:
+        figures = ", ".join(f"{METRICS[name]} {format_metric(name, self[name])}" for name in ("mr", "mrr", "hits@10"))
+        return f"Evaluation({self.split}: {figures} %, {self['queries']:,.0f} queries)"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return all metrics, ready for JSON; Hits@k are fractions."""
+        content = {
+            "split": self.split,
+            "ties": self.ties,
+            **self.overall,
+            **self.by_ties,
+            "relations": self.relations,
+            "buckets": self.buckets,
+            "categories": self.categories,
+        }
+        return cast(dict[str, Any], _without_nan(content))
+
+
+def evaluate(
+    model: Model,
+    graph: Graph,
+    split: str = "test",
+    ties: Ties = "realistic",
+    memory: int = DEFAULT_MEMORY,
+    buckets: int = 3,
+    bucket_edges: BucketEdges = "count",
+    bucket_weighting: Weighting = "relation",
+    progress: bool = False,
+) -> Evaluation:
+    """Rank a split's triples among all entities, filtered with train, valid and test, and summarise the ranks.
 
     Args:
-        ranks: One per query, from one.
-        rivals: How many entities each answer was compared with.
-        weights: How much each query counts; evenly, if not given.
+        model: Scoring model.
+        graph: Graph whose split is ranked.
+        split: "train", "valid" or "test".
+        ties: Weight of a rival with the same score: half (`realistic`), nothing (`optimistic`) or one (`pessimistic`).
+        memory: Bytes for one chunk of scores.
+        buckets: Number of frequency buckets; empty buckets are left out.
+        bucket_edges: `count` (the same number of relations in each) or `log` (equal width in log frequency).
+        bucket_weighting: `relation` (each relation has the same weight, as in the paper) or `query`.
+        progress: Whether to show a progress bar.
+
+    Raises:
+        DataError: The split has no triples.
+        ConfigError: A tie policy, weighting or number is not valid.
+    """
+    if not len(graph.split(split)):
+        raise DataError(f"the graph has no {split} triples to rank; choose another split")
+    for name, given, kind in (("ties", ties, Ties), ("bucket_weighting", bucket_weighting, Weighting)):
+        if given not in get_args(kind):
+            raise ConfigError(f"{name} cannot be {given!r}; choose from {', '.join(get_args(kind))}")
+    memory, buckets = check_count("memory", memory, least=1), check_count("buckets", buckets, least=1)
+    numbers = graph.statistics.frequency_buckets(buckets, bucket_edges)
+    ranks = rank_triples(model, graph.split(split), graph.known, memory, progress)
+    table = _Table(ranks, ties)
+    return Evaluation(
+        split,
+        ties,
+        {name: table.both_sides(filtered=name == "filtered") for name in ("filtered", "raw")},
+        {name: {"both": _Table(ranks, name).summary(SIDES)} for name in OTHER_TIES},
+        _by_relation(table, graph),
+        _by_bucket(table, graph, numbers, bucket_weighting),
+        _by_category(table, graph),
+        ranks,
+    )
+
+
+def summarise(ranks: Floats, rivals: npt.NDArray[np.int64], weights: Floats | None = None) -> dict[str, float]:
+    """Return mean rank, mean reciprocal rank, adjusted mean rank index, Hits@k (as fractions) and the query count.
+
+    Args:
+        ranks: Rank of each query, from one.
+        rivals: Number of entities each answer was compared with.
+        weights: Weight of each query; equal by default.
     """
     if len(ranks) == 0:
         return {**dict.fromkeys(METRICS, float("nan")), "queries": 0}
     share = np.full(len(ranks), 1.0 / len(ranks)) if weights is None else weights / weights.sum()
-    # A guess ranks in the middle on average: rivals / 2 places below the top.
+    # A random guess ranks in the middle on average: rivals / 2 places below the top.
     expected = float(share @ (rivals / 2))
     mean_rank = float(share @ ranks)
     return {
@@ -34,3 +157,95 @@ def summarise(
         **{f"hits@{k}": float(share @ (ranks <= k)) for k in HITS},
         "queries": len(ranks),
     }
+
+
+def format_metric(name: str, value: float | None) -> str:
+    """Return a metric as text: Hits@k in percent and MR with one decimal, others with three; a dash for no value."""
+    if value is None or not math.isfinite(value):
+        return "–"
+    return f"{100.0 * value:.1f}" if name.startswith("hits") else f"{value:,.{1 if name == 'mr' else 3}f}"
+
+
+def _without_nan(content: Any) -> Any:
+    """Return nested content with None for NaN, which JSON does not have."""
+    if isinstance(content, dict):
+        return {key: _without_nan(value) for key, value in content.items()}
+    if isinstance(content, list):
+        return [_without_nan(value) for value in content]
+    return None if isinstance(content, float) and math.isnan(content) else content
+
+
+class _Table:
+    """Ranks under one tie policy."""
+
+    def __init__(self, ranks: Ranks, ties: Ties) -> None:
+        self.ranks, self.ties = ranks, ties
+        self.relations = ranks.triples[:, 1]
+
+    def summary(
+        self,
+        sides: tuple[Side, ...],
+        rows: npt.NDArray[np.bool_] | slice = slice(None),
+        filtered: bool = True,
+        weights: Floats | None = None,
+    ) -> dict[str, float]:
+        """Return the metrics of these triples on these sides; `weights` has one value per triple."""
+        protocol = 0 if filtered else 1
+        ranks = np.concatenate([self.ranks.ranks(side, filtered, self.ties)[rows] for side in sides])
+        rivals = np.concatenate([self.ranks.rivals[protocol, SIDES.index(side)][rows] for side in sides])
+        shares = None if weights is None else np.tile(weights[rows], len(sides))
+        return summarise(ranks, rivals, shares)
+
+    def both_sides(
+        self, rows: npt.NDArray[np.bool_] | slice = slice(None), filtered: bool = True
+    ) -> dict[str, dict[str, float]]:
+        """Return the metrics of both sides together and of each alone."""
+        return {
+            "both": self.summary(SIDES, rows, filtered),
+            **{side: self.summary((side,), rows, filtered) for side in SIDES},
+        }
+
+
+def _by_relation(table: _Table, graph: Graph) -> list[dict[str, Any]]:
+    present = np.unique(table.relations)
+    order = present[np.argsort(-graph.statistics.counts[present], kind="stable")]
+    return [
+        {
+            "relation": graph.relations.name(relation),
+            "label": graph.relations.label(relation),
+            "train_triples": int(graph.statistics.counts[relation]),
+            "category": graph.statistics.categories[relation],
+            **table.both_sides(table.relations == relation),
+        }
+        for relation in order.tolist()
+    ]
+
+
+def _by_bucket(
+    table: _Table, graph: Graph, numbers: npt.NDArray[np.int64], weighting: Weighting
+) -> list[dict[str, Any]]:
+    triples_per_relation = np.bincount(table.relations, minlength=len(graph.relations))
+    weights = 1.0 / np.maximum(triples_per_relation, 1)[table.relations] if weighting == "relation" else None
+    found = []
+    for bucket in np.unique(numbers).tolist():
+        members = np.flatnonzero(numbers == bucket)
+        frequencies = graph.statistics.counts[members]
+        found.append(
+            {
+                "bucket": bucket,
+                "relations": len(members),
+                "ranked_relations": int((triples_per_relation[members] > 0).sum()),
+                "train_triples": [int(frequencies.min()), int(frequencies.max())],
+                "weighting": weighting,
+                **table.summary(SIDES, numbers[table.relations] == bucket, weights=weights),
+            }
+        )
+    return found
+
+
+def _by_category(table: _Table, graph: Graph) -> list[dict[str, Any]]:
+    of_relation = np.array([CATEGORIES.index(name) for name in graph.statistics.categories])
+    return [
+        {"category": name, **table.both_sides(of_relation[table.relations] == number)}
+        for number, name in enumerate(CATEGORIES)
+    ]

@@ -1,11 +1,12 @@
-"""Where the true entity stands among all entities."""
+"""Filtered ranking: where the true head and tail of each triple rank among all entities."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
-from typing import Literal
+from typing import Literal, NamedTuple, TypeGuard
 
 import numpy as np
 import numpy.typing as npt
@@ -14,19 +15,18 @@ from torch import Tensor
 
 from itransf.data.graph import Triples
 from itransf.data.known import KnownIndex
-from itransf.evaluation.ranking_cuda import can_rank_on_device, rank_on_device
-from itransf.models.base import SIDES, Model, QueryModel, Side
+from itransf.errors import ITransFError
+from itransf.models.base import SIDES, Model, QueryModel, Scorer, Side, compare_all
 from itransf.ops.counting import count_closer
-from itransf.ops.distance import Norm
+from itransf.ops.counting_cuda import DEFAULT_TILING, KnownLists, Tiling, count_grouped_cuda, has_triton
 from itransf.ops.ranks import CHUNK_MEMORY, count_by_scores
-from itransf.progress import track
+from itransf.progress import Tracker, track
 
 Ties = Literal["realistic", "optimistic", "pessimistic"]
 Integers = npt.NDArray[np.int64]
-Counts = tuple[Tensor, Tensor]
-Counter = Callable[..., Counts]
 DEFAULT_MEMORY = CHUNK_MEMORY
-MOST_TRIPLES = 4096  # counted between two signs of progress
+MOST_TRIPLES = 4096  # triples counted between two updates of the progress bar
+COPIES = 3  # copies of a projected table on a GPU at once: multiplied, constrained to its length, transposed
 
 
 @dataclass(frozen=True)
@@ -34,17 +34,19 @@ class Ranks:
     """Counts of rivals for each triple and side; ranks follow from them under any tie policy.
 
     Attributes:
-        triples: The triples ranked, (n, 3).
+        triples: The ranked triples, (n, 3).
         above: Entities scoring above the true one: (2 protocols, 2 sides, n); protocols are filtered, raw; sides
             are head, tail.
-        tied: Other entities scoring the same, in the same shape.
-        rivals: How many entities the true one was compared with, in the same shape.
+        tied: Other entities with the same score, in the same shape.
+        rivals: Entities the true one was compared with, in the same shape.
+        scores: Score of each triple, computed on each side, (2 sides, n); None unless asked for.
     """
 
     triples: Triples
     above: Integers
     tied: Integers
     rivals: Integers
+    scores: npt.NDArray[np.float64] | None = None
 
     def ranks(self, side: Side, filtered: bool = True, ties: Ties = "realistic") -> npt.NDArray[np.float64]:
         """Return the rank of each triple's entity on `side`, from one."""
@@ -55,25 +57,39 @@ class Ranks:
 
 @dataclass(frozen=True)
 class Questions:
-    """What is asked about one side of triples, sorted by relation and anchor; what is asked twice stands there once.
+    """The distinct queries behind the triples of one side, sorted by relation and anchor.
 
     Attributes:
-        relations: Of each question, (q,).
-        anchors: The entity on the other side, (q,).
-        offsets: Where each question's known answers begin in `known`, (q + 1,).
-        known: Entities known to answer it.
-        triples: The triples in the order of their questions, (n,).
-        answers: Of each of those triples, (n,).
-        places: The question of each of those triples, (n,).
+        relations: Relation of each query, (q,).
+        anchors: Entity on the other side of each query, (q,).
+        offsets: Start of each query's excluded entities in `excluded`, (q + 1,).
+        excluded: Entities that are not rivals in the filtered protocol, without repetition within a query.
+        triples: Row numbers of the triples in the order of their queries, (n,).
+        answers: True entity of each of those triples, (n,).
+        places: Query of each of those triples, ascending, (n,).
     """
 
     relations: Integers
     anchors: Integers
     offsets: Integers
-    known: Integers
+    excluded: Integers
     triples: Integers
     answers: Integers
     places: Integers
+
+
+class Part(NamedTuple):
+    """A range of triples with their own queries, on the model's device; names as in `Questions`."""
+
+    relations: Tensor
+    anchors: Tensor
+    answers: Tensor
+    offsets: Tensor
+    excluded: Tensor
+    places: Tensor
+
+
+Count = Callable[[Part], tuple[Tensor, ...]]
 
 
 @torch.no_grad()
@@ -83,88 +99,239 @@ def rank_triples(
     known: KnownIndex,
     memory: int = DEFAULT_MEMORY,
     progress: bool = False,
+    *,
+    loops: npt.NDArray[np.bool_] | None = None,
+    keep_scores: bool = False,
+    title: str = "ranking",
 ) -> Ranks:
     """Rank the true head and tail of every triple among all entities, filtered and raw.
 
-    The entity table is projected once per relation and side. Where closer entities can be counted as they are
-    measured, no scores are kept at all; elsewhere they are made in chunks of at most `memory` bytes.
+    The entity table is projected once per relation and side. Models that compare query vectors with candidates are
+    ranked by counting kernels where those are installed; other models by chunks of at most `memory` bytes of scores.
 
     Args:
-        model: What scores.
-        triples: The triples, (n, 3).
-        known: The triples that are no rivals in the filtered protocol.
+        model: Scoring model.
+        triples: Triples to rank, (n, 3).
+        known: Known triples, which are not rivals in the filtered protocol.
         memory: Bytes for one chunk of scores.
-        progress: Whether to show it.
+        progress: Whether to show a progress bar.
+        loops: For each relation, whether a query's own entity is a rival in the filtered protocol, (r,); by default
+            it is for all relations, as is usual in link prediction.
+        keep_scores: Whether to return the scores of the triples. All ranks then come from `model.scorer`, so that they
+            agree with predictions to the last bit, and scores that are not numbers are refused.
+        title: Title of the progress bar.
+
+    Raises:
+        ITransFError: With `keep_scores`, a score is not a number.
     """
-    if can_rank_on_device(model):
-        return Ranks(triples, *rank_on_device(model, triples, known, memory, progress))
+    found = []
+    with track(title, len(SIDES) * len(triples), "queries", progress) as tracker:
+        for side in SIDES if len(triples) else ():
+            questions = ask(triples, known, side, loops)
+            if not keep_scores and can_rank_on_device(model):
+                found.append((questions, count_on_device(model, questions, side, memory, tracker)))
+            else:
+                found.append((questions, count_here(model, questions, side, memory, tracker, keep_scores)))
     above, tied, rivals = (np.zeros((2, len(SIDES), len(triples)), dtype=np.int64) for _ in range(3))
-    rivals += model.sizes.entities - 1
-    device = next(model.parameters()).device
-    with track("ranking", 2 * len(triples), "queries", progress) as tracker:
-        for number, side in enumerate(SIDES):
-            questions = ask(triples, known, side)
-            # The answer itself is no rival, whether or not it is among the known.
-            rivals[0, number, questions.triples] -= np.diff(questions.offsets)[questions.places]
-            rivals[0, number] += known.contains(triples)
-            for relation, parts in split_by_relation(questions):
-                count = prepare_counting(model, relation, side, memory)
-                for part in parts:
-                    rows = questions.triples[part]
-                    counts = count(*select(questions, part, device))
-                    above[:, number, rows], tied[:, number, rows] = (x.cpu().numpy() for x in counts)
-                    tracker.advance(len(rows))
-    return Ranks(triples, above, tied, rivals)
+    scores = np.zeros((len(SIDES), len(triples))) if keep_scores else None
+    for number, (questions, counts) in enumerate(found):  # a GPU is waited for only here
+        rows, arrays = questions.triples, [count.cpu().numpy() for count in counts]
+        above[:, number, rows], tied[:, number, rows] = arrays[:2]
+        if scores is not None:
+            scores[number, rows] = arrays[2]
+        rivals[1, number] = model.sizes.entities - 1
+        rivals[0, number, rows] = model.sizes.entities - 1 - np.diff(questions.offsets)[questions.places]
+    if found:  # the true entity is not its own rival, so it must not be subtracted twice where it is excluded
+        rivals[0] += is_excluded(triples, known, loops)
+    return Ranks(triples, above, tied, rivals, scores)
 
 
-def ask(triples: Triples, known: KnownIndex, side: Side) -> Questions:
-    """Return the questions whose answers are the entities on `side`, with all that is known to answer them."""
+def ask(triples: Triples, known: KnownIndex, side: Side, loops: npt.NDArray[np.bool_] | None = None) -> Questions:
+    """Return the queries whose answers are the entities on `side`; for `loops` see `rank_triples`."""
     heads, relations, tails = triples.T
     anchors, answers = (heads, tails) if side == "tail" else (tails, heads)
     order = np.lexsort((anchors, relations))
     anchors, relations, answers = anchors[order], relations[order], answers[order]
-    fresh = np.append(True, (np.diff(anchors) != 0) | (np.diff(relations) != 0))[: len(order)]
-    places = np.cumsum(fresh) - 1
-    anchors, relations = anchors[fresh], relations[fresh]
-    offsets, values = known.tails(anchors, relations) if side == "tail" else known.heads(relations, anchors)
-    return Questions(relations, anchors, offsets, values, order, answers, places)
+    is_first = np.append(True, (np.diff(anchors) != 0) | (np.diff(relations) != 0))[: len(order)]
+    places = np.cumsum(is_first) - 1
+    anchors, relations = anchors[is_first], relations[is_first]
+    offsets, excluded = known.tails(anchors, relations) if side == "tail" else known.heads(relations, anchors)
+    if loops is not None:
+        rows = np.repeat(np.arange(len(anchors)), np.diff(offsets))
+        is_added = ~loops[relations]
+        is_added[rows[excluded == anchors[rows]]] = False  # known already
+        excluded = np.insert(excluded, offsets[:-1][is_added], anchors[is_added])
+        offsets = offsets + np.append(0, np.cumsum(is_added))
+    return Questions(relations, anchors, offsets, excluded, order, answers, places)
 
 
-def split_by_relation(questions: Questions) -> Iterator[tuple[int, list[slice]]]:
-    """Yield each relation with its triples, as ranges of at most MOST_TRIPLES."""
+def is_excluded(triples: Triples, known: KnownIndex, loops: npt.NDArray[np.bool_] | None) -> npt.NDArray[np.bool_]:
+    """Return whether each triple's answers are among the excluded entities of their queries, (n,)."""
+    found = known.contains(triples)
+    if loops is not None:
+        found |= (triples[:, 0] == triples[:, 2]) & ~loops[triples[:, 1]]
+    return found
+
+
+def count_here(
+    model: Model, questions: Questions, side: Side, memory: int, tracker: Tracker, keep_scores: bool = False
+) -> list[Tensor]:
+    """Count the rivals above and tied with each answer, (2, n) each; with `keep_scores` add its score, (n,)."""
+    device = next(model.parameters()).device
     relations = questions.relations[questions.places]  # (n,)
-    bounds = np.flatnonzero(np.diff(relations, prepend=-1, append=-1)).tolist()
+    if isinstance(model, QueryModel) and not keep_scores and shares_candidates(model, side):
+        bounds = [0, len(relations)]
+    else:
+        bounds = np.flatnonzero(np.diff(relations, prepend=-1, append=-1)).tolist()
+    found = []
     for start, stop in pairwise(bounds):
-        parts = [slice(first, min(first + MOST_TRIPLES, stop)) for first in range(start, stop, MOST_TRIPLES)]
-        yield int(relations[start]), parts
+        count = prepare_counting(model, int(relations[start]), side, memory, keep_scores)
+        for first in range(start, stop, MOST_TRIPLES):
+            part = select(questions, slice(first, min(first + MOST_TRIPLES, stop)), device)
+            found.append(count(part))
+            tracker.advance(len(part.answers))
+    return [torch.cat(parts, dim=-1) for parts in zip(*found, strict=True)]
 
 
-def select(questions: Questions, part: slice, device: torch.device) -> list[Tensor]:
-    """Return anchors, answers, offsets, known and places of a range of triples as if there were no others."""
-    places = questions.places[part]
+def shares_candidates(model: QueryModel, side: Side) -> bool:
+    """Return whether all relations compare their queries with the same vectors, as those of bilinear models do."""
+    numbers = torch.arange(min(2, model.sizes.relations), device=next(model.parameters()).device)
+    return len(numbers) < 2 or model.candidates(numbers, side, model.pool(numbers[:1])).stride(0) == 0
+
+
+def select(questions: Questions, rows: slice, device: torch.device) -> Part:
+    """Return a range of triples with their own queries, numbered from zero."""
+    places = questions.places[rows]
     first, last = places[0], places[-1] + 1
     offsets = questions.offsets[first : last + 1]
-    known = questions.known[offsets[0] : offsets[-1]]
-    arrays = (questions.anchors[first:last], questions.answers[part], offsets - offsets[0], known, places - first)
-    return [torch.from_numpy(array).to(device) for array in arrays]
+    arrays = (
+        questions.relations[first:last],
+        questions.anchors[first:last],
+        questions.answers[rows],
+        offsets - offsets[0],
+        questions.excluded[offsets[0] : offsets[-1]],
+        places - first,
+    )
+    return Part(*(torch.from_numpy(array).to(device) for array in arrays))
 
 
-def prepare_counting(model: Model, relation: int, side: Side, memory: int) -> Counter:
-    """Return what counts rivals for questions about one relation; the entity table is projected here, once."""
-    if isinstance(model, QueryModel) and model.compare != "dot":
-        norm: Norm = 1 if model.compare == "l1" else 2
+def prepare_counting(model: Model, relation: int, side: Side, memory: int, keep_scores: bool) -> Count:
+    """Return a function that counts the rivals of a part; the entity table is projected here, once."""
+    if isinstance(model, QueryModel) and not keep_scores:
         wanted = torch.tensor([relation], device=next(model.parameters()).device)
-        table = model.candidates(wanted, side, model.pool())[0]
-
-        def count_in_table(anchors: Tensor, answers: Tensor, offsets: Tensor, known: Tensor, places: Tensor) -> Counts:
-            queries = model.queries(anchors, torch.full_like(anchors, relation), side)
-            return count_closer(queries, table, answers, offsets, known, norm, places, memory)
-
-        return count_in_table
+        return partial(count_in_table, model, model.candidates(wanted, side, model.pool())[0], side, memory)
     scorer = model.scorer(relation, side)
+    return partial(count_in_scores, scorer, model.sizes.entities, memory, keep_scores)
 
-    def count_in_scores(anchors: Tensor, answers: Tensor, offsets: Tensor, known: Tensor, places: Tensor) -> Counts:
-        entities = model.sizes.entities
-        return count_by_scores(lambda rows: scorer(anchors[rows]), entities, answers, offsets, known, places, memory)
 
-    return count_in_scores
+def count_in_table(model: QueryModel, table: Tensor, side: Side, memory: int, part: Part) -> tuple[Tensor, ...]:
+    """Count rivals by comparing query vectors with a table of candidates (e, d)."""
+    queries = model.queries(part.anchors, part.relations, side)
+    lists = (part.answers, part.offsets, part.excluded)
+    if model.compare != "dot":
+        return count_closer(queries, table, *lists, 1 if model.compare == "l1" else 2, part.places, memory)
+
+    def score(rows: slice) -> Tensor:
+        return compare_all(queries[rows], table, "dot")
+
+    return count_by_scores(score, len(table), *lists, part.places, memory)
+
+
+def count_in_scores(scorer: Scorer, entities: int, memory: int, keep_scores: bool, part: Part) -> tuple[Tensor, ...]:
+    """Count rivals by the scores of all entities; with `keep_scores` also return the scores of the answers."""
+    own = torch.zeros(len(part.answers), dtype=torch.float64, device=part.answers.device)
+
+    def score(rows: slice) -> Tensor:
+        scores = scorer(part.anchors[rows])
+        if keep_scores:
+            wanted = (part.places >= rows.start) & (part.places < rows.stop)
+            own[wanted] = refuse_nan(scores)[part.places[wanted] - rows.start, part.answers[wanted]].double()
+        return scores
+
+    counts = count_by_scores(score, entities, part.answers, part.offsets, part.excluded, part.places, memory)
+    return (*counts, own) if keep_scores else counts
+
+
+def can_rank_on_device(model: Model) -> TypeGuard[QueryModel]:
+    """Return whether `count_on_device` works for this model, on its present device."""
+    first = next(model.parameters())
+    fits = isinstance(model, QueryModel) and model.compare != "dot" and first.dtype == torch.float32
+    return fits and first.is_cuda and has_triton()
+
+
+def count_on_device(
+    model: QueryModel,
+    questions: Questions,
+    side: Side,
+    memory: int,
+    tracker: Tracker,
+    tiling: Tiling = DEFAULT_TILING,
+) -> list[Tensor]:
+    """Count the rivals above and tied with each answer, (2, n) each, filtered first.
+
+    All queries move to the device at once, as each small copy would wait for the work before it.
+
+    Args:
+        model: Model that compares float32 vectors by an l1 or l2 distance.
+        questions: Queries about `side`.
+        side: Side of the answers.
+        memory: Bytes for the projected tables of one turn.
+        tracker: Progress.
+        tiling: Sizes of the device's work units.
+    """
+    pool, places = model.pool(), questions.places
+    assert pool.vectors is not None, "models that compare by distance have vectors to compare with"
+    per_row = COPIES * pool.vectors.shape[1] * pool.vectors.element_size()
+    relations = questions.relations[places]  # (n,)
+    starts = np.flatnonzero(np.diff(relations, prepend=-1, append=-1))  # where each distinct relation begins
+    lists = (questions.offsets[places], questions.offsets[places + 1], questions.excluded)
+    arrays = (starts, questions.anchors[places], relations, questions.answers, *lists)
+    bounds, *columns, excluded = (torch.from_numpy(array).to(pool.vectors.device) for array in arrays)
+    found = []
+    for start, stop in cut_into_turns(relations, (len(pool.vectors) * per_row, per_row), memory):
+        first, last = np.searchsorted(starts, (start, stop - 1), side="right") - 1
+        offsets = bounds[first : last + 2].clamp(start, stop)
+        anchors, kinds, answers, begins, ends = (column[start:stop] for column in columns)
+        counts = count_grouped_cuda(
+            model.queries(anchors, kinds, side),
+            model.candidates(columns[1][offsets[:-1]], side, pool),
+            offsets - start,
+            answers,
+            KnownLists(begins, ends, excluded),
+            1 if model.compare == "l1" else 2,
+            tiling,
+        )
+        found.append((counts.above, counts.tied))
+        tracker.advance(stop - start)
+    return [torch.cat(parts, dim=-1) for parts in zip(*found, strict=True)]
+
+
+def cut_into_turns(relations: Integers, row_bytes: tuple[int, int], memory: int) -> Iterator[tuple[int, int]]:
+    """Cut queries sorted by relation into turns whose vectors fit the memory.
+
+    Args:
+        relations: Relation of each query, ascending, (q,).
+        row_bytes: Bytes of one relation's projected tables, and of one query's vectors.
+        memory: Bytes for one turn, which has at least one relation and one query.
+
+    Yields:
+        Start and stop of each turn.
+    """
+    ends = np.append(np.flatnonzero(np.diff(relations)) + 1, len(relations))
+    at_once, most_rows = (max(1, memory // size) for size in row_bytes)
+    start = 0
+    while start < len(relations):
+        last = min(int(np.searchsorted(ends, start, side="right")) + at_once, len(ends)) - 1
+        stop = min(int(ends[last]), start + most_rows)
+        yield start, stop
+        start = stop
+
+
+def refuse_nan(scores: Tensor) -> Tensor:
+    """Return the scores unless one is not a number, in which case they have no order."""
+    if bool(scores.isnan().any()):
+        raise ITransFError(
+            "the model gives scores that are not numbers, so its training has diverged; "
+            "train it again with a lower learning rate"
+        )
+    return scores

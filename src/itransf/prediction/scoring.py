@@ -6,21 +6,14 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
-import torch
 
 from itransf.data.graph import SPLITS, Graph, Triples
-from itransf.data.known import KnownIndex
-from itransf.data.sorting import Integers
 from itransf.errors import check_count
-from itransf.models.base import SIDES, Model, Scorer, Side
-from itransf.prediction.answers import LabelledTriple, group_equal, name_triple
+from itransf.evaluation import rank_triples
+from itransf.models.base import SIDES, Model
+from itransf.prediction.answers import LabelledTriple, name_triple
 from itransf.prediction.given import GivenTriple, resolve_triples
-from itransf.prediction.searching import DEFAULT_MEMORY, HIDDEN, find_known, has_loops, hide, split_rows
-from itransf.prediction.selection import refuse_broken
-from itransf.progress import Tracker, track
-
-Floats = npt.NDArray[np.float64]
+from itransf.prediction.searching import DEFAULT_MEMORY
 
 
 @dataclass(frozen=True)
@@ -70,73 +63,21 @@ def score_triples(
         ConfigError: The memory is no number of bytes.
     """
     memory = check_count("memory", memory, least=1)
-    triples = resolve_triples(graph, triples, locate or (lambda row: f"triple {row + 1}"))
-    with track("scoring", len(SIDES) * len(triples), "queries", progress) as tracker:
-        standing = rank_given(model, graph, triples, memory, tracker)
-    columns = (standing.scores, *standing.ranks, standing.percentiles)
-    rows = zip(triples.tolist(), find_splits(graph, triples), *(c.tolist() for c in columns), strict=True)
+    rows = resolve_triples(graph, triples, locate or (lambda row: f"triple {row + 1}"))
+    loops = graph.statistics.has_loops
+    ranks = rank_triples(model, rows, graph.known, memory, progress, loops=loops, keep_scores=True, title="scoring")
+    assert ranks.scores is not None, "they were asked for"
+    head_ranks, tail_ranks = ranks.ranks("head"), ranks.ranks("tail")
+    rivals = ranks.rivals[0].sum(0)
+    beaten = rivals - (head_ranks - 1.0) - (tail_ranks - 1.0)
+    percentiles = np.where(rivals > 0, 100.0 * beaten / np.maximum(rivals, 1), 100.0)
+    # Of the two equal scores, that of the tails is the one `complete` gives for head and relation, to the last bit.
+    columns = (ranks.scores[SIDES.index("tail")], tail_ranks, head_ranks, percentiles)
+    values = zip(rows.tolist(), find_splits(graph, rows), *(column.tolist() for column in columns), strict=True)
     return [
         ScoredTriple(*name_triple(graph, triple), score, split, tail_rank, head_rank, percentile)
-        for triple, split, score, head_rank, tail_rank, percentile in rows
+        for triple, split, score, tail_rank, head_rank, percentile in values
     ]
-
-
-@dataclass(frozen=True)
-class Standing:
-    """How triples stand: scores (n,); ranks and numbers of rivals (2, n), heads first."""
-
-    scores: Floats
-    ranks: Floats
-    rivals: Integers
-
-    @property
-    def percentiles(self) -> Floats:
-        """Share of the rivals on both sides that each triple beats, in percent; a tie is half a win."""
-        rivals = self.rivals.sum(0)
-        beaten = rivals - (self.ranks - 1.0).sum(0)
-        # Who has no rival has lost to none.
-        return np.where(rivals > 0, 100.0 * beaten / np.maximum(rivals, 1), 100.0)
-
-
-@torch.no_grad()
-def rank_given(model: Model, graph: Graph, triples: Triples, memory: int, tracker: Tracker) -> Standing:
-    """Rank heads and tails among all entities; the entity table is projected once per relation and side."""
-    standing = Standing(
-        np.zeros(len(triples)),
-        np.zeros((len(SIDES), len(triples))),
-        np.zeros((len(SIDES), len(triples)), dtype=np.int64),
-    )
-    for rows in group_equal(triples[:, 1]):
-        relation = int(triples[rows[0], 1])
-        with_loops = has_loops(graph, relation)
-        for number, side in enumerate(SIDES):
-            scorer = model.scorer(relation, side)
-            for part in split_rows(rows, model.sizes.entities, memory):
-                # Tails come last: the score that stays is the one `complete` gives for head and relation.
-                scores, ranks, rivals = rank_chunk(model, graph, scorer, triples[part], side, with_loops)
-                standing.scores[part] = scores
-                standing.ranks[number, part], standing.rivals[number, part] = ranks, rivals
-                tracker.advance(len(part))
-    return standing
-
-
-def rank_chunk(
-    model: Model, graph: Graph, scorer: Scorer, triples: Triples, side: Side, with_loops: bool
-) -> tuple[Floats, Floats, Integers]:
-    """Return score, rank and number of rivals of each triple, all of one relation, on one side."""
-    heads, tails = np.ascontiguousarray(triples[:, 0]), np.ascontiguousarray(triples[:, 2])
-    anchors, answers = (heads, tails) if side == "tail" else (tails, heads)
-    offsets, known = find_known(graph, int(triples[0, 1]), side, anchors)
-    rows, device = np.arange(len(triples)), next(model.parameters()).device
-    # Scores and not `count_closer`: a triple's own score is wanted too, to the bit as `complete` gives it.
-    scores = refuse_broken(scorer(torch.tensor(anchors, device=device)))  # (q, e)
-    own = scores.gather(1, torch.tensor(answers, device=device)[:, None])  # (q, 1)
-    hide(scores, np.repeat(rows, np.diff(offsets)), known, None)
-    hide(scores, rows, answers, None)
-    if not with_loops:
-        hide(scores, rows, anchors, None)
-    above, level, rivals = (found.sum(1).cpu().numpy() for found in (scores > own, scores == own, scores != HIDDEN))
-    return own[:, 0].cpu().numpy().astype(np.float64), 1.0 + above + 0.5 * level, rivals
 
 
 def find_splits(graph: Graph, triples: Triples) -> list[str | None]:
@@ -144,6 +85,5 @@ def find_splits(graph: Graph, triples: Triples) -> list[str | None]:
     found = np.full(len(triples), len(SPLITS))
     if graph.known.contains(triples).any():
         for number, split in reversed(list(enumerate(SPLITS))):
-            index = KnownIndex(graph.split(split), len(graph.entities), len(graph.relations))
-            found[index.contains(triples)] = number
+            found[graph.known_in(split).contains(triples)] = number
     return [(*SPLITS, None)[number] for number in found.tolist()]

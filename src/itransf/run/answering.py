@@ -8,9 +8,9 @@ from itransf.config import Config
 from itransf.data.graph import Graph
 from itransf.errors import ConfigError
 from itransf.evaluation import Evaluation, evaluate
+from itransf.evaluation.metrics import BucketEdges, Weighting
 from itransf.evaluation.ranking import DEFAULT_MEMORY as RANKING_MEMORY
 from itransf.evaluation.ranking import Ties
-from itransf.evaluation.report import BucketEdges, Weighting
 from itransf.interpret import (
     RARE,
     Attention,
