@@ -2,6 +2,7 @@
 from itransf import cli as cli
 from itransf import config as config
 from itransf import data as data
+from itransf import demo as demo
 from itransf import errors as errors
 from itransf import evaluation as evaluation
 from itransf import experiments as experiments

@@ -15,7 +15,7 @@ from cli.conftest import CONCEPTS, QUICK, write_triples
 from cli.test_main import COMMANDS
 
 SOURCE = Path(itransf.__file__).parent
-LONG = {"demo", "bench", "reproduce"}  # too long to be started once more; what they load is checked by name below
+LONG = {"demo", "reproduce"}  # too long to be started once more; what they load is checked by name below
 TOLD = {
     "data": ("info", "world"),
     "train": ("DATA", "--out", "new", *QUICK, *CONCEPTS, "--quiet"),

@@ -44,7 +44,6 @@ COMMANDS = (
     "edit",
     "interpret",
     "reproduce",
-    "bench",
 )
 
 

@@ -16,7 +16,6 @@ import typer
 from rich.text import Text
 
 import itransf
-from itransf.cli.bench import show_bench
 from itransf.cli.concepts import show_concepts
 from itransf.cli.data import data_app
 from itransf.cli.demo import show_demo
@@ -78,7 +77,6 @@ app.command("info")(show_info)
 app.command("export")(export_run)
 app.command("presets")(show_presets)
 app.command("settings")(show_settings)
-app.command("bench")(show_bench)
 app.command("reproduce")(reproduce_paper)
 
 

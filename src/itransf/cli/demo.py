@@ -47,7 +47,7 @@ def show_demo(
     if not as_json:
         remark("Training three models on 'world', a bundled graph of triples about countries, cities,")
         remark("languages, currencies and organisations. This takes about two minutes.\n")
-    result = itransf.experiments.run_demo(out, seed, settings=settings or (), device=device.value)
+    result = itransf.demo.run_demo(out, seed, settings=settings or (), device=device.value)
     if as_json:
         print_json(result.to_dict())
         return

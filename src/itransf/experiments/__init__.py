@@ -3,7 +3,5 @@
 from __future__ import annotations
 
 from itransf.experiments import reproduction
-from itransf.experiments.bench import run_bench, write_record
-from itransf.experiments.demo import DemoResult, run_demo
 
-__all__ = ["DemoResult", "reproduction", "run_bench", "run_demo", "write_record"]
+__all__ = ["reproduction"]
