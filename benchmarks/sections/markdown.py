@@ -11,7 +11,7 @@ Record = Mapping[str, Any]
 def describe_setting(record: Record) -> list[str]:
     """Say what ran, where and when, as a list."""
     hardware, git, versions = (record[key] for key in ("hardware", "git", "versions"))
-    changed = {True: ", with uncommitted changes", False: "", None: ""}[git["dirty"]]
+    changed = {True: ", with uncommitted changes", False: "", "unknown": ", changes unknown"}[git["dirty"]]
     named = ", ".join(f"{name} {version}" for name, version in versions.items() if version)
     gpu = f"{hardware['gpu']}; " if hardware.get("gpu") else ""
     memory = f"{format_bytes(hardware['memory_bytes'])}, " if hardware["memory_bytes"] else ""

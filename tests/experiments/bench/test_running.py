@@ -116,9 +116,9 @@ def test_no_time_is_refused() -> None:
 
 def test_the_commit_is_that_of_the_package_or_what_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("ITRANSF_COMMIT", raising=False)
-    assert hardware.describe_commit(tmp_path) == {"commit": None, "dirty": None}
+    assert hardware.describe_commit(tmp_path) == {"commit": None, "dirty": "unknown"}
     monkeypatch.setenv("ITRANSF_COMMIT", "abc")
-    assert hardware.describe_commit(tmp_path) == {"commit": "abc", "dirty": None}
+    assert hardware.describe_commit(tmp_path) == {"commit": "abc", "dirty": "unknown"}
 
 
 def test_a_repository_around_an_installed_copy_is_not_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

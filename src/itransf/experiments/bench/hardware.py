@@ -58,12 +58,12 @@ def describe_commit(folder: Path = PACKAGE) -> dict[str, Any]:
     """Return the commit this package's files are at, and whether anything differs from it.
 
     A copy that has no history, or an older one, is told its commit by $ITRANSF_COMMIT; whether it differs from that
-    nobody knows.
+    is unknown.
     """
     told = os.environ.get("ITRANSF_COMMIT")
     # An installed copy may lie inside a repository that knows nothing of it.
     if told or not _ask("git", "ls-files", "--error-unmatch", "__init__.py", folder=folder):
-        return {"commit": told or None, "dirty": None}
+        return {"commit": told or None, "dirty": "unknown"}
     changes = _ask("git", "status", "--porcelain", folder=folder)
     return {"commit": _ask("git", "rev-parse", "HEAD", folder=folder) or None, "dirty": bool(changes)}
 

@@ -62,6 +62,11 @@ class Job:
     options: tuple[str, ...] = ()
     quick: bool = False
 
+    @classmethod
+    def read(cls, fields: Mapping[str, Any]) -> Job:
+        """Return the job that `to_dict` described."""
+        return cls(**{**fields, "settings": tuple(fields["settings"]), "options": tuple(fields["options"])})
+
     @property
     def key(self) -> str:
         """The name of its result and its run folder; the same for whoever needs the same thing."""

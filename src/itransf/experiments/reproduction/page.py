@@ -96,7 +96,7 @@ def describe_rebuilding(results: Results) -> str:
 def write_commit(record: Record) -> str:
     """Return the commit a result was made at."""
     git = record["git"]
-    return (git["commit"] or "unknown")[:10] + ("*" if git["dirty"] else "")
+    return (git["commit"] or "unknown")[:10] + ("*" if git["dirty"] is True else "")
 
 
 def write_machine(record: Record) -> str:

@@ -61,10 +61,8 @@ class Results:
     def list_outdated(self) -> Iterator[tuple[str, list[str]]]:
         """Yield the keys of results made with other settings than now, and what differs."""
         for key, record in self.records.items():
-            fields = record["job"]
-            job = Job(**{**fields, "settings": tuple(fields["settings"]), "options": tuple(fields["options"])})
             try:
-                found = self.differences(job, record)
+                found = self.differences(Job.read(record["job"]), record)
             except ConfigError as error:  # the preset is gone, or no longer goes with these settings
                 found = [str(error).partition(".")[0]]
             if found:
@@ -73,10 +71,8 @@ class Results:
     def store(self, job: Job, record: Record) -> Path:
         """Write a job's result and remember it."""
         told = {"key": job.key, "row_key": job.row_key, "job": job.to_dict(), **record}
-        # One line for each part: a person finds it, and a change shows where it is.
-        lines = [f"{json.dumps(name)}: {_write_part(part)}" for name, part in told.items()]
         path = self.path(job)
-        write_text(path, "{\n" + ",\n".join(lines) + "\n}\n")
+        write_text(path, write_parts(told))
         self.records[job.key] = _read(path)
         return path
 
@@ -90,6 +86,12 @@ def _read(path: Path) -> Record:
     if missing:
         raise DataError(f"{path}: is no result of 'itransf reproduce' (it holds no {missing[0]!r}); move it elsewhere")
     return {name: _spread(part) for name, part in record.items()}
+
+
+def write_parts(record: Record) -> str:
+    """Return a record as JSON, one line for each part."""
+    lines = [f"{json.dumps(name)}: {_write_part(part)}" for name, part in record.items()]
+    return "{\n" + ",\n".join(lines) + "\n}\n"
 
 
 def _write_part(part: Any) -> str:
