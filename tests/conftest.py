@@ -18,7 +18,7 @@ from itransf.data.graph import Graph
 from itransf.data.vocabulary import Vocabulary
 from itransf.models import MODELS
 from itransf.run import Run, train
-from itransf.training.fused import engine
+from itransf.training.fused import plan
 
 Triple = tuple[int, int, int]
 GraphMaker = Callable[..., Graph]
@@ -124,4 +124,4 @@ def short(configure: Configure) -> Callable[..., Run]:
 @pytest.fixture
 def single_batch_plans(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let fused engines plan one batch at a time, so that every batch is seen from outside."""
-    monkeypatch.setattr(engine, "PLANNED_ROWS", {"cpu": 1, "cuda": 1})
+    monkeypatch.setattr(plan, "PLANNED_ROWS", {"cpu": 1, "cuda": 1})

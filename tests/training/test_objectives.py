@@ -51,7 +51,8 @@ def brute_force(
 def run(graph: Graph, config: Config, model: Model, triples: list[int], seed: int = 0) -> tuple[Tensor, Tensor | None]:
     train = torch.as_tensor(graph.train)
     objective = make_objective(graph, train, NegativeSampler(graph, config.negatives, CPU), config)
-    return objective(model, torch.tensor(triples), torch.Generator().manual_seed(seed))
+    (negatives,) = objective.draw(torch.tensor(triples), len(triples), torch.Generator().manual_seed(seed))
+    return objective(model, torch.tensor(triples), negatives)
 
 
 @pytest.fixture

@@ -12,6 +12,8 @@ from itransf.data.graph import Graph
 from itransf.models import MODELS, Model, Sizes
 from itransf.storage import RunFolder
 from itransf.training import Trainer
+from itransf.training import trainer as trainer_module
+from itransf.training.fused import plan
 
 if TYPE_CHECKING:
     from conftest import Configure, GraphMaker
@@ -32,6 +34,7 @@ RECIPES = {
         "assignment.triples=5",
     ),
     "l1": ("itransf", "model.attention=l1", "training.optimizer=adam"),
+    "shared": ("transe", "negatives.shared=true", "negatives.per_triple=4"),
     "average": ("itransf", "training.weight_averaging=0.6", "assignment.every=1"),
 }
 
@@ -128,6 +131,21 @@ def test_a_run_cut_between_epochs_goes_on_to_the_same_bits(
             if report.epoch == epochs:
                 break
         put_away(trainer, tmp_path)
+        check_going_on(graph, config, tmp_path, unbroken)
+
+
+@pytest.mark.parametrize("recipe", ["sgd", "softmax", "domains", "shared"])
+def test_a_run_of_plain_steps_cut_within_a_plan_goes_on_to_the_same_bits(
+    configure: Configure, graph: Graph, tmp_path: Path, recipe: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(plan, "PLANNED_ROWS", {"cpu": 90})
+    monkeypatch.setattr(trainer_module, "make_engine", lambda *parts: None)
+    config = build(configure, recipe)
+    trainer = make_trainer(graph, config)
+    assert trainer.planned == 3
+    unbroken = run_to_the_end(trainer)
+    for batches in (1, 2, 3, 4, 5, 7, 10):  # an epoch has a plan of three batches and one of two
+        interrupt(graph, config, batches, tmp_path)
         check_going_on(graph, config, tmp_path, unbroken)
 
 

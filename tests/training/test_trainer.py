@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 import torch
@@ -104,11 +104,14 @@ class TestLearning:
         seen: list[list[int]] = []
         inner = trainer.objective
 
-        def watch(model: Model, triples: Tensor, generator: torch.Generator) -> tuple[Tensor, Tensor | None]:
-            seen.append(triples.tolist())
-            return inner(model, triples, generator)
+        class Watch:
+            draw = inner.draw
 
-        trainer.objective = watch
+            def __call__(self, model: Model, triples: Tensor, negatives: Any) -> tuple[Tensor, Tensor | None]:
+                seen.append(triples.tolist())
+                return inner(model, triples, negatives)
+
+        trainer.objective = Watch()
         list(trainer.epochs())
         assert [len(batch) for batch in seen] == [7] * 8 + [4] + [7] * 8 + [4]
         for epoch in (seen[:9], seen[9:]):

@@ -70,7 +70,8 @@ def fit_row(
     with learning_only(model, tables.values()):
         for step in range(effort.steps):
             batch = choose_batch(triples, effort.triples, generator)
-            loss, _ = objective(model, batch, generator)
+            (negatives,) = objective.draw(batch, len(batch), generator)
+            loss, _ = objective(model, batch, negatives)
             penalty = model.penalty(*train[batch].unbind(1))
             (loss if penalty is None else loss + penalty).backward()  # type: ignore[no-untyped-call]
             for name, table in tables.items():

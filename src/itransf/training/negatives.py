@@ -21,6 +21,10 @@ class Corruption(NamedTuple):
     replaces_head: Tensor
     replacements: Tensor
 
+    def split(self, size: int) -> list[Corruption]:
+        """Return the replacements of each batch of `size` triples."""
+        return [Corruption(*parts) for parts in zip(*(torch.split(part, size) for part in self), strict=True)]
+
 
 class SharedCorruption(NamedTuple):
     """Replacements that the triples of a relation in a batch, a group, have in common.
@@ -36,6 +40,16 @@ class SharedCorruption(NamedTuple):
     replaces_head: Tensor
     replacements: Tensor
     left_out: Tensor
+
+    def split(self, size: int) -> list[SharedCorruption]:
+        """Return the replacements of each batch of `size` triples; no group has triples of two batches."""
+        batches = []
+        for owners, left_out in zip(torch.split(self.owners, size), torch.split(self.left_out, size), strict=True):
+            groups = slice(int(owners[0]), int(owners[-1]) + 1)
+            batches.append(
+                SharedCorruption(owners - owners[0], self.replaces_head[groups], self.replacements[groups], left_out)
+            )
+        return batches
 
 
 class _Side:
@@ -166,3 +180,12 @@ class NegativeSampler:
         chance = (self.strength * offers).clamp_max(DOMAIN_CAP)
         coin = torch.rand(len(relations), count, generator=generator, device=device, dtype=torch.float64)
         return torch.where(coin < chance[:, None], member, anyone)
+
+
+def draw_negatives(
+    sampler: NegativeSampler, config: NegativesConfig, triples: Tensor, batch: int, generator: torch.Generator
+) -> Corruption | SharedCorruption:
+    """Draw the configured number of negatives of triples, sorted by relation inside each batch of `batch` triples."""
+    if config.shared:
+        return sampler.corrupt_together(triples, config.per_triple, batch, generator)
+    return sampler.corrupt(triples, config.per_triple, generator)

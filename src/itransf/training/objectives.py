@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from collections.abc import Sequence
+from typing import Any, Protocol
 
 import numpy as np
 import torch
@@ -13,7 +14,7 @@ from itransf.data.graph import Graph
 from itransf.data.known import KnownIndex
 from itransf.models.base import SIDES, Model, Side
 from itransf.training.losses import make_contrast_loss, sampled_softmax
-from itransf.training.negatives import NegativeSampler
+from itransf.training.negatives import Corruption, NegativeSampler, SharedCorruption, draw_negatives
 
 HIDDEN = -1e9  # the score of what is no rival; finite, so that a question without rivals still has a gradient
 
@@ -21,8 +22,12 @@ HIDDEN = -1e9  # the score of what is no rival; finite, so that a question witho
 class Objective(Protocol):
     """The loss of training triples, given by their indices."""
 
-    def __call__(self, model: Model, triples: Tensor, generator: torch.Generator) -> tuple[Tensor, Tensor | None]:
-        """Return the mean loss and the entities an update will touch (None: all of them)."""
+    def draw(self, triples: Tensor, size: int, generator: torch.Generator) -> Sequence[Any]:
+        """Draw the negatives of triples, sorted by relation in each batch; return those of each batch of `size`."""
+        ...
+
+    def __call__(self, model: Model, triples: Tensor, negatives: Any) -> tuple[Tensor, Tensor | None]:
+        """Return the mean loss of a batch and the entities an update will touch (None: all of them)."""
         ...
 
 
@@ -33,18 +38,23 @@ class ContrastObjective:
         self.sampler, self.train, self.config = sampler, train, config.negatives
         self.loss = make_contrast_loss(config.loss)
 
-    def __call__(self, model: Model, triples: Tensor, generator: torch.Generator) -> tuple[Tensor, Tensor | None]:
+    def draw(
+        self, triples: Tensor, size: int, generator: torch.Generator
+    ) -> Sequence[Corruption] | Sequence[SharedCorruption]:
+        """Draw the negatives of all batches at once."""
+        return draw_negatives(self.sampler, self.config, triples, size, generator).split(size)
+
+    def __call__(
+        self, model: Model, triples: Tensor, negatives: Corruption | SharedCorruption
+    ) -> tuple[Tensor, Tensor | None]:
         """Return the mean loss over the batch and the entities in it."""
         heads, relations, tails = self.train[triples].unbind(1)
-        if self.config.shared:
-            shared = self.sampler.corrupt_together(triples, self.config.per_triple, len(triples), generator)
-            positive, negative = model.score_shared(heads, relations, tails, *shared[:3])
-            negative, replacements = negative.masked_fill(shared.left_out, HIDDEN), shared.replacements
+        if isinstance(negatives, SharedCorruption):
+            positive, negative = model.score_shared(heads, relations, tails, *negatives[:3])
+            negative = negative.masked_fill(negatives.left_out, HIDDEN)
         else:
-            corruption = self.sampler.corrupt(triples, self.config.per_triple, generator)
-            positive, negative = model.score_contrast(heads, relations, tails, *corruption)
-            replacements = corruption.replacements
-        touched = torch.cat([heads, tails, replacements.flatten()])
+            positive, negative = model.score_contrast(heads, relations, tails, *negatives)
+        touched = torch.cat([heads, tails, negatives.replacements.flatten()])
         return self.loss(positive, negative).mean(), touched if len(touched) < model.sizes.entities else None
 
 
@@ -56,12 +66,23 @@ class SoftmaxObjective:
 
     def __init__(self, graph: Graph, train: Tensor, config: Config) -> None:
         self.train, self.config, self.filtered = train, config.loss, config.negatives.filtered
+        self.entities = len(graph.entities)
         self.known = KnownIndex(graph.train, len(graph.entities), len(graph.relations))
 
-    def __call__(self, model: Model, triples: Tensor, generator: torch.Generator) -> tuple[Tensor, Tensor | None]:
+    def draw(self, triples: Tensor, size: int, generator: torch.Generator) -> Sequence[Tensor | None]:
+        """Draw the candidates of each batch, ascending and distinct, or None for all entities."""
+        count = self.config.candidates
+        batches = -(-len(triples) // size)
+        if not count or count >= self.entities:
+            return [None] * batches
+        drawn = (
+            torch.randint(self.entities, (count,), generator=generator, device=triples.device) for _ in range(batches)
+        )
+        return [each.unique() for each in drawn]  # type: ignore[no-untyped-call]
+
+    def __call__(self, model: Model, triples: Tensor, negatives: Tensor | None) -> tuple[Tensor, Tensor | None]:
         """Return the mean loss of both questions that a triple answers."""
-        batch = self.train[triples]
-        drawn = self._draw(model.sizes.entities, generator)
+        batch, drawn = self.train[triples], negatives
         pool = model.pool(drawn)
         heads, relations, tails = batch.unbind(1)
         positive = model.score(heads, relations, tails)
@@ -72,14 +93,6 @@ class SoftmaxObjective:
             total = total + sampled_softmax(positive, scores, self.config.scale).mean()
         touched = None if drawn is None else torch.cat([heads, tails, drawn])
         return total / 2, touched
-
-    def _draw(self, entities: int, generator: torch.Generator) -> Tensor | None:
-        """Return the candidates of a batch, ascending and distinct, or None for all entities."""
-        count = self.config.candidates
-        if not count or count >= entities:
-            return None
-        drawn: Tensor = torch.randint(entities, (count,), generator=generator, device=self.train.device).unique()  # type: ignore[no-untyped-call]
-        return drawn
 
     def _are_answers(self, batch: Tensor, side: Side, drawn: Tensor | None, shape: torch.Size) -> Tensor:
         """Mark the candidates (b, n) that are no rivals: the answer itself, and other training answers if avoided."""

@@ -19,6 +19,7 @@ from itransf.ops.grouping import occurrence_numbers
 from itransf.training.assignment import AssignmentReport, is_due, reassign
 from itransf.training.averaging import Average
 from itransf.training.fused.engine import make_engine
+from itransf.training.fused.plan import count_planned_batches, sort_by_relation
 from itransf.training.losses import make_contrast_loss
 from itransf.training.negatives import NegativeSampler
 from itransf.training.objectives import make_objective
@@ -57,7 +58,8 @@ class Trainer:
         self.objective = make_objective(self.graph, self.train, self.sampler, self.config)
         self.optimizer = make_optimizer(self.model, self.config.training)
         self.engine = make_engine(self.model, self.train, self.sampler, self.optimizer, self.config)
-        self.epoch_random_state = self.generator.get_state()
+        self.planned = count_planned_batches(len(self.train), len(self.graph.relations), self.config, device.type)
+        self.epoch_random_state = self.plan_random_state = self.generator.get_state()
         self.best: dict[str, Tensor] | None = None
         self.average = Average()
 
@@ -90,24 +92,31 @@ class Trainer:
             self.generator.set_state(self.epoch_random_state)
             order = self._shuffle()
             self.generator.set_state(now)
-        size = self.config.training.batch_size
         self.optimizer.learning_rate = self._learning_rate()
         self.sampler.strength = self._domain_strength()
-        for losses in self._run_batches(order[self.progress.batches * size :], size):
+        for losses in self._run_batches(order):
             self._note_losses(losses)
             after_batch()
         batches, self.progress.batches = self.progress.batches, 0
         return self.progress.loss_sum / batches
 
-    def _run_batches(self, triples: Tensor, size: int) -> Iterator[list[float]]:
-        """Update on triples batch by batch and give the losses: of one batch, or of as many as the engine plans."""
-        planned = size if self.engine is None else self.engine.most_triples
-        for start in range(0, len(triples), planned):
-            part = triples[start : start + planned]
-            if self.engine is None:
-                yield [self._step(part)]
-            else:
-                yield self.engine.run(part, self.generator).tolist()
+    def _run_batches(self, order: Tensor) -> Iterator[list[float]]:
+        """Update on the batches that are left and yield the losses of one, or of as many as an engine runs at once.
+
+        Negatives are drawn for `planned` batches at once, whoever takes the steps: plain and fused ones see the same.
+        """
+        size, done = self.config.training.batch_size, self.progress.batches
+        for start in range(done - done % self.planned, -(-len(order) // size), self.planned):
+            triples = order[start * size : (start + self.planned) * size]
+            triples = sort_by_relation(triples, self.train[triples, 1], size)
+            self.plan_random_state = self.generator.get_state()
+            if self.engine is not None and start >= done:
+                yield self.engine.run(triples, self.generator).tolist()
+                continue
+            negatives = self.objective.draw(triples, size, self.generator)
+            batches = list(zip(torch.split(triples, size), negatives, strict=True))
+            for batch, drawn in batches[max(done - start, 0) :]:
+                yield [self._step(batch, drawn)]
 
     def _note_losses(self, losses: list[float]) -> None:
         """Add the losses of batches to the epoch's; one that is no number ends the training."""
@@ -123,10 +132,9 @@ class Trainer:
     def _shuffle(self) -> Tensor:
         return shuffle_triples(self.train[:, 1], self.config.training.block_size, self.generator)
 
-    def _step(self, batch: Tensor) -> float:
-        """Update on one batch (triple indices) and return its loss, without penalties."""
-        triples = batch[torch.argsort(self.train[batch, 1], stable=True)]  # sorted: rows of a relation lie together
-        loss, touched = self.objective(self.model, triples, self.generator)
+    def _step(self, triples: Tensor, negatives: Any) -> float:
+        """Update on one batch (triple indices, sorted by relation) and return its loss, without penalties."""
+        loss, touched = self.objective(self.model, triples, negatives)
         penalty = self.model.penalty(*self.train[triples].unbind(1))
         total = loss if penalty is None else loss + penalty
         total.backward()  # type: ignore[no-untyped-call]
@@ -222,7 +230,10 @@ class Trainer:
         tensors |= {f"best.{name}": tensor for name, tensor in (self.best or {}).items()}
         tensors |= {f"average.{name}": tensor for name, tensor in self.average.means.items()}
         tensors |= {f"optimizer.{name}": tensor for name, tensor in self.optimizer.state.items()}
-        tensors |= {"random.now": self.generator.get_state(), "random.epoch": self.epoch_random_state}
+        # Within a plan its negatives are drawn again when training is resumed.
+        within = self.progress.batches % self.planned
+        now = self.plan_random_state if within else self.generator.get_state()
+        tensors |= {"random.now": now, "random.epoch": self.epoch_random_state}
         return tensors, vars(self.progress).copy()
 
     def load_state(self, tensors: dict[str, Tensor], progress: dict[str, Any]) -> None:

@@ -17,7 +17,9 @@ from itransf.models import ITransF, Sizes, TransE
 from itransf.models.projection import FullProjection, NoProjection
 from itransf.models.translation import Translation, TranslationConfig
 from itransf.training.fused import engine as engine_choice
+from itransf.training.fused import plan
 from itransf.training.fused.engine import can_fuse, make_engine
+from itransf.training.fused.plan import sort_by_relation
 from itransf.training.negatives import Corruption, SharedCorruption
 from itransf.training.trainer import Trainer, weights
 
@@ -84,7 +86,10 @@ def make_trainer(graph: Graph, config: Config) -> Trainer:
 
 def run_plain(graph: Graph, config: Config, order: Tensor) -> tuple[list[float], dict[str, Tensor]]:
     trainer = make_trainer(graph, config)
-    losses = [trainer._step(batch) for batch in torch.split(order, config.training.batch_size)]
+    size = config.training.batch_size
+    order = sort_by_relation(order, trainer.train[order, 1], size)
+    negatives = trainer.objective.draw(order, size, trainer.generator)
+    losses = [trainer._step(*batch) for batch in zip(order.split(size), negatives, strict=True)]
     return losses, {**weights(trainer.model), **trainer.optimizer.state}
 
 
@@ -100,6 +105,7 @@ def run_fused(
     trainer = make_trainer(graph, config)
     assert can_fuse(trainer.model, config)
     engine = kind(trainer.model, trainer.train, trainer.sampler, trainer.optimizer, config)  # type: ignore[arg-type]
+    order = sort_by_relation(order, trainer.train[order, 1], config.training.batch_size)
     losses = engine.run(order, trainer.generator)
     return losses.tolist(), {**weights(trainer.model), **trainer.optimizer.state}
 
@@ -113,6 +119,47 @@ def compare(kind: type[FusedEngine], graph: Graph, config: Config, triples: int 
         torch.testing.assert_close(
             found[name], tensor, atol=2e-5, rtol=1e-4, msg=lambda text, name=name: f"{name}: {text}"
         )
+
+
+@pytest.mark.parametrize(("planned", "shared"), [(1, False), (2, False), (100, False), (2, True)])
+def test_plain_and_fused_steps_draw_the_same_batches_and_negatives(
+    engine_kind: type[FusedEngine],
+    configure: Configure,
+    graph: Graph,
+    planned: int,
+    shared: bool,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    if shared and not engine_kind.shares_negatives:
+        return
+    monkeypatch.setattr(plan, "PLANNED_ROWS", {"cpu": 32 * planned, "cuda": 32 * planned})
+    monkeypatch.setattr(engine_choice, "load_engine", lambda device: engine_kind)
+    settings = ("negatives.per_triple=2", "negatives.domain=0.5", f"negatives.shared={shared}".lower())
+    config = configure("transe", *settings, "training.block_size=2", "training.epochs=2")
+
+    def train(plain: bool) -> tuple[list[list[Any]], list[float], dict[str, Tensor]]:
+        trainer = Trainer(build_model(graph, config, DEVICE), graph, config)
+        assert trainer.planned == min(planned, 3)
+        assert type(trainer.engine) is engine_kind
+        trainer.engine = None if plain else trainer.engine
+        name = "corrupt_together" if shared else "corrupt"
+        corrupt, seen = getattr(trainer.sampler, name), []
+
+        def watch(triples: Tensor, *rest: Any) -> Any:
+            drawn = corrupt(triples, *rest)
+            seen.append([triples.tolist(), *(part.tolist() for part in drawn)])
+            return drawn
+
+        monkeypatch.setattr(trainer.sampler, name, watch)
+        losses = [report.loss for report in trainer.epochs()]
+        return seen, losses, weights(trainer.model)
+
+    (seen, losses, found), (expected_seen, expected_losses, expected) = train(plain=False), train(plain=True)
+    assert seen == expected_seen
+    assert len(seen) == 2 * -(-3 // min(planned, 3))
+    assert losses == pytest.approx(expected_losses, abs=1e-4)
+    for name, tensor in expected.items():
+        torch.testing.assert_close(found[name], tensor, atol=1e-4, rtol=1e-3)
 
 
 @pytest.mark.parametrize("name", ["transe", "transr", "stranse", "itransf"])

@@ -14,11 +14,10 @@ from itransf.config import Config
 from itransf.models.base import Model
 from itransf.models.projection import ConceptProjection, FullProjection, NoProjection
 from itransf.models.translation import Translation
-from itransf.training.fused.plan import Layout, Plan, make_plan, sort_by_relation
-from itransf.training.negatives import Corruption, NegativeSampler, SharedCorruption
+from itransf.training.fused.plan import Layout, Plan, count_planned_batches, make_plan
+from itransf.training.negatives import NegativeSampler, draw_negatives
 from itransf.training.optimizers import MOMENTS, RowOptimizer
 
-PLANNED_ROWS = {"cuda": 1 << 24, "cpu": 1 << 18}  # rows planned at once, which bounds the memory of a plan
 LENGTHS = {"none": 0, "unit": 1, "ball": 2}
 OPTIMIZERS = {"sgd": 0, "adagrad": 1, "adam": 2}
 LOSSES = ("hinge", "self_adversarial")
@@ -108,24 +107,21 @@ class FusedEngine(ABC):
         self.model, self.train, self.sampler, self.optimizer, self.config = model, train, sampler, optimizer, config
         self.projections = list_projections(model)
         self.layout = make_layout(model, self.projections, min(config.training.batch_size, len(train)), config)
-        planned = PLANNED_ROWS[train.device.type] // self.layout.numbers
-        self.planned_steps = max(1, min(planned, -(-len(train) // self.layout.batch)))
+        self.planned_steps = count_planned_batches(len(train), model.sizes.relations, config, train.device.type)
         self.rates = torch.zeros(self.planned_steps, 3, device=train.device)
         self.losses = torch.zeros(self.planned_steps, self.layout.batch, device=train.device)
         self.buffers = make_buffers(self.layout, model.config.dim, train.device)
         self.plan: Plan | None = None
 
-    @property
-    def most_triples(self) -> int:
-        """How many triples can be planned at once."""
-        return self.planned_steps * self.layout.batch
-
     @torch.no_grad()
     def run(self, triples: Tensor, generator: torch.Generator) -> Tensor:
-        """Update on triples (indices, in the order of batches) and return the loss of each batch, (S,)."""
-        assert len(triples) <= self.most_triples
-        triples = sort_by_relation(triples, self.train[triples, 1], self.layout.batch)
-        corruption = self._corrupt(triples, generator)
+        """Update on at most the planned number of batches and return the loss of each, (S,).
+
+        Args:
+            triples: Indices, sorted by relation inside each batch.
+            generator: Generator of the negatives.
+        """
+        corruption = draw_negatives(self.sampler, self.config.negatives, triples, self.layout.batch, generator)
         supports = [p.support for _, p in self.projections if isinstance(p, ConceptProjection)]
         plan = make_plan(self.train[triples], corruption, supports, self.layout)
         if self.plan is None:
@@ -137,11 +133,6 @@ class FusedEngine(ABC):
         self.run_planned(self.plan, steps)
         self.optimizer.steps += steps
         return self.losses[:steps].sum(1) / plan.sizes[:, 0]
-
-    def _corrupt(self, triples: Tensor, generator: torch.Generator) -> Corruption | SharedCorruption:
-        if self.layout.shared:
-            return self.sampler.corrupt_together(triples, self.layout.negatives, self.layout.batch, generator)
-        return self.sampler.corrupt(triples, self.layout.negatives, generator)
 
     @abstractmethod
     def run_planned(self, plan: Plan, steps: int) -> None:

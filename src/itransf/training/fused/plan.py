@@ -15,7 +15,10 @@ from dataclasses import dataclass, fields
 import torch
 from torch import Tensor
 
+from itransf.config import Config
 from itransf.training.negatives import Corruption, SharedCorruption
+
+PLANNED_ROWS = {"cuda": 1 << 24, "cpu": 1 << 18}  # rows planned at once, which bounds the memory of a plan
 
 
 @dataclass(frozen=True)
@@ -53,11 +56,6 @@ class Layout:
     def rows(self) -> int:
         """Vectors a step looks at, N."""
         return 2 * self.batch + self.owners * self.negatives
-
-    @property
-    def numbers(self) -> int:
-        """The most numbers any part of a step's plan has; four marks of what is left out are as long as one."""
-        return max(self.rows, self.batch * self.negatives // 4)
 
     @property
     def slots(self) -> int:
@@ -144,6 +142,18 @@ class Plan:
         for item in fields(self):
             steps: Tensor = getattr(self, item.name)
             getattr(buffers, item.name)[: len(steps)].copy_(steps)
+
+
+def count_planned_batches(triples: int, relations: int, config: Config, device: str) -> int:
+    """Return how many batches are drawn at once, the same number by plain and by fused steps.
+
+    The largest part of a step's plan are its rows, or the marks of shared negatives left out, four of which are as
+    large as one row number.
+    """
+    batch, negatives = min(config.training.batch_size, triples), config.negatives.per_triple
+    owners = min(relations, batch) if config.negatives.shared else batch
+    numbers = max(2 * batch + owners * negatives, batch * negatives // 4)
+    return max(1, min(PLANNED_ROWS.get(device, PLANNED_ROWS["cpu"]) // numbers, -(-triples // batch)))
 
 
 def sort_by_relation(triples: Tensor, relations: Tensor, batch: int) -> Tensor:
