@@ -14,14 +14,14 @@ from itransf.interpret.measures import (
     draw_random,
     find_scale,
     measure_attention,
-    measure_borrowing,
     measure_faithfulness,
     measure_gain,
-    measure_recovery,
     measure_stability,
+    measure_transfer,
     mine_gold,
 )
-from itransf.interpret.measures.gathering import Scale, code_sparsely, is_codable
+from itransf.interpret.measures.recovery import measure_recovery
+from itransf.interpret.measures.table import Scale, code_sparsely, is_codable
 
 QUICK = 200
 """Draws while others still train; more would take their time."""
@@ -96,7 +96,7 @@ class Measures:
             findings += measure_faithfulness(readings, most_triples=self.triples, draws=self.draws)
             if self.plain is not None and self.plain is not readings[0]:
                 findings.append(measure_gain(readings, self.plain, draws=self.draws))
-            findings.append(measure_borrowing(readings, draws=self.draws))
+            findings.append(measure_transfer(readings, draws=self.draws))
         return findings
 
 

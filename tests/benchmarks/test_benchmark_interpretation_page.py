@@ -13,7 +13,7 @@ from benchmarks.sections.interpretation import EXPECTED, OUTDATED, render
 
 from benchmarks import interpretation
 from itransf.interpret.measures import Finding
-from itransf.interpret.measures.findings import find_nothing
+from itransf.interpret.measures.statistics import report_missing
 
 SETTING = {
     "command": "python -m benchmarks.interpretation --dataset wn18",
@@ -40,7 +40,7 @@ def make_run(model: str, seed: int, mrr: float, **more: Any) -> dict[str, Any]:
 
 @pytest.fixture
 def record() -> dict[str, Any]:
-    unmeasured = find_nothing("domains by top concept", "purity", "names tell no domain")
+    unmeasured = report_missing("domains by top concept", "purity", "names tell no domain")
     return {
         **SETTING,
         "config": {"dataset": "wn18", "settings": ["training.epochs=3"]},

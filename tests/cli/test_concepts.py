@@ -12,11 +12,10 @@ import pytest
 from cli.conftest import call
 from golden.attentions import make_attention
 from golden.comparing import check_golden, make_paper
-from itransf.cli.cards import describe_card
 from itransf.cli.concepts import format_uses, show_attention, show_sharing
 from itransf.cli.sharing import show_sharing_graph
 from itransf.interpret import ConceptCard, Use
-from itransf.interpret.ablation import Loss
+from itransf.interpret.ablation import Ablation
 
 
 def test_the_concepts_of_relations_and_who_shares_them() -> None:
@@ -173,10 +172,10 @@ def test_long_lists_are_cut_and_counted() -> None:
 
 def test_a_card_counts_what_it_does_not_list() -> None:
     uses = tuple(Use(f"r{place}", f"r{place}", "head", 0.5) for place in range(10))
-    card = ConceptCard(2, "city", "town", True, uses, 3, uses[:1], 0.5, (), (), (), Loss(4, 4, 8, 0.5, 0.25))
-    lines = dict(describe_card(card))
+    card = ConceptCard(2, "city", "town", True, uses, 3, uses[:1], 0.5, (), (), (), Ablation(4, 4, 8, 0.5, 0.25))
+    lines = dict(card.describe())
     assert lines["suggested"] == "town"
     assert lines["used by"].endswith("r7 (H) 0.50; 2 more, 3 with less weight")
     assert "falls by 0.125" in lines["without it"]
     assert "1 of them use nothing else" in lines["without it"]
-    assert "not known" in dict(describe_card(dataclasses.replace(card, loss=None)))["without it"]
+    assert "not known" in dict(dataclasses.replace(card, ablation=None).describe())["without it"]

@@ -10,7 +10,7 @@ from cli.conftest import CONCEPTS, QUICK, call
 from golden.comparing import check_golden, make_paper
 from itransf.cli.interpret import show_interpretations
 from itransf.interpret.measures import Finding, Interpretation
-from itransf.interpret.measures.findings import find_nothing
+from itransf.interpret.measures.statistics import report_missing
 
 FEW = ("--draws", 20, "--device", "cpu")
 
@@ -21,12 +21,12 @@ def make_interpretations() -> list[Interpretation]:
             "sparse attention", "at most 5 weights, sum 1", 1.0, 1.0, 1.0, None, None, 66, "relation sides", (1.0,)
         ),
         Finding("inverse pairs", "average precision", 0.343, 0.028, 0.802, 0.021, 0.0005, 5, "gold pairs", (0.3, 0.4)),
-        find_nothing("domains by top concept", "purity", "names of relations tell no domain"),
+        report_missing("domains by top concept", "purity", "names of relations tell no domain"),
         Finding("faithful weights", "heaviest / lightest loss", 1711.1, 361, 3e4, 1.0, 0.0005, 66, "sides", (), "so"),
     )
     other = (
         Finding("inverse pairs", "average precision", 0.723, 0.5, 0.9, 0.02, 0.0005, 5, "gold pairs", (0.723,)),
-        find_nothing("sparse attention", "at most 5 weights, sum 1", "there are no concepts"),
+        report_missing("sparse attention", "at most 5 weights, sum 1", "there are no concepts"),
     )
     return [Interpretation("itransf", 2, own), Interpretation("stranse", 1, other)]
 

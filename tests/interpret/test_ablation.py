@@ -7,8 +7,16 @@ import pytest
 import torch
 
 from itransf.evaluation import rank_triples
-from itransf.interpret.ablation import Loss, measure_losses, reciprocal_ranks, sample_evenly, without_concept
-from itransf.models import SIDES, ITransF
+from itransf.interpret.ablation import (
+    Ablation,
+    mark_concept,
+    measure_ablations,
+    reciprocal_ranks,
+    remove_concepts,
+    sample_evenly,
+)
+from itransf.models import SIDES, ITransF, Model
+from itransf.models.projection import ConceptProjection
 from itransf.run import Run
 
 KINDS = ("sparse", "dense", "l1")
@@ -27,33 +35,62 @@ def run(request: pytest.FixtureRequest, random_graph: Callable, short: Callable)
     return found
 
 
+def read_matrices(model: Model, side: str) -> torch.Tensor:
+    """Return the matrices of one side of every relation."""
+    matrices: torch.Tensor = getattr(model, f"project_{side}").matrices(torch.arange(model.sizes.relations))
+    return matrices.detach()
+
+
 def test_weights_are_spread_over_the_rest_of_the_support(run: Run) -> None:
+    changed = remove_concepts(run.model, mark_concept(run.model, 2))
     for side in SIDES:
         projection = run.model.concept_projection(side)
-        before = projection.attention().detach().clone()
-        with without_concept(run.model, 2):
-            after = projection.attention().detach().clone()
-        expected = before.clone()
-        expected[:, 2] = 0.0
+        left = projection.attention().detach().clone()
+        left[:, 2] = 0.0
         if projection.kind != "l1":
-            expected /= expected.sum(dim=1, keepdim=True)
-        torch.testing.assert_close(after, expected)
+            left /= left.sum(dim=1, keepdim=True)
+        expected = torch.einsum("rm,mij->rij", left, run.model.concepts.detach())
+        torch.testing.assert_close(read_matrices(changed, side), expected)
 
 
-def test_everything_is_as_before_to_the_bit_even_after_a_failure(run: Run) -> None:
+def test_single_weights_are_removed_and_the_rest_keeps_its_sum(run: Run) -> None:
+    removed = mark_concept(run.model, -1)
+    weights = run.concepts().weights
+    concept = int(weights[0, 1].argmax())
+    removed[0, 1, concept] = True
+    changed = remove_concepts(run.model, removed)
+    for side in SIDES:
+        before, after = read_matrices(run.model, side), read_matrices(changed, side)
+        torch.testing.assert_close(after[[0, 2]], before[[0, 2]])
+        assert torch.allclose(after[1], before[1]) == (side == "tail")
+
+
+def test_removing_nothing_changes_no_score(run: Run) -> None:
+    triples = torch.as_tensor(run.graph.train).unbind(1)
+    changed = remove_concepts(run.model, mark_concept(run.model, -1))
+    torch.testing.assert_close(changed.score(*triples), run.model.score(*triples))
+
+
+def test_without_any_concept_entities_stay_where_they_are(run: Run) -> None:
+    changed = remove_concepts(run.model, ~mark_concept(run.model, -1))
+    heads, relations, tails = torch.as_tensor(run.graph.train).unbind(1)
+    moved = run.model.entities[heads] + run.model.relations[relations] - run.model.entities[tails]
+    torch.testing.assert_close(changed.score(heads, relations, tails), -moved.abs().sum(1))  # of unit length anyway
+
+
+def test_the_model_itself_stays_as_it_is_to_the_bit(run: Run) -> None:
     before = {name: value.clone() for name, value in run.model.state_dict().items()}
-    with pytest.raises(KeyboardInterrupt), without_concept(run.model, 1):
-        raise KeyboardInterrupt
+    changed = remove_concepts(run.model, mark_concept(run.model, 1))
+    assert changed.entities is run.model.entities
+    assert isinstance(run.model.project_head, ConceptProjection)
     for name, value in run.model.state_dict().items():
         assert torch.equal(value, before[name]), name
 
 
 def test_a_side_that_uses_nothing_else_leaves_entities_where_they_are(random_graph: Callable, short: Callable) -> None:
     model = short(random_graph(), "itransf", "model.support_size=1").model
-    projection = model.concept_projection("head")
-    concept = int(projection.support[0, 0])
-    with without_concept(model, concept):
-        matrix = projection.matrices(torch.tensor([0]))[0]
+    concept = int(model.concept_projection("head").support[0, 0])
+    matrix = read_matrices(remove_concepts(model, mark_concept(model, concept)), "head")[0]
     torch.testing.assert_close(matrix, torch.eye(len(matrix)))
 
 
@@ -62,8 +99,7 @@ def test_free_weights_without_any_other_leave_entities_where_they_are(random_gra
     with torch.no_grad():
         model.project_tail.scores.zero_()
         model.project_tail.scores[1, 3] = -0.4
-    with without_concept(model, 3):
-        matrix = model.project_tail.matrices(torch.tensor([1]))[0]
+    matrix = read_matrices(remove_concepts(model, mark_concept(model, 3)), "tail")[1]
     torch.testing.assert_close(matrix, torch.eye(len(matrix)))
 
 
@@ -75,22 +111,18 @@ def test_relations_that_do_not_use_a_concept_change_by_exactly_nothing(random_gr
     triples = run.graph.valid[~users[run.graph.valid[:, 1]]]
     assert len(triples)
     before = reciprocal_ranks(run.model, run.graph, triples)
-    with without_concept(run.model, concept):
-        np.testing.assert_array_equal(reciprocal_ranks(run.model, run.graph, triples), before)
+    changed = remove_concepts(run.model, mark_concept(run.model, concept))
+    np.testing.assert_array_equal(reciprocal_ranks(changed, run.graph, triples), before)
 
 
-def test_losses_equal_ranking_the_users_triples_twice(run: Run) -> None:
+def test_ablations_equal_ranking_the_users_triples_twice(run: Run) -> None:
     assert isinstance(run.model, ITransF)
     users = [(0, np.array([0, 2])), (3, np.array([1]))]
-    for (concept, relations), loss in zip(users, measure_losses(run.model, run.graph, users), strict=True):
+    for (concept, relations), loss in zip(users, measure_ablations(run.model, run.graph, users), strict=True):
         triples = run.graph.valid[np.isin(run.graph.valid[:, 1], relations)]
         means = []
-        for taken in (False, True):
-            if taken:
-                with without_concept(run.model, concept):
-                    ranks = rank_triples(run.model, triples, run.graph.known)
-            else:
-                ranks = rank_triples(run.model, triples, run.graph.known)
+        for model in (run.model, remove_concepts(run.model, mark_concept(run.model, concept))):
+            ranks = rank_triples(model, triples, run.graph.known)
             means.append(np.mean(1 / np.concatenate([ranks.ranks(side) for side in SIDES])))
         assert loss is not None
         assert (loss.triples, loss.ranked, loss.total) == (len(triples), len(triples), 20)
@@ -99,7 +131,7 @@ def test_losses_equal_ranking_the_users_triples_twice(run: Run) -> None:
 
 def test_users_without_validation_triples_lose_nothing_that_is_known(random_graph: Callable, short: Callable) -> None:
     run = short(random_graph(valid=0), "itransf", "validation.every=0")
-    assert measure_losses(run.model, run.graph, [(0, np.array([0]))]) == [None]
+    assert measure_ablations(run.model, run.graph, [(0, np.array([0]))]) == [None]
 
 
 def test_a_sample_is_even_and_is_all_where_all_is_asked_for() -> None:
@@ -109,7 +141,7 @@ def test_a_sample_is_even_and_is_all_where_all_is_asked_for() -> None:
 
 
 def test_a_sample_is_ranked_and_the_rest_counted(run: Run) -> None:
-    (loss,) = measure_losses(run.model, run.graph, [(0, np.arange(3))], most_triples=5)
+    (loss,) = measure_ablations(run.model, run.graph, [(0, np.arange(3))], most_triples=5)
     assert loss is not None
     assert (loss.triples, loss.ranked) == (20, 5)
     assert "20 triples, 5 of them ranked" in loss.describe()
@@ -117,6 +149,6 @@ def test_a_sample_is_ranked_and_the_rest_counted(run: Run) -> None:
 
 @pytest.mark.parametrize(("after", "told"), [(0.4, "falls by 0.050"), (0.6, "rises by 0.050"), (0.5, "hardly changes")])
 def test_what_is_lost_is_told(after: float, told: str) -> None:
-    loss = Loss(10, 10, 20, 0.5, after)
+    loss = Ablation(10, 10, 20, 0.5, after)
     assert f"validation MRR {told}" in loss.describe()
     assert loss.to_dict()["lost_overall"] == pytest.approx((0.5 - after) / 2)

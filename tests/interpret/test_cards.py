@@ -32,7 +32,7 @@ def cards(run: Run) -> list[ConceptCard]:
 
 def test_every_used_concept_has_a_card_those_missed_most_first(run: Run, cards: list[ConceptCard]) -> None:
     assert {card.concept for card in cards} == set(np.flatnonzero(run.concepts().used).tolist())
-    losses = [card.loss.lost_overall for card in cards if card.loss]
+    losses = [card.ablation.lost_overall for card in cards if card.ablation]
     assert losses == sorted(losses, reverse=True)
 
 
@@ -97,7 +97,7 @@ def test_a_given_name_is_told_before_the_suggestion(run: Run) -> None:
 
 def test_a_card_is_ready_for_json(cards: list[ConceptCard]) -> None:
     content = json.loads(json.dumps(cards[0].to_dict()))
-    assert content["loss"]["triples"] > 0
+    assert content["ablation"]["triples"] > 0
     assert content["users"][0]["side"] in SIDES
 
 
@@ -138,10 +138,10 @@ def test_a_number_of_triples_below_zero_is_refused(run: Run, tmp_path: Path) -> 
 def test_a_card_shows_itself_in_a_line(cards: list[ConceptCard]) -> None:
     card = next(card for card in cards if card.concept == 1)
     users = len(card.users) + card.lighter_users
-    assert card.loss is not None
-    worth = f"worth {card.loss.lost_overall:.3f} of validation MRR"
+    assert card.ablation is not None
+    worth = f"worth {card.ablation.lost_overall:.3f} of validation MRR"
     assert repr(card) == f"ConceptCard(1 'lies in': {users} users, {worth})"
-    assert repr(replace(card, loss=None)) == f"ConceptCard(1 'lies in': {users} users)"
+    assert repr(replace(card, ablation=None)) == f"ConceptCard(1 'lies in': {users} users)"
 
 
 def test_a_concept_nobody_uses_strongly_tells_its_strongest_users(random_graph: Callable, short: Callable) -> None:
@@ -157,6 +157,6 @@ def test_a_concept_nobody_uses_has_an_empty_card(random_graph: Callable, short: 
     attention = run.concepts()
     unused = int(np.flatnonzero(~attention.used)[0])
     card = make_cards(run.model, run.graph, attention, [unused])[0]
-    assert (card.name, card.users, card.moved, card.loss, card.movement) == ("unused", (), (), None, 0.0)
+    assert (card.name, card.users, card.moved, card.ablation, card.movement) == ("unused", (), (), None, 0.0)
     used = int(np.flatnonzero(attention.used)[0])
     assert make_cards(run.model, run.graph, attention, [used])[0].alone

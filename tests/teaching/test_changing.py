@@ -12,7 +12,7 @@ import torch
 import itransf
 from itransf.data.graph import Graph
 from itransf.errors import ConfigError, DataError
-from itransf.interpret.ablation import Loss
+from itransf.interpret.ablation import Ablation
 from itransf.models.projection import FORBIDDEN, PINNED
 from itransf.run import Run
 from itransf.storage import RunFolder
@@ -145,8 +145,8 @@ class TestKept:
         self, run: Run, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         lost = [0.0, 0.2, None, 0.1, -0.3]
-        losses = [None if value is None else Loss(8, 8, 8, 0.5, 0.5 - value) for value in lost]
-        monkeypatch.setattr(changing, "measure_losses", lambda *_: losses)
+        losses = [None if value is None else Ablation(8, 8, 8, 0.5, 0.5 - value) for value in lost]
+        monkeypatch.setattr(changing, "measure_ablations", lambda *_: losses)
         monkeypatch.setattr(changing, "measure_use", lambda *_: torch.tensor([1.0, 1.0, 2.0, 1.0, 9.0]))
         assert choose_kept(run.model, run.graph, 2) == [1, 3]
         assert choose_kept(run.model, run.graph, 3) == [1, 2, 3]

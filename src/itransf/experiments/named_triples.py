@@ -17,7 +17,7 @@ import numpy as np
 from itransf.data.graph import Graph, Triples
 from itransf.evaluation import rank_triples
 from itransf.interpret.evidence import Evidence, find_supporting
-from itransf.interpret.measures.findings import DRAWS, Finding, Floats, draw_weights, find_chance, find_interval
+from itransf.interpret.measures.statistics import DRAWS, Finding, Floats, draw_weights, find_interval, find_p_value
 from itransf.models.translation import Translation
 from itransf.run import Run, train
 
@@ -173,7 +173,7 @@ def measure_explanations(lines: Sequence[Mapping[str, Any]], draws: int = DRAWS)
         f"mean reciprocal rank lost without named triples {named:.4f}, without random ones {random:.4f}, "
         f"by training again alone {moved:.4f}; {len(numbers)} groups; the null is a median"
     )
-    chance, p = float(np.median(null)), find_chance(value, null)
+    chance, p = float(np.median(null)), find_p_value(value, null)
     return Finding(MEASURE, STATISTIC, value, low, high, chance, p, len(lines), "predictions", (value,), remark)
 
 

@@ -13,9 +13,9 @@ import torch
 
 from itransf.data.graph import Graph
 from itransf.errors import ConfigError, check_count
-from itransf.interpret.ablation import Loss, measure_losses
+from itransf.interpret.ablation import Ablation, measure_ablations
 from itransf.interpret.attention import Attention, strongest_first
-from itransf.interpret.naming import check_concept, find_concept, suggest_names
+from itransf.interpret.naming import LETTERS, check_concept, find_concept, suggest_names
 from itransf.interpret.sharing import WORTH_TELLING, Use
 from itransf.models import SIDES, ITransF, Side
 from itransf.ops.products import multiply_transposed
@@ -23,6 +23,7 @@ from itransf.ops.products import multiply_transposed
 MOST_TRIPLES = 1000
 """The most validation triples ranked again for one card, unless more are asked for."""
 SHOWN_ENTITIES, SHOWN_CONCEPTS = 5, 3
+MOST_USERS = 8  # named in the text of a card
 WEAK_USERS = 5  # told of a concept nobody uses strongly
 
 
@@ -60,7 +61,7 @@ class ConceptCard:
         moved: Well-known entities among them that it moves most, most first.
         kept: Those that it moves least, least first.
         nearest: The concepts most like it.
-        loss: What validation loses without it; None where its users have no validation triples.
+        ablation: What validation loses without it; None where its users have no validation triples.
     """
 
     concept: int
@@ -74,15 +75,49 @@ class ConceptCard:
     moved: tuple[MovedEntity, ...]
     kept: tuple[MovedEntity, ...]
     nearest: tuple[NearConcept, ...]
-    loss: Loss | None
+    ablation: Ablation | None
 
     def __repr__(self) -> str:
-        worth = "" if self.loss is None else f", worth {self.loss.lost_overall:.3f} of validation MRR"
+        worth = "" if self.ablation is None else f", worth {self.ablation.lost_overall:.3f} of validation MRR"
         return f"ConceptCard({self.concept} {self.name!r}: {len(self.users) + self.lighter_users} users{worth})"
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything, ready for JSON."""
-        return {**asdict(self), "loss": None if self.loss is None else self.loss.to_dict()}
+        return {**asdict(self), "ablation": None if self.ablation is None else self.ablation.to_dict()}
+
+    def describe(self) -> list[tuple[str, str]]:
+        """Return the card as lines of text, each with its heading."""
+        near = ", ".join(f"{near.concept} {near.name} ({near.similarity:.2f})" for near in self.nearest)
+        lines = [
+            ("suggested", self.suggestion if self.renamed else ""),
+            ("used by", self._list_users()),
+            ("without it", self.describe_ablation()),
+            ("moves", f"entities by {self.movement:.0%} of their length on average"),
+            ("  most", list_entities(self.moved)),
+            ("  least", list_entities(self.kept)),
+            ("nearest", near),
+        ]
+        return [(name, value) for name, value in lines if value]
+
+    def describe_ablation(self) -> str:
+        """Return what validation loses without the concept, without a full stop."""
+        if self.ablation is None:
+            return "not known: its users have no validation triples"
+        alone = f"; {len(self.alone)} of them use nothing else and then leave entities where they are"
+        return self.ablation.describe() + alone * bool(self.alone)
+
+    def _list_users(self) -> str:
+        """Name the relation sides that use the concept."""
+        named = ", ".join(f"{use.label} ({LETTERS[use.side]}) {use.weight:.2f}" for use in self.users[:MOST_USERS])
+        rest = len(self.users) - MOST_USERS
+        more = [f"{rest} more"] if rest > 0 else []
+        more += [f"{self.lighter_users} with less weight"] if self.lighter_users else []
+        return f"{named}; {', '.join(more)}" if more else named or "nobody"
+
+
+def list_entities(entities: Sequence[MovedEntity]) -> str:
+    """Return entities with how far they are moved, in percent of their length."""
+    return ", ".join(f"{entity.label} {entity.movement:.0%}" for entity in entities)
 
 
 def make_cards(
@@ -113,11 +148,11 @@ def make_cards(
     used = np.flatnonzero(attention.used).tolist()
     wanted = used if concepts is None else list_concepts(concepts, reader.names, len(model.concepts))
     users = [(concept, reader.find_relations(concept)) for concept in wanted]
-    losses = measure_losses(model, graph, users, most_triples, progress)
-    cards = [reader.make_card(concept, loss) for concept, loss in zip(wanted, losses, strict=True)]
+    ablations = measure_ablations(model, graph, users, most_triples, progress)
+    cards = [reader.make_card(concept, ablation) for concept, ablation in zip(wanted, ablations, strict=True)]
     if concepts is not None:
         return cards
-    return sorted(cards, key=lambda card: (-(card.loss.lost_overall if card.loss else 0.0), -len(card.users)))
+    return sorted(cards, key=lambda card: (-(card.ablation.lost_overall if card.ablation else 0.0), -len(card.users)))
 
 
 def list_concepts(concepts: Iterable[int | str], names: Mapping[int, str], count: int) -> list[int]:
@@ -178,7 +213,7 @@ class _Reader:
         names, weight = self.attention.relations, float(self.attention.weights[side, relation, concept])
         return Use(names.name(relation), names.label(relation), SIDES[side], weight)
 
-    def make_card(self, concept: int, loss: Loss | None) -> ConceptCard:
+    def make_card(self, concept: int, ablation: Ablation | None) -> ConceptCard:
         """Return the card of one concept."""
         places = self.find_users(concept)
         users = [self._describe_use(concept, *place) for place in places]
@@ -197,7 +232,7 @@ class _Reader:
             moved,
             kept,
             self._find_nearest(concept),
-            loss,
+            ablation,
         )
 
     @torch.no_grad()

@@ -12,7 +12,7 @@ from torch import Tensor
 from itransf.config import Config
 from itransf.data.graph import Graph
 from itransf.errors import ConfigError
-from itransf.interpret.ablation import measure_losses
+from itransf.interpret.ablation import measure_ablations
 from itransf.models import SIDES, ITransF, Side
 from itransf.models.projection import PINNED
 from itransf.teaching.edits import Costs, forbid, merge, pin, prune
@@ -135,7 +135,8 @@ def choose_kept(model: ITransF, graph: Graph, count: int) -> list[int]:
         for concept in range(m)
     ]
     losses = [
-        0.0 if loss is None else loss.lost_overall for loss in measure_losses(model, graph, users, ABLATED_TRIPLES)
+        0.0 if found is None else found.lost_overall
+        for found in measure_ablations(model, graph, users, ABLATED_TRIPLES)
     ]
     use = measure_use(model, graph).tolist()
     rules = torch.cat([model.concept_projection(side).rules for side in SIDES])

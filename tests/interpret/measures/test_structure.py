@@ -1,28 +1,36 @@
-"""Measures that look at attention alone."""
+"""Reading a model, gold labels, and the measures that look at attention alone."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
+import torch
 
-from interpret.measures.making import make_reading, sure
+from interpret.measures.readings import make_reading, sure
 from itransf.data.graph import Graph
 from itransf.data.planted import plant
+from itransf.errors import ConfigError
 from itransf.interpret.measures import (
     Gold,
     Reading,
     draw_random,
     measure_domains,
     measure_inverses,
-    measure_recovery,
     measure_sparsity,
     measure_stability,
     measure_symmetry,
+    mine_gold,
+    read_model,
 )
-from itransf.interpret.measures.recovery import list_true
+from itransf.interpret.measures.recovery import list_true, measure_recovery
+from itransf.interpret.measures.structure import check_same_graph, find_top, group_directions, scale_rows
+from itransf.models.base import Model
+from itransf.run import Run
 
 DRAWS = 200
 COUNT = 12  # relations: pairs (0, 1), (2, 3), (4, 5); 6 and 7 symmetric
@@ -149,3 +157,91 @@ def test_what_is_split_or_merged_counts_as_missed() -> None:
     merged = measure_recovery([make_reading(truth.graph, few.reshape(2, 12, 3))], [truth], DRAWS)
     assert merged.value == pytest.approx(1 - min(uses[:, 2].sum(), uses[:, 3].sum()) / 24)
     assert measure_recovery([replace(make_reading(truth.graph, few.reshape(2, 12, 3)), weights=None)], [truth]).n == 0
+
+
+def test_gold_is_mined_from_train_alone(number_graph: Callable[..., Graph]) -> None:
+    ahead = [(i, 0, i + 1) for i in range(0, 10, 2)]
+    back = [(t, 1, h) for h, _, t in ahead]
+    both = [(0, 2, 5), (5, 2, 0), (1, 2, 7), (7, 2, 1)]
+    single = [(0, 3, 9)]
+    gold = mine_gold(number_graph([*ahead, *back, *both, *single], test=[(9, 3, 0)]))
+    assert gold.inverse.tolist() == [[0, 1]]
+    assert gold.symmetric.tolist() == [False, False, True, False]
+    assert gold.domains is None
+    split = mine_gold(number_graph([*ahead, *both], valid=back, relations=4))
+    assert split.inverse.tolist() == []
+
+
+def test_the_domain_is_the_first_part_of_the_name() -> None:
+    names = ["/film/film/genre", "/people/person/spouse", "/film/actor/film./film/performance/film"]
+    gold = mine_gold(Graph.from_names("g", [("a", name, "b") for name in names]))
+    assert gold.domains is not None
+    np.testing.assert_array_equal(gold.domains, [0, 1, 0])
+    mixed = mine_gold(Graph.from_names("g", [("a", name, "b") for name in [*names, "borders", "/x"]]))
+    assert mixed.domains is None
+
+
+@pytest.fixture(scope="module")
+def few(random_graph: Callable[..., Graph]) -> Graph:
+    return random_graph(entities=12, relations=4)
+
+
+def test_sides_are_directions_of_weights_or_matrices(few: Graph, short: Callable[..., Run]) -> None:
+    itransf = read_model(short(few, "itransf", "training.epochs=1").model, few, "i")
+    run = short(few, "stranse", "training.epochs=1")
+    stranse = read_model(run.model, few, "s")
+    assert itransf.sides.shape == (2, 4, 5)
+    assert stranse.sides.shape == (2, 4, 16)
+    assert stranse.weights is None
+    flat: Any = run.model.project_tail.weight.detach() - torch.eye(4).flatten()  # type: ignore[union-attr]
+    wanted = torch.nn.functional.cosine_similarity(flat[1], flat[2], dim=0)
+    assert stranse.compare(1, 1)[1, 2] == pytest.approx(float(wanted), abs=1e-5)
+    for reading in (itransf, stranse):
+        np.testing.assert_allclose(np.diag(reading.compare(0, 1)), reading.compare_ends())
+        np.testing.assert_allclose(np.diag(reading.compare(0, 0)), 1.0, rtol=1e-5)
+
+
+def test_a_model_of_another_family_is_refused(few: Graph) -> None:
+    with pytest.raises(ConfigError, match="neither concepts nor matrices"):
+        read_model(Mock(spec=Model), few, "x")
+
+
+def test_rows_of_zeros_stay() -> None:
+    assert scale_rows(np.array([[[3.0, 4.0], [0.0, 0.0]]], dtype=np.float32)).tolist() == [
+        [[np.float32(0.6), np.float32(0.8)], [0.0, 0.0]]
+    ]
+
+
+def test_random_weights_are_the_same_weights_elsewhere(few: Graph) -> None:
+    weights = np.random.default_rng(0).random((2, 4, 9)).astype(np.float32)
+    reading = make_reading(few, weights)
+    moved = draw_random(reading)
+    assert moved.weights is not None
+    assert (moved.weights != weights).any()
+    np.testing.assert_array_equal(np.sort(moved.weights, axis=2), np.sort(weights, axis=2))
+    assert moved.name == "random"
+
+
+def test_directions_are_grouped() -> None:
+    rng = np.random.default_rng(0)
+    centres = np.eye(3, 8)[[0, 0, 1, 1, 2, 2]] + 0.05 * rng.normal(size=(6, 8))
+    rows = scale_rows(centres[None].astype(np.float32))[0]
+    found = {tuple(group_directions(rows, 3, seed)) for seed in range(6)}
+    assert any(len(set(groups[::2])) == 3 and groups[::2] == groups[1::2] for groups in found)
+    assert set(group_directions(rows, 1, 0)) == {0}
+
+
+def test_top_concepts(few: Graph, short: Callable[..., Run]) -> None:
+    weights = np.zeros((2, 4, 3), dtype=np.float32)
+    weights[0, :, 1], weights[1, :, 0] = -0.9, 0.5
+    weights[:, :, 2] = 0.4
+    assert find_top(make_reading(few, weights), 9).tolist() == [[1] * 4, [0] * 4]
+    stranse = read_model(short(few, "stranse", "training.epochs=1").model, few, "s")
+    assert find_top(stranse, 2).shape == (2, 4)
+
+
+def test_runs_on_other_graphs_are_refused(few: Graph, random_graph: Callable[..., Graph]) -> None:
+    readings = [make_reading(each, np.ones((2, 4, 2))) for each in (few, random_graph(entities=13, relations=4))]
+    check_same_graph(readings[:1])
+    with pytest.raises(ConfigError, match="same graph"):
+        check_same_graph(readings)

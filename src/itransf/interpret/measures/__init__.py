@@ -1,19 +1,22 @@
-"""Measuring how far a model can be read: figures with intervals and permutation nulls, baselines beside them."""
+"""How far a model can be read: figures with intervals and permutation nulls, beside those of baselines."""
 
 from __future__ import annotations
 
-from itransf.interpret.measures.domains import measure_domains
-from itransf.interpret.measures.faithfulness import measure_faithfulness
-from itransf.interpret.measures.findings import DRAWS, Finding
-from itransf.interpret.measures.gathering import Interpretation, find_scale, interpret_runs, measure_attention
-from itransf.interpret.measures.gold import Gold, mine_gold
-from itransf.interpret.measures.inverses import measure_inverses
-from itransf.interpret.measures.rarity import measure_borrowing, measure_gain
-from itransf.interpret.measures.readings import Reading, draw_random, read_model, read_weights
-from itransf.interpret.measures.recovery import measure_recovery
-from itransf.interpret.measures.sparsity import measure_sparsity
-from itransf.interpret.measures.stability import measure_stability
-from itransf.interpret.measures.symmetry import measure_symmetry
+from itransf.interpret.measures.faithfulness import measure_faithfulness, measure_gain, measure_transfer
+from itransf.interpret.measures.statistics import DRAWS, Finding
+from itransf.interpret.measures.structure import (
+    Gold,
+    Reading,
+    draw_random,
+    measure_domains,
+    measure_inverses,
+    measure_sparsity,
+    measure_stability,
+    measure_symmetry,
+    mine_gold,
+    read_model,
+)
+from itransf.interpret.measures.table import Interpretation, find_scale, interpret_runs, measure_attention
 
 __all__ = [
     "DRAWS",
@@ -25,16 +28,14 @@ __all__ = [
     "find_scale",
     "interpret_runs",
     "measure_attention",
-    "measure_borrowing",
     "measure_domains",
     "measure_faithfulness",
     "measure_gain",
     "measure_inverses",
-    "measure_recovery",
     "measure_sparsity",
     "measure_stability",
     "measure_symmetry",
+    "measure_transfer",
     "mine_gold",
     "read_model",
-    "read_weights",
 ]

@@ -1,4 +1,4 @@
-"""Faithfulness: whether the concepts that a relation weighs most are those it would miss most."""
+"""Measures that rank triples again: whether weights tell what a concept is worth, and what rare relations gain."""
 
 from __future__ import annotations
 
@@ -9,42 +9,45 @@ import numpy as np
 import numpy.typing as npt
 
 from itransf.data.graph import Triples
-from itransf.data.sorting import Integers
 from itransf.evaluation import rank_triples
-from itransf.interpret.ablation import sample_evenly
-from itransf.interpret.measures.findings import (
+from itransf.interpret.ablation import reciprocal_ranks, remove_concepts, sample_evenly
+from itransf.interpret.lending import RARE, share_teaching
+from itransf.interpret.measures.statistics import (
     DRAWS,
     Finding,
     Floats,
+    Integers,
+    correlate_ranks,
     draw_weights,
-    find_chance,
     find_interval,
-    find_nothing,
+    find_p_value,
     make_finding,
-    mix_runs,
+    report_missing,
+    resample_runs,
 )
-from itransf.interpret.measures.readings import Reading, compose_model, remove_weights
-from itransf.interpret.measures.statistics import correlate_ranks
-from itransf.models import SIDES
-from itransf.models.translation import Translation
-from itransf.progress import Tracker, track
+from itransf.interpret.measures.structure import Reading
+from itransf.models import SIDES, ITransF, Model
+from itransf.progress import track
 
-MEASURE = "faithful weights"
+FAITHFULNESS, RARITY = "faithful weights", "rare relations"
 RATIO, CORRELATION = "heaviest / lightest loss", "Spearman of weight and loss"
-LEAST_LOSS = 1e-4  # a smaller mean loss of MRR counts as this one, so that the ratio stays a number
+GAIN, DROP = "Hits@10 gained over {}", "Hits@10 lost without donors"
+LEAST_LOSS = 1e-4  # floor of the mean drop of MRR in the denominator of the ratio
 MOST_TRIPLES = 100
 """The most triples of a relation that are ranked."""
 MOST_PLACES = 8
-"""The most concepts of a side that are taken away: the heaviest, the lightest, and others evenly between."""
+"""The most concepts of a side that are removed: the heaviest, the lightest, and others evenly between."""
+TRANSFERRED = 0.5
+"""A concept counts as learned from others if they account for more than this share of it."""
 
 
 @dataclass(frozen=True, eq=False)
-class Removals:
-    """What removing concepts cost, each (sides, places); a side is one of a relation with at least two concepts.
+class RemovalCosts:
+    """The cost of removing concepts, each array (sides, places); only sides with at least two concepts have a row.
 
     Attributes:
         weights: The share of attention of each concept removed, heaviest first; NaN beyond a side's own places.
-        losses: The mean reciprocal rank that the relation's triples lost.
+        losses: The drop of mean reciprocal rank on the relation's triples.
         lightest: The place of each side's lightest concept, (sides,).
     """
 
@@ -54,63 +57,66 @@ class Removals:
 
 
 def measure_faithfulness(
-    readings: Sequence[Reading],
-    split: str = "valid",
-    most_triples: int = MOST_TRIPLES,
-    draws: int = DRAWS,
-    progress: bool = False,
-) -> tuple[Finding, Finding]:
-    """Return whether weights tell what removing a concept from a relation side costs.
+    readings: Sequence[Reading], most_triples: int = MOST_TRIPLES, draws: int = DRAWS, progress: bool = False
+) -> list[Finding]:
+    """Measure whether weights tell what removing a concept from a relation side costs.
 
     For each relation side s with two concepts or more and each of its concepts i (at most MOST_PLACES, evenly from
-    the heaviest to the lightest), i is taken away, the side's other weights are scaled to the sum they had, and the
-    relation's triples are ranked again (filtered, heads and tails): loss(s, i) = MRR - MRR without i. The first finding
-    is mean_s loss(s, heaviest) / max(mean_s loss(s, lightest), LEAST_LOSS), the second Spearman's correlation of
-    a[s, i] and loss(s, i) over all s and i. The interval is over sides and runs; the null permutes the losses within
-    each side.
+    the heaviest to the lightest), i is removed, the side's other weights are scaled to the sum they had, and the
+    relation's validation triples are ranked again (filtered, heads and tails): loss(s, i) = MRR - MRR without i. The
+    first finding is mean_s loss(s, heaviest) / max(mean_s loss(s, lightest), LEAST_LOSS), the second Spearman's
+    correlation of a[s, i] and loss(s, i) over all s and i. The interval is over sides and runs; the null permutes the
+    losses within each side.
 
     Args:
         readings: One per run.
-        split: Whose triples are ranked.
-        most_triples: The most triples ranked of a relation, evenly chosen; zero takes all.
+        most_triples: The most triples ranked of a relation, evenly chosen; zero ranks all.
         draws: Resamplings and permutations.
-        progress: Whether to show it.
+        progress: Whether to show progress.
     """
-    nothing = "each side has one matrix" if any(reading.weights is None for reading in readings) else ""
-    found = [] if nothing else [remove_each(reading, split, most_triples, progress) for reading in readings]
-    if not nothing and any(not len(removals.losses) for removals in found):
-        nothing = f"no relation with {split} triples has two concepts on a side"
-    if nothing:
-        return find_nothing(MEASURE, RATIO, nothing), find_nothing(MEASURE, CORRELATION, nothing)
-    counted = (min(len(removals.losses) for removals in found), f"relation sides, {split} triples")
-    return _find_ratio(found, draws, counted), _find_correlation(found, draws, counted)
+    missing, costs = "", []
+    if any(reading.weights is None for reading in readings):
+        missing = "each side has one matrix"
+    else:
+        costs = [remove_each(reading, most_triples, progress) for reading in readings]
+        if any(not len(cost.losses) for cost in costs):
+            missing = "no relation with valid triples has two concepts on a side"
+    if missing:
+        return [report_missing(FAITHFULNESS, statistic, missing) for statistic in (RATIO, CORRELATION)]
+    counted = (min(len(cost.losses) for cost in costs), "relation sides, valid triples")
+    return [_find_ratio(costs, draws, counted), _find_correlation(costs, draws, counted)]
 
 
-def remove_each(reading: Reading, split: str, most_triples: int, progress: bool) -> Removals:
-    """Take concepts away from relation sides, one place of all relations at a time, and rank their triples again."""
-    assert reading.weights is not None, "only concepts can be taken away"
-    triples = choose_triples(reading.graph.split(split), most_triples)
+def remove_each(reading: Reading, most_triples: int, progress: bool = False) -> RemovalCosts:
+    """Remove concepts from relation sides, one place of all relations at a time, and rank their triples again."""
+    assert isinstance(reading.model, ITransF), "only concepts can be removed"
+    triples = choose_triples(reading.graph.valid, most_triples)
     order, places = list_places(reading.shares)  # (2, r, m), (2, r, p)
-    is_ranked = np.isin(np.arange(places.shape[1]), triples[:, 1])
-    places[:, ~is_ranked] = -1
-    counts = np.bincount(triples[:, 1], minlength=places.shape[1])
+    relations = places.shape[1]
+    places[:, ~np.isin(np.arange(relations), triples[:, 1])] = -1
+    counts = np.bincount(triples[:, 1], minlength=relations)
     total = int(((places >= 0) * counts[None, :, None]).sum()) + len(triples)
     losses = np.full(places.shape, np.nan)
-    with track("taking concepts away", total, "triples", progress) as tracker:
-        before = average_ranks(compose_model(reading, reading.weights), reading, triples, tracker)
-        for side in range(len(SIDES)):
-            for place in range(places.shape[2]):
-                touched = np.flatnonzero(places[side, :, place] >= 0)
-                gone = np.zeros(reading.weights.shape, dtype=np.bool_)
-                gone[side, touched, order[side, touched, places[side, touched, place]]] = True
-                model = compose_model(reading, remove_weights(reading, gone))
-                after = average_ranks(model, reading, triples[np.isin(triples[:, 1], touched)], tracker)
-                losses[side, touched, place] = (before - after)[touched]
-    return gather_removals(reading.shares, order, places, losses)
+    nothing = np.zeros(order.shape, dtype=np.bool_)
+    with track("removing concepts", total, "triples", progress) as tracker:
+        before = average_by_relation(remove_concepts(reading.model, nothing), reading, triples)
+        tracker.advance(len(triples))
+        for side, place in np.ndindex(len(SIDES), places.shape[2]):
+            touched = np.flatnonzero(places[side, :, place] >= 0)
+            removed = nothing.copy()
+            removed[side, touched, order[side, touched, places[side, touched, place]]] = True
+            their_triples = triples[np.isin(triples[:, 1], touched)]
+            after = average_by_relation(remove_concepts(reading.model, removed), reading, their_triples)
+            losses[side, touched, place] = (before - after)[touched]
+            tracker.advance(len(their_triples))
+    kept = (places >= 0).any(axis=2)  # (2, r)
+    concepts = np.take_along_axis(order, np.maximum(places, 0), axis=2)
+    weights = np.where(places >= 0, np.take_along_axis(reading.shares, concepts, axis=2), np.nan)
+    return RemovalCosts(weights[kept], losses[kept], (places[kept] >= 0).sum(axis=1) - 1)
 
 
 def list_places(shares: Floats) -> tuple[Integers, Integers]:
-    """Return each side's concepts, heaviest first (2, r, m), and which places of that order are tried (2, r, p).
+    """Return each side's concepts, heaviest first (2, r, m), and which places of that order are removed (2, r, p).
 
     Only concepts in use count; a side with fewer than two of them has no places (-1).
     """
@@ -122,72 +128,60 @@ def list_places(shares: Floats) -> tuple[Integers, Integers]:
     return order, np.where((steps < tried[:, :, None]) & (used[:, :, None] > 1), spread, -1)
 
 
-def gather_removals(shares: Floats, order: Integers, places: Integers, losses: Floats) -> Removals:
-    """Return what was measured, side by side."""
-    kept = (places >= 0).any(axis=2)  # (2, r)
-    concepts = np.take_along_axis(order, np.maximum(places, 0), axis=2)
-    weights = np.where(places >= 0, np.take_along_axis(shares, concepts, axis=2), np.nan)
-    return Removals(weights[kept], losses[kept], (places[kept] >= 0).sum(axis=1) - 1)
-
-
 def choose_triples(triples: Triples, most: int) -> Triples:
-    """Return at most so many triples of each relation, evenly chosen."""
+    """Return at most `most` triples of each relation, evenly chosen."""
     rows = [sample_evenly(np.flatnonzero(triples[:, 1] == relation), most) for relation in np.unique(triples[:, 1])]
     return np.asarray(triples[np.concatenate([*rows, np.zeros(0, dtype=np.int64)])])
 
 
-def average_ranks(model: Translation, reading: Reading, triples: Triples, tracker: Tracker) -> Floats:
+def average_by_relation(model: Model, reading: Reading, triples: Triples) -> Floats:
     """Return each relation's mean reciprocal rank over these triples, both sides, (r,); NaN without triples."""
-    ranks = rank_triples(model, triples, reading.graph.known)
-    values = sum(1.0 / ranks.ranks(side) for side in SIDES) / len(SIDES)
-    count = len(reading.graph.relations)
+    values, count = reciprocal_ranks(model, reading.graph, triples), len(reading.graph.relations)
     sums = np.bincount(triples[:, 1], weights=values, minlength=count)
     sizes = np.bincount(triples[:, 1], minlength=count)
-    tracker.advance(len(triples))
     return np.asarray(np.where(sizes > 0, sums / np.maximum(sizes, 1), np.nan))
 
 
-def _find_ratio(found: Sequence[Removals], draws: int, counted: tuple[int, str]) -> Finding:
-    """Return the ratio of mean losses, the means being taken over sides and then over runs."""
-    parts = [_resample_ends(removals, draws) for removals in found]
+def _find_ratio(costs: Sequence[RemovalCosts], draws: int, counted: tuple[int, str]) -> Finding:
+    """Return the ratio of mean losses; means are taken over sides, then over runs."""
+    parts = [_resample_ends(cost, draws) for cost in costs]
     ends, resampled, shuffled = (np.stack(columns) for columns in zip(*parts, strict=True))
     heavy, light = ends.mean(axis=0)
     value = float(_divide(ends[:, 0].mean(keepdims=True), ends[:, 1].mean(keepdims=True))[0])
-    low, high = find_interval(_divide(*(mix_runs(resampled[:, end].T) for end in (0, 1))))
+    low, high = find_interval(_divide(*(resample_runs(resampled[:, end].T) for end in (0, 1))))
     null = _divide(*shuffled.mean(axis=0))
     remark = f"the heaviest costs {heavy:.4f} MRR, the lightest {light:.4f}; the null is a median"
     runs = tuple(_divide(ends[:, 0], ends[:, 1]).tolist())
     chance = float(np.median(null))
-    return Finding(MEASURE, RATIO, value, low, high, chance, find_chance(value, null), *counted, runs, remark)
+    return Finding(FAITHFULNESS, RATIO, value, low, high, chance, find_p_value(value, null), *counted, runs, remark)
 
 
-def _resample_ends(removals: Removals, draws: int) -> tuple[Floats, Floats, Floats]:
-    """Return the mean losses with the heaviest and the lightest concept: (2,), resampled and shuffled, (2, draws)."""
+def _resample_ends(cost: RemovalCosts, draws: int) -> tuple[Floats, Floats, Floats]:
+    """Return the mean losses of the heaviest and the lightest concept: (2,), resampled and shuffled, (2, draws)."""
     rng = np.random.default_rng(0)
-    sides = np.arange(len(removals.losses))
-    ends = np.stack([removals.losses[:, 0], removals.losses[sides, removals.lightest]])  # (2, sides)
+    sides = np.arange(len(cost.losses))
+    ends = np.stack([cost.losses[:, 0], cost.losses[sides, cost.lightest]])  # (2, sides)
     resampled = ends @ draw_weights(len(sides), draws, rng).T / len(sides)
     shuffled = np.empty((2, draws))
     for draw in range(draws):
-        losses = shuffle_within(removals.losses, rng)
-        shuffled[:, draw] = losses[:, 0].mean(), losses[sides, removals.lightest].mean()
+        losses = shuffle_within(cost.losses, rng)
+        shuffled[:, draw] = losses[:, 0].mean(), losses[sides, cost.lightest].mean()
     return ends.mean(axis=1), resampled, shuffled
 
 
 def _divide(above: Floats, below: Floats) -> Floats:
-    """Return ratios of losses."""
     return np.asarray(above / np.maximum(below, LEAST_LOSS))
 
 
-def _find_correlation(found: Sequence[Removals], draws: int, counted: tuple[int, str]) -> Finding:
+def _find_correlation(costs: Sequence[RemovalCosts], draws: int, counted: tuple[int, str]) -> Finding:
     values, resampled, null = [], [], []
-    for removals in found:
+    for cost in costs:
         rng = np.random.default_rng(0)
-        values.append(_correlate(removals.weights, removals.losses))
-        chosen = rng.integers(0, len(removals.losses), (draws, len(removals.losses)))
-        resampled.append([_correlate(removals.weights[rows], removals.losses[rows]) for rows in chosen])
-        null.append([_correlate(removals.weights, shuffle_within(removals.losses, rng)) for _ in range(draws)])
-    return make_finding(MEASURE, CORRELATION, values, np.stack(resampled, axis=1), np.mean(null, axis=0), counted)
+        values.append(_correlate(cost.weights, cost.losses))
+        chosen = rng.integers(0, len(cost.losses), (draws, len(cost.losses)))
+        resampled.append([_correlate(cost.weights[rows], cost.losses[rows]) for rows in chosen])
+        null.append([_correlate(cost.weights, shuffle_within(cost.losses, rng)) for _ in range(draws)])
+    return make_finding(FAITHFULNESS, CORRELATION, values, np.stack(resampled, axis=1), np.mean(null, axis=0), counted)
 
 
 def _correlate(weights: Floats, losses: Floats) -> float:
@@ -195,7 +189,88 @@ def _correlate(weights: Floats, losses: Floats) -> float:
     return correlate_ranks(weights[real], losses[real])
 
 
-def shuffle_within(losses: npt.NDArray[np.float64], rng: np.random.Generator) -> Floats:
-    """Return the losses of each side in random order; what is no number stays last."""
+def shuffle_within(losses: Floats, rng: np.random.Generator) -> Floats:
+    """Return the losses of each side in random order; NaN stays last."""
     keys = np.where(np.isnan(losses), 2.0, rng.random(losses.shape))
     return np.take_along_axis(losses, np.argsort(keys, axis=1), axis=1)
+
+
+def measure_gain(readings: Sequence[Reading], baseline: Reading, draws: int = DRAWS) -> Finding:
+    """Measure how much Hits@10 rare relations gain over another model, macro-averaged over relations.
+
+    gain = mean over rare relations r of (Hits@10 of r - Hits@10 of r in the baseline) on test triples, filtered, heads
+    and tails; rare is the rarest third by training triples. The interval is over triples within each relation and
+    runs; the null swaps the two models triple by triple.
+    """
+    statistic, triples = GAIN.format(baseline.name), choose_rare(baseline)
+    if not len(triples):
+        return report_missing(RARITY, statistic, "rare relations have no test triples")
+    theirs = count_hits(baseline.model, baseline, triples)
+    ours = [count_hits(reading.model, reading, triples) for reading in readings]
+    return _compare(statistic, triples, [own - theirs for own in ours], draws, "")
+
+
+def measure_transfer(readings: Sequence[Reading], draws: int = DRAWS) -> Finding:
+    """Measure how much Hits@10 rare relations lose without the concepts learned from other relations.
+
+    Relation q accounts for the share n_q (a[H, q, i] + a[T, q, i]) / sum_p n_p (a[H, p, i] + a[T, p, i]) of concept i,
+    where n are training triples. Every rare relation loses the concepts of which others account for more than half; its
+    other weights are scaled to the sum they had, and a side that is left with nothing leaves entities where they are.
+    drop = mean over rare relations of (Hits@10 - Hits@10 without) on test triples, filtered, heads and tails. The
+    interval is over triples within each relation and runs; the null swaps with and without triple by triple.
+    """
+    if any(reading.weights is None for reading in readings):
+        return report_missing(RARITY, DROP, "there are no concepts")
+    triples = choose_rare(readings[0])
+    if not len(triples):
+        return report_missing(RARITY, DROP, "rare relations have no test triples")
+    changes, held = [], []
+    for reading in readings:
+        assert isinstance(reading.model, ITransF), "seen above"
+        removed, rare = find_transferred(reading), find_rare(reading)
+        before, after = (
+            count_hits(remove_concepts(reading.model, mask), reading, triples)
+            for mask in (np.zeros_like(removed), removed)
+        )
+        changes.append(before - after)
+        held.append(float((reading.shares * removed)[:, rare].sum() / max(2 * int(rare.sum()), 1)))
+    return _compare(DROP, triples, changes, draws, f"they hold {np.mean(held):.0%} of the rare relations' attention")
+
+
+def find_rare(reading: Reading) -> npt.NDArray[np.bool_]:
+    """Return which relations are in the rarest third, (r,)."""
+    return np.asarray(reading.graph.statistics.frequency_buckets() == RARE)
+
+
+def choose_rare(reading: Reading) -> Triples:
+    """Return the test triples of rare relations, sorted by relation."""
+    triples = reading.graph.test[find_rare(reading)[reading.graph.test[:, 1]]]
+    return triples[np.argsort(triples[:, 1], kind="stable")]
+
+
+def find_transferred(reading: Reading) -> npt.NDArray[np.bool_]:
+    """Return which concepts of rare relations were learned mainly from others, (2, r, m)."""
+    shares = reading.shares
+    own = share_teaching(shares, reading.graph.statistics.counts)  # (r, m)
+    return np.asarray((shares > 0) & (1 - own > TRANSFERRED) & find_rare(reading)[:, None])
+
+
+def count_hits(model: Model, reading: Reading, triples: Triples) -> Floats:
+    """Return the share of each triple's two queries that are answered among the first ten, (n,)."""
+    ranks = rank_triples(model, triples, reading.graph.known)
+    return np.asarray(sum((ranks.ranks(side) <= 10).astype(np.float64) for side in SIDES) / len(SIDES))
+
+
+def _compare(statistic: str, triples: Triples, changes: Sequence[Floats], draws: int, remark: str) -> Finding:
+    """Return the finding about changes of single triples (n,), one per run, macro-averaged over relations."""
+    rng = np.random.default_rng(0)
+    _, places, sizes = np.unique(triples[:, 1], return_inverse=True, return_counts=True)
+    shares = 1.0 / (sizes[places] * len(sizes))  # (n,) so that relations count the same
+    table = np.stack(changes)  # (runs, n)
+    starts = np.concatenate(([0], np.cumsum(sizes)[:-1]))
+    rows = starts[places] + rng.integers(0, sizes[places], (draws, len(triples)))  # drawn within relations
+    resampled = np.stack([own[rows] @ shares for own in table], axis=1)
+    signs = rng.integers(0, 2, (draws, len(triples))) * 2.0 - 1.0
+    null = (signs * table.mean(axis=0)) @ shares
+    counted = (len(sizes), f"relations with {len(triples):,} triples")
+    return make_finding(RARITY, statistic, (table @ shares).tolist(), resampled, null, counted, remark)

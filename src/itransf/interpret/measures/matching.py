@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from itransf.data.sorting import Integers
-from itransf.interpret.measures.findings import Floats
+from itransf.interpret.measures.statistics import Floats
 
 
 def match_best(gains: Floats) -> Integers:

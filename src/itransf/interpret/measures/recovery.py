@@ -8,9 +8,9 @@ import numpy as np
 import numpy.typing as npt
 
 from itransf.data.planted import Planted
-from itransf.interpret.measures.findings import DRAWS, Finding, draw_weights, find_nothing, make_finding
 from itransf.interpret.measures.matching import match_best
-from itransf.interpret.measures.readings import Reading
+from itransf.interpret.measures.statistics import DRAWS, Finding, draw_weights, make_finding, report_missing
+from itransf.interpret.measures.structure import Reading
 from itransf.interpret.sharing import WORTH_TELLING
 
 MEASURE, STATISTIC = "planted supports", "F1 after best matching"
@@ -34,7 +34,7 @@ def measure_recovery(
         least: The share of a side's attention from which a concept counts as used.
     """
     if any(reading.weights is None for reading in readings):
-        return find_nothing(MEASURE, STATISTIC, "there are no concepts")
+        return report_missing(MEASURE, STATISTIC, "there are no concepts")
     rng = np.random.default_rng(0)
     values, resampled, null = [], [], []
     sides = 2 * len(readings[0].graph.relations)

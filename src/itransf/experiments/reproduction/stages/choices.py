@@ -16,8 +16,7 @@ from itransf.experiments.reproduction.results import Record, Results
 from itransf.experiments.reproduction.sections import MISSING, Picture, Section, Table, make_table
 from itransf.experiments.reproduction.stage import Stage
 from itransf.experiments.reproduction.summaries import format_metric
-from itransf.interpret.measures.findings import Floats
-from itransf.interpret.measures.statistics import correlate_ranks
+from itransf.interpret.measures.statistics import Floats, correlate_ranks
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -9,21 +9,28 @@ import numpy as np
 import pytest
 import torch
 
-from interpret.measures.making import make_reading, sure
+from interpret.measures.readings import make_reading, sure
 from itransf.data.graph import Graph
 from itransf.evaluation import rank_triples
 from itransf.interpret.measures import (
     Reading,
     interpret_runs,
-    measure_borrowing,
     measure_faithfulness,
     measure_gain,
     measure_sparsity,
+    measure_transfer,
     read_model,
 )
-from itransf.interpret.measures.faithfulness import choose_triples, list_places, remove_each, shuffle_within
-from itransf.interpret.measures.findings import Finding
-from itransf.interpret.measures.rarity import choose_rare, count_hits, find_borrowed, find_rare
+from itransf.interpret.measures.faithfulness import (
+    choose_rare,
+    choose_triples,
+    count_hits,
+    find_rare,
+    find_transferred,
+    list_places,
+    remove_each,
+    shuffle_within,
+)
 from itransf.models import SIDES
 from itransf.run import Run
 
@@ -72,7 +79,7 @@ def rank_without(run: Run, side: str, relation: int, place: int, triples: np.nda
 
 
 def test_removals_equal_changing_one_side_at_a_time(runs: list[Run], readings: list[Reading], graph: Graph) -> None:
-    removals = remove_each(readings[0], "valid", 0, progress=False)
+    removals = remove_each(readings[0], 0)
     row = 0
     for side in SIDES:
         for relation in range(6):
@@ -92,7 +99,7 @@ def test_removals_equal_changing_one_side_at_a_time(runs: list[Run], readings: l
 
 def test_faithfulness_is_made_of_removals(readings: list[Reading]) -> None:
     ratio, correlation = measure_faithfulness(readings, most_triples=0, draws=DRAWS)
-    removals = [remove_each(reading, "valid", 0, progress=False) for reading in readings]
+    removals = [remove_each(reading, 0) for reading in readings]
     heavy, light = (np.mean([found.losses[:, place].mean() for found in removals]) for place in (0, 2))
     assert ratio.value == pytest.approx(heavy / max(light, 1e-4))
     assert ratio.remark.startswith(f"the heaviest costs {heavy:.4f} MRR, the lightest {light:.4f}")
@@ -103,7 +110,7 @@ def test_faithfulness_is_made_of_removals(readings: list[Reading]) -> None:
 
 
 def test_weights_that_tell_the_loss_are_faithful(readings: list[Reading], monkeypatch: pytest.MonkeyPatch) -> None:
-    real = remove_each(readings[0], "valid", 0, progress=False)
+    real = remove_each(readings[0], 0)
     telling = replace(real, losses=real.weights**2)
     monkeypatch.setattr("itransf.interpret.measures.faithfulness.remove_each", lambda *_: telling)
     ratio, correlation = measure_faithfulness(readings[:1], draws=DRAWS)
@@ -117,7 +124,7 @@ def test_what_cannot_be_removed_is_not_measured(stranse: Reading, graph: Graph, 
     assert [found.remark for found in measure_faithfulness([stranse])] == ["each side has one matrix"] * 2
     alone = make_reading(graph, np.tile([1.0, 0.0], (2, 6, 1)))
     assert "two concepts" in measure_faithfulness([alone])[0].remark
-    assert measure_borrowing([stranse]).value is None
+    assert measure_transfer([stranse]).value is None
 
 
 def test_places_are_even_and_hold_both_ends() -> None:
@@ -176,11 +183,11 @@ def test_borrowed_concepts_are_those_that_others_taught(graph: Graph) -> None:
     weights[:, [first, second], 0] = 0.5
     weights[:, first, 1] = weights[:, second, 2] = 0.5  # concepts of their own
     reading = make_reading(graph, weights)
-    gone = find_borrowed(reading)
+    gone = find_transferred(reading)
     assert gone[:, rare, 0].all()
     assert gone.sum() == 2 * rare.sum()
-    found = measure_borrowing([reading], draws=DRAWS)
-    triples = choose_rare(reading, "test")
+    found = measure_transfer([reading], draws=DRAWS)
+    triples = choose_rare(reading)
     assert found.n == len(np.unique(triples[:, 1]))
     assert "of the rare relations' attention" in found.remark
 
@@ -188,7 +195,7 @@ def test_borrowed_concepts_are_those_that_others_taught(graph: Graph) -> None:
 def test_rare_relations_without_triples_say_so(readings: list[Reading], stranse: Reading, graph: Graph) -> None:
     empty = [replace(reading, graph=replace(graph, test=graph.test[:0])) for reading in (readings[0], stranse)]
     assert "no test triples" in measure_gain(empty[:1], empty[1]).remark
-    assert "no test triples" in measure_borrowing(empty[:1]).remark
+    assert "no test triples" in measure_transfer(empty[:1]).remark
     assert count_hits(stranse.model, stranse, graph.test[:3]).shape == (3,)
 
 
@@ -206,7 +213,6 @@ def test_everything_beside_its_baselines(readings: list[Reading], stranse: Readi
     quick = interpret_runs([stranse], ranked=False, draws=20)
     assert {finding.measure for finding in quick[0].findings}.isdisjoint({"faithful weights", "rare relations"})
     dense = interpret_runs([replace(readings[0], model=stranse.model)], ranked=False, draws=20)
-    assert isinstance(dense[0].findings[0], Finding)
     assert dense[0].findings[0].statistic == "at most 6 weights, sum 1"
 
 

@@ -1,0 +1,318 @@
+"""Structure read from attention alone: sparsity, inverse pairs, symmetric relations, domains, stability over seeds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from itransf.data.graph import Graph
+from itransf.data.leakage import THRESHOLD, mine_structure
+from itransf.errors import ConfigError
+from itransf.interpret.attention import read_attention
+from itransf.interpret.kinship import read_matrices
+from itransf.interpret.lending import share_attention
+from itransf.interpret.measures.statistics import (
+    DRAWS,
+    Finding,
+    Floats,
+    Integers,
+    area_under_curve,
+    average_precision,
+    compare_groupings,
+    draw_weights,
+    find_error,
+    make_finding,
+    measure_purity,
+    rank_evenly,
+    report_missing,
+    share_information,
+)
+from itransf.models import SIDES, ITransF, Model
+from itransf.models.translation import Translation
+
+Weights = npt.NDArray[np.float32]
+SPARSITY, INVERSES, SYMMETRY = "sparse attention", "inverse pairs", "symmetric relations"
+DOMAINS, STABILITY = "domains by top concept", "stability over seeds"
+DOMAIN_STATISTICS: dict[str, Callable[[Integers, Integers], float]] = {
+    "purity": measure_purity,
+    "mutual information": share_information,
+}
+ROUNDING = 1e-4  # error of a sum of weights in single precision
+ROUNDS = 20  # of k-means
+
+
+@dataclass(frozen=True, eq=False)
+class Reading:
+    """A trained model as the measures see it.
+
+    Attributes:
+        name: The name of the model in tables.
+        graph: The graph it was trained on.
+        model: The model.
+        sides: (2, r, f) the vector by which each relation side is compared: its attention or, in a model without
+            concepts, its matrix minus the identity. Rows have length one, or zero where they are zero.
+        weights: (2, r, m) attention of heads, then of tails; None in a model without concepts.
+    """
+
+    name: str
+    graph: Graph
+    model: Model
+    sides: Weights
+    weights: Weights | None = None
+
+    @property
+    def shares(self) -> Floats:
+        """The absolute weights as shares of their side's sum, (2, r, m); zeros for a side without weights."""
+        assert self.weights is not None, "only concepts have weights"
+        return share_attention(self.weights)
+
+    def compare(self, left: int, right: int) -> Floats:
+        """Return the cosines of one side of every relation with one side of every relation, (r, r)."""
+        rows = self.sides.astype(np.float64)
+        return np.asarray(rows[left] @ rows[right].T)
+
+    def compare_ends(self) -> Floats:
+        """Return the cosine of each relation's two sides, (r,)."""
+        rows = self.sides.astype(np.float64)
+        return np.asarray((rows[0] * rows[1]).sum(axis=1))
+
+
+@torch.no_grad()
+def read_model(model: Model, graph: Graph, name: str) -> Reading:
+    """Read a trained model.
+
+    Raises:
+        ConfigError: The model has neither concepts nor matrices.
+    """
+    if not isinstance(model, Translation):
+        raise ConfigError(
+            f"a {type(model).__name__} model has neither concepts nor matrices to measure; "
+            "give runs of transe, transr, stranse or itransf"
+        )
+    if isinstance(model, ITransF):
+        weights = read_attention(model, graph).weights
+        return Reading(name, graph, model, scale_rows(weights), weights)
+    everyone = torch.arange(len(graph.relations), device=model.entities.device)
+    identity = torch.eye(model.config.dim, dtype=torch.float64, device=model.entities.device)
+    matrices = [(read_matrices(model, everyone, side) - identity).flatten(1).float().cpu() for side in SIDES]
+    return Reading(name, graph, model, scale_rows(torch.stack(matrices).numpy()))
+
+
+def scale_rows(rows: Weights) -> Weights:
+    """Return the rows of a stack (2, r, f) scaled to length one; rows of zeros stay."""
+    lengths = np.sqrt(np.einsum("srf,srf->sr", rows, rows, dtype=np.float64))[:, :, None]
+    return np.asarray(rows / np.where(lengths == 0, 1.0, lengths), dtype=np.float32)
+
+
+def draw_random(reading: Reading, seed: int = 0) -> Reading:
+    """Return the reading with each side's weights moved to random concepts (matrices: to random entries)."""
+    rng = np.random.default_rng(seed)
+    moved = rng.permuted(reading.sides if reading.weights is None else reading.weights, axis=2)
+    weights = None if reading.weights is None else moved
+    return replace(reading, name="random", sides=scale_rows(moved), weights=weights)
+
+
+def find_top(reading: Reading, groups: int) -> Integers:
+    """Return the heaviest concept of each relation side, (2, r).
+
+    A model without concepts has the directions of its matrices clustered into `groups` groups (spherical k-means).
+    """
+    if reading.weights is not None:
+        return np.asarray(np.abs(reading.weights).argmax(axis=2))
+    rows = reading.sides.reshape(-1, reading.sides.shape[2])
+    return group_directions(rows, groups).reshape(2, -1)
+
+
+def group_directions(rows: Weights, count: int, seed: int = 0) -> Integers:
+    """Cluster vectors (n, f) into at most `count` groups of similar direction, (n,)."""
+    centres = rows[np.random.default_rng(seed).permutation(len(rows))[:count]]
+    groups = np.zeros(len(rows), dtype=np.int64)
+    for _ in range(ROUNDS):
+        groups = (rows @ centres.T).argmax(axis=1)
+        sums = np.zeros_like(centres)
+        np.add.at(sums, groups, rows)
+        filled = np.bincount(groups, minlength=len(centres)) > 0
+        sums[~filled] = centres[~filled]
+        centres = scale_rows(sums[None])[0]
+    return np.asarray(groups)
+
+
+@dataclass(frozen=True, eq=False)
+class Gold:
+    """Gold labels of relations, mined from train alone; no training ever reads them.
+
+    Attributes:
+        inverse: (p, 2) pairs of relations of which either holds at least THRESHOLD of the other's triples, reversed.
+        symmetric: (r,) whether at least THRESHOLD of a relation's triples are there reversed, too.
+        domains: (r,) the number of the relation's domain, the first part of a name such as /film/film/genre; None
+            where names have no such parts.
+    """
+
+    inverse: Integers
+    symmetric: npt.NDArray[np.bool_]
+    domains: Integers | None
+
+
+def mine_gold(graph: Graph) -> Gold:
+    """Return the gold labels of a graph, from its training triples and the names of its relations."""
+    structure = mine_structure(graph, THRESHOLD)
+    pairs = np.array([pair[:2] for pair in structure.inverse], dtype=np.int64).reshape(-1, 2)
+    symmetric = np.zeros(len(graph.relations), dtype=np.bool_)
+    symmetric[[relation for relation, _ in structure.symmetric]] = True
+    names, domains = graph.relations.names, None
+    if all(name.startswith("/") and name.count("/") > 1 for name in names):
+        domains = np.unique([name.split("/")[1] for name in names], return_inverse=True)[1].astype(np.int64)
+    return Gold(pairs, symmetric, domains)
+
+
+def measure_sparsity(readings: Sequence[Reading], most: int, draws: int = DRAWS) -> Finding:
+    """Measure the share of relation sides with at most `most` non-zero weights, none negative, that sum to one.
+
+    share = |{(s, r): |{i: a[s, r, i] != 0}| <= k, a >= 0, |sum_i a[s, r, i] - 1| <= 1e-4}| / 2 |R|.
+    The interval is over relation sides and runs; there is no null: sparsity is built in, not discovered.
+    """
+    statistic = f"at most {most} weight{'s' * (most != 1)}, sum 1"
+    tables = [reading.weights.astype(np.float64) for reading in readings if reading.weights is not None]
+    if len(tables) < len(readings):
+        return report_missing(SPARSITY, statistic, "there are no concepts")
+    kept = np.stack(
+        [
+            ((table != 0).sum(axis=2) <= most) & (np.abs(table.sum(axis=2) - 1) <= ROUNDING) & (table >= 0).all(axis=2)
+            for table in tables
+        ]
+    ).reshape(len(tables), -1)  # (runs, 2 r)
+    sides = kept.shape[1]
+    resampled = draw_weights(sides, draws, np.random.default_rng(0)) @ kept.T.astype(np.float64) / sides
+    return make_finding(SPARSITY, statistic, kept.mean(axis=1).tolist(), resampled, None, (sides, "relation sides"))
+
+
+def measure_inverses(readings: Sequence[Reading], gold: Gold, draws: int = DRAWS) -> Finding:
+    """Measure how well the similarity of attention alone ranks inverse pairs above all other pairs of relations.
+
+    mirror(r, q) = (cos(head[r], tail[q]) + cos(tail[r], head[q])) / 2 over unordered pairs r != q, where head[r] and
+    tail[r] are attention vectors (of a model without concepts: matrices minus the identity); translations are left out.
+    AP = mean over gold pairs of the share of gold pairs among all that score at least as high.
+    The interval is over gold pairs and runs; the null gives the gold pairs to random relations.
+    """
+    statistic = "average precision"
+    if not len(gold.inverse):
+        return report_missing(INVERSES, statistic, "train has no inverse pairs")
+    rng = np.random.default_rng(0)
+    drawn = draw_weights(len(gold.inverse), draws, rng)
+    renamed = rng.permuted(np.tile(np.arange(len(gold.symmetric)), (draws, 1)), axis=1)
+    left, right = gold.inverse.T
+    once = np.ones((1, len(gold.inverse)))
+    values, resampled, null = [], [], []
+    for reading in readings:
+        crossed = reading.compare(0, 1)
+        scores = (crossed + crossed.T) / 2  # (r, r)
+        everything = np.sort(scores[np.triu_indices(len(scores), k=1)])
+        values.append(float(average_precision(scores[left, right], everything, once)[0]))
+        resampled.append(average_precision(scores[left, right], everything, drawn))
+        others = scores[renamed[:, left], renamed[:, right]]  # (draws, p)
+        null.append([float(average_precision(other, everything, once)[0]) for other in others])
+    counted = (len(gold.inverse), f"gold pairs among {len(everything):,}")
+    return make_finding(INVERSES, statistic, values, np.stack(resampled, axis=1), np.mean(null, axis=0), counted)
+
+
+def measure_symmetry(readings: Sequence[Reading], gold: Gold, draws: int = DRAWS) -> Finding:
+    """Measure how well the similarity of a relation's two attention vectors tells symmetric relations from others.
+
+    alike(r) = cos(head[r], tail[r]), attention vectors (of a model without concepts: matrices minus the identity);
+    translations are left out. AUC = the share of (symmetric, other) pairs of relations of which the symmetric one
+    scores higher, ties counting half. The interval is over relations and runs; the null gives the gold labels to
+    random relations.
+    """
+    marked, statistic = gold.symmetric, "area under the curve"
+    wanted = int(marked.sum())
+    if not 0 < wanted < len(marked):
+        return report_missing(SYMMETRY, statistic, "train has no symmetric relations, or no others")
+    rng = np.random.default_rng(0)
+    drawn = (draw_weights(wanted, draws, rng), draw_weights(len(marked) - wanted, draws, rng))
+    shuffled = rng.permuted(np.tile(marked, (draws, 1)), axis=1)
+    once = np.ones((1, wanted)), np.ones((1, len(marked) - wanted))
+    values, resampled, null = [], [], []
+    for reading in readings:
+        scores = reading.compare_ends()
+        values.append(float(area_under_curve(scores[marked], scores[~marked], once)[0]))
+        resampled.append(area_under_curve(scores[marked], scores[~marked], drawn))
+        sums = shuffled @ rank_evenly(scores)  # the area from the sum of ranks
+        null.append((sums - wanted * (wanted + 1) / 2) / (wanted * (len(marked) - wanted)))
+    counted = (wanted, f"symmetric of {len(marked):,} relations")
+    return make_finding(SYMMETRY, statistic, values, np.stack(resampled, axis=1), np.mean(null, axis=0), counted)
+
+
+def measure_domains(readings: Sequence[Reading], gold: Gold, groups: int, draws: int = DRAWS) -> list[Finding]:
+    """Measure how well the heaviest concept of a relation side tells its domain.
+
+    Sides are grouped by their heaviest concept. Purity = sum over groups of the sides of the most frequent domain / all
+    sides; NMI = I(group; domain) / ((H(group) + H(domain)) / 2). The domain of a side is that of its relation. A model
+    without concepts has its matrices clustered into `groups` groups by direction instead. The interval is over
+    relations and runs (by the jackknife: relations drawn twice would make groups look purer than they are); the null
+    gives the domains to random relations, both sides of a relation together.
+    """
+    if gold.domains is None:
+        return [report_missing(DOMAINS, name, "names of relations tell no domain") for name in DOMAIN_STATISTICS]
+    domains, tops = gold.domains, [find_top(reading, groups) for reading in readings]
+    without = [np.delete(np.arange(len(domains)), relation) for relation in range(len(domains))]
+    counted = (2 * len(domains), f"relation sides in {len(np.unique(domains))} domains")
+    found = []
+    for statistic, compute in DOMAIN_STATISTICS.items():
+        rng = np.random.default_rng(0)
+        shuffled = rng.permuted(np.tile(domains, (draws, 1)), axis=1)
+        values = [compute(top.reshape(-1), np.tile(domains, 2)) for top in tops]
+        errors = [
+            find_error(np.array([compute(top[:, rows].reshape(-1), np.tile(domains[rows], 2)) for rows in without]))
+            for top in tops
+        ]
+        resampled = np.array(values) + rng.standard_normal((draws, 1)) * np.array(errors)  # (draws, runs)
+        null = [np.mean([compute(top.reshape(-1), np.tile(labels, 2)) for top in tops]) for labels in shuffled]
+        found.append(make_finding(DOMAINS, statistic, values, resampled, np.array(null), counted))
+    return found
+
+
+def measure_stability(readings: Sequence[Reading], groups: int, draws: int = DRAWS) -> Finding:
+    """Measure how alike the groupings of relation sides by their heaviest concept are from seed to seed.
+
+    The adjusted Rand index of two groupings is (pairs of sides together in both - expected) / (most - expected); the
+    value is its mean over all pairs of runs. The interval is over runs (resamplings of a single run are left out);
+    the null shuffles the sides of one of each two runs.
+    """
+    statistic = "adjusted Rand index"
+    if len(readings) < 2:
+        return report_missing(STABILITY, statistic, "one run alone; give runs of other seeds")
+    rng = np.random.default_rng(0)
+    tops = [find_top(reading, groups).reshape(-1) for reading in readings]
+    pairs = list(combinations(range(len(tops)), 2))
+    indexes = np.eye(len(tops))
+    for left, right in pairs:
+        indexes[left, right] = indexes[right, left] = compare_groupings(tops[left], tops[right])
+    shuffles = [rng.permutation(len(tops[0])) for _ in range(draws)]
+    null = [np.mean([compare_groupings(tops[left], tops[right][order]) for left, right in pairs]) for order in shuffles]
+    drawn = draw_weights(len(tops), draws, rng)
+    drawn = drawn[(drawn > 0).sum(axis=1) > 1]
+    sums = np.einsum("bi,bj,ij->b", drawn, drawn, indexes) - np.einsum("bi,bi,ii->b", drawn, drawn, indexes)
+    resampled = sums / (drawn.sum(axis=1) ** 2 - (drawn**2).sum(axis=1))  # means over pairs of distinct runs
+    values = [indexes[pair] for pair in pairs]
+    return make_finding(STABILITY, statistic, values, resampled[:, None], np.array(null), (len(pairs), "pairs of runs"))
+
+
+def check_same_graph(readings: Sequence[Reading]) -> None:
+    """Refuse readings of different graphs: they cannot be compared relation by relation.
+
+    Raises:
+        ConfigError: They differ.
+    """
+    first = readings[0]
+    for other in readings[1:]:
+        same = other.graph.relations.names == first.graph.relations.names
+        if not same or len(other.graph.entities) != len(first.graph.entities):
+            raise ConfigError(
+                f"these runs were trained on different graphs, {first.graph.name} ({first.name}) and "
+                f"{other.graph.name} ({other.name}); give runs on the same graph"
+            )
