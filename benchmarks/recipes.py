@@ -8,9 +8,9 @@ from dataclasses import asdict, dataclass, field
 from functools import cache
 from typing import Any
 
+from itransf.data.datasets import load
 from itransf.data.graph import Graph
 from itransf.data.planted import Planted, plant
-from itransf.data.sources import load
 from itransf.models.translation import TranslationConfig
 from itransf.run import resolve_config
 

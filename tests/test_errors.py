@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import difflib
 import pickle
 from typing import Any
 
@@ -69,3 +70,21 @@ def test_near_misses_are_suggested_nearest_first() -> None:
 def test_nothing_near_gives_nothing() -> None:
     assert did_you_mean("zzz", ["epochs"]) == ""
     assert did_you_mean("epochs", []) == ""
+
+
+def test_suggestions_among_many_choices_keep_the_right_one() -> None:
+    names = [f"{number:06d}-{number * 7919 % 100003:05d}" for number in range(200_000)] + ["Liechtenstein"]
+    assert did_you_mean("Lichtenstein", names) == " Did you mean 'Liechtenstein'?"
+
+
+def test_the_shortlist_agrees_with_comparing_all() -> None:
+    names = [f"node {number * 37 % 1000:03d} of ring {number % 7}" for number in range(1000)]
+    word = "node 123 of rnig 4"
+    ratios = {name: difflib.SequenceMatcher(None, word, name).ratio() for name in names}
+    suggested = did_you_mean(word, names, count=1).split("'")[1]
+    assert ratios[suggested] == max(ratios.values())
+
+
+@pytest.mark.parametrize(("word", "choices"), [("", ("a",)), ("  ", ("a",)), ("a", ()), ("abc", ("xyz",))])
+def test_without_a_near_choice_there_is_no_suggestion(word: str, choices: tuple[str, ...]) -> None:
+    assert did_you_mean(word, choices) == ""

@@ -6,10 +6,15 @@ means that the request was wrong (exit code 2); any other error is a failure (ex
 
 from __future__ import annotations
 
-import difflib
+import heapq
 import operator
+import re
 from collections.abc import Iterable
+from difflib import SequenceMatcher
 from typing import Any
+
+_LIKENESS = 0.6  # ratio from which a word counts as near
+_SHORTLIST = 200  # words compared letter by letter
 
 
 class ITransFError(Exception):
@@ -56,14 +61,26 @@ class MissingExtraError(ITransFError):
 
 
 def did_you_mean(word: str, choices: Iterable[str], within: str = "", count: int = 3) -> str:
-    """Return " Did you mean 'a' or 'b'?" for the closest choices, or an empty string; `within` prefixes each.
+    """Return " Did you mean 'a' or 'b'?" for choices spelt like `word`, else ""; `within` goes before each.
 
-    Upper and lower case are not distinguished.
+    Case is ignored. The work is bounded: among a million choices only the most promising are compared letter by letter.
     """
-    folded = {choice.casefold(): choice for choice in choices}
-    near = difflib.get_close_matches(word.casefold(), list(folded), n=count, cutoff=0.6)
-    close = [folded[choice] for choice in near]
-    return f" Did you mean {' or '.join(repr(within + choice) for choice in close)}?" if close else ""
+    wanted = word.strip().casefold()
+    compared = {c: SequenceMatcher(None, wanted, c.casefold()).ratio() for c in _shortlist(wanted, choices)}
+    near = sorted((-ratio, choice) for choice, ratio in compared.items() if ratio >= _LIKENESS)[:count]
+    return f" Did you mean {' or '.join(repr(within + choice) for _, choice in near)}?" if near else ""
+
+
+def _shortlist(wanted: str, choices: Iterable[str]) -> list[str]:
+    """Return the choices of a similar length that share most letter pairs with `wanted`."""
+    # A ratio of 0.6 is out of reach when one word is longer than 7/3 of the other.
+    least, most = len(wanted) * 3 / 7, len(wanted) * 7 / 3
+    near = [choice for choice in choices if least <= len(choice) <= most] if wanted else []
+    if len(near) <= _SHORTLIST:
+        return near
+    pairs = {wanted[start : start + 2] for start in range(max(len(wanted) - 1, 1))}
+    find_pairs = re.compile("|".join(map(re.escape, pairs))).findall
+    return heapq.nlargest(_SHORTLIST, near, key=lambda c: len(find_pairs(c.casefold())) / (len(c) + len(wanted)))
 
 
 def check_count(name: str, value: Any, least: int = 0, most: int | None = None) -> int:

@@ -9,7 +9,7 @@ import itransf
 from cli.conftest import TEST, TRAIN, VALID, call
 from golden.comparing import check_golden, make_paper
 from itransf.cli.description import show_description
-from itransf.data.indexes import make_index
+from itransf.data.download import make_index
 
 
 @pytest.fixture(autouse=True)
@@ -106,8 +106,9 @@ def test_what_cannot_be_fetched_is_a_failure(name: str, message: str) -> None:
 
 def test_without_a_connection_that_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ITRANSF_OFFLINE", "0")
-    monkeypatch.setattr("itransf.data.fetching.find_indexes", lambda: [make_index("http://127.0.0.1:9/simple")])
+    monkeypatch.setattr("itransf.data.download.find_indexes", lambda: [make_index("http://127.0.0.1:9/simple")])
     done = call("data", "get", "wn18")
     assert done.code == 1
-    assert "WN18 could not be fetched: the connection to the package index failed" in done.err
+    assert "WN18 could not be downloaded" in done.err
+    assert "127.0.0.1:9" in done.err
     assert "not found" not in done.err

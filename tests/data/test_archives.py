@@ -12,9 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from itransf.data import contents
-from itransf.data.archives import is_archive, read_members, strip_archive
-from itransf.data.contents import read_content, strip_compression
+from itransf.data import archives
+from itransf.data.archives import is_archive, read_content, read_members, strip_archive, strip_compression
 from itransf.errors import DataError
 
 TAR_ENDINGS = {".tar": "w", ".tar.gz": "w:gz", ".tgz": "w:gz", ".tar.xz": "w:xz", ".tar.bz2": "w:bz2"}
@@ -85,10 +84,10 @@ def test_only_regular_members_of_a_zip(tmp_path: Path) -> None:
 def test_expanded_size_is_bounded(tmp_path: Path, ending: str, monkeypatch: pytest.MonkeyPatch) -> None:
     write = write_zip if ending == ".zip" else write_tar
     path = write(tmp_path / f"x{ending}", {"train.txt": b"0" * 6000, "x/train.txt": b"0" * 6000})
-    monkeypatch.setattr(contents, "MAX_EXPANDED", 12_000)
+    monkeypatch.setattr(archives, "MAX_EXPANDED", 12_000)
     assert len(read_members(path, wants_train)) == 2
-    monkeypatch.setattr(contents, "MAX_EXPANDED", 11_999)
-    with pytest.raises(DataError, match=r"expands to more than .* GiB; unpack it yourself and give the folder"):
+    monkeypatch.setattr(archives, "MAX_EXPANDED", 11_999)
+    with pytest.raises(DataError, match=r"expands to more than .* GiB; unpack it"):
         read_members(path, wants_train)
 
 
@@ -143,14 +142,14 @@ def test_damaged_and_oversized_files(
     with pytest.raises(DataError, match="is damaged or not what its name says"):
         read_content(path)
     path.write_bytes(compress(b"0" * 1000))
-    monkeypatch.setattr(contents, "MAX_EXPANDED", 999)
+    monkeypatch.setattr(archives, "MAX_EXPANDED", 999)
     with pytest.raises(DataError, match="expands to more than"):
         read_content(path)
 
 
 def test_plain_files_may_be_of_any_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "a.txt").write_bytes(b"0" * 1000)
-    monkeypatch.setattr(contents, "MAX_EXPANDED", 999)
+    monkeypatch.setattr(archives, "MAX_EXPANDED", 999)
     assert len(read_content(tmp_path / "a.txt")) == 1000
 
 

@@ -41,7 +41,7 @@ class OldFrame:
 
 
 def rows_of(triples: Any) -> list[tuple[str, ...]]:
-    return [tuple(row.values()) for row in gather_triples(triples, "f").triples.to_pylist()]
+    return [tuple(row.values()) for row in gather_triples(triples, "f").data.to_pylist()]
 
 
 @pytest.mark.parametrize(
@@ -72,8 +72,8 @@ def test_columns_as_polars_hands_them_out() -> None:
 @pytest.mark.parametrize(
     ("frame", "told"),
     [
-        (Stream(head=["a"], tail=["b"]), r"train: 2 columns instead of 3 \(head, relation, tail\): head, tail; call"),
-        (Stream(a=["a"], b=["b"], c=["c"], d=["d"]), "train: 4 columns instead of 3 .*: a, b, c, d; call three"),
+        (Stream(head=["a"], tail=["b"]), r"train: 2 columns instead of 3 \(head, relation, tail\): head, tail; "),
+        (Stream(a=["a"], b=["b"], c=["c"], d=["d"]), "train: 4 columns instead of 3 .*: a, b, c, d; "),
         (Stream(head=["a", None], relation=["r", "r"], tail=["b", "c"]), "train, row 2: 'head' is empty"),
         (Stream(head=["a"], relation=[0.5], tail=["b"]), "train: the column 'relation' holds double, not names"),
         (

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import json
+import logging
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -7,8 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from itransf.data import SPLITS, Graph
-from itransf.data.checking import key_triples
+from itransf.data import SPLITS, Graph, load
 from itransf.errors import DataError
 
 TRAIN = [("Paris", "capital_of", "France"), ("France", "borders", "Spain"), ("Spain", "borders", "France")]
@@ -35,33 +36,30 @@ def test_duplicates_are_dropped_and_counted() -> None:
     train = [TRAIN[0], TRAIN[1], TRAIN[0], TRAIN[2], TRAIN[0]]
     graph = Graph.from_names("g", train, [TRAIN[1]], [TRAIN[1], ("Spain", "borders", "Spain")])
     assert graph.train.tolist() == [[0, 0, 1], [1, 1, 2], [2, 1, 1]]
-    assert graph.notes == (
-        "2 duplicate rows were dropped from train (first: train, triple 3).",
-        "The splits overlap: 1 triple of valid also stands in train (first: valid, triple 1). "
-        "Keep each triple in one file only, or results on it say little.",
-        "The splits overlap: 1 triple of test also stands in train (first: test, triple 1). "
-        "Keep each triple in one file only, or results on it say little.",
-        "The splits overlap: 1 triple of test also stands in valid (first: test, triple 1). "
-        "Keep each triple in one file only, or results on it say little.",
-    )
+    dropped, *overlaps = graph.notes
+    assert dropped == "2 duplicate rows were dropped from train (first: train, triple 3)."
+    assert [note.partition(" (")[0] for note in overlaps] == [
+        "The splits overlap: 1 triple of valid is also in train",
+        "The splits overlap: 1 triple of test is also in train",
+        "The splits overlap: 1 triple of test is also in valid",
+    ]
+    assert "(first: valid, triple 1)" in overlaps[0]
 
 
 def test_unknown_names_are_kept_counted_and_refused_when_strict() -> None:
     valid = [("France", "borders", "Italy"), ("Italy", "borders", "Malta")]
     test = [("Paris", "near", "France")]
     graph = Graph.from_names("g", TRAIN, valid, test)
-    assert graph.notes == (
-        "2 entities of valid or test never occur in train (2 valid and 0 test triples touch one; "
-        "first: 'Italy' in valid, triple 1): kept, but nothing can be learned about them.",
-        "1 relation of valid or test never occurs in train (0 valid and 1 test triples touch one; "
-        "first: 'near' in test, triple 1): kept, but nothing can be learned about it.",
-    )
+    assert [note.partition(". ")[0] for note in graph.notes] == [
+        "2 entities of valid or test never occur in train (2 valid and 0 test triples; "
+        "first: 'Italy' in valid, triple 1)",
+        "1 relation of valid or test never occurs in train (0 valid and 1 test triples; "
+        "first: 'near' in test, triple 1)",
+    ]
     assert len(graph.entities) == 5
-    with pytest.raises(DataError, match=r"2 entities .* never occur in train, the first 'Italy' in valid, triple 1"):
+    with pytest.raises(DataError, match=r"2 entities .*first: 'Italy' in valid, triple 1.*--strict, strict=True"):
         Graph.from_names("g", TRAIN, valid, test, strict=True)
-    with pytest.raises(DataError, match=r"or keep them by not asking for strict reading \(--strict, strict=True\)"):
-        Graph.from_names("g", TRAIN, valid, test, strict=True)
-    with pytest.raises(DataError, match=r"1 relation .* never occurs in train, the first 'near' in test, triple 1"):
+    with pytest.raises(DataError, match=r"1 relation .*first: 'near' in test, triple 1"):
         Graph.from_names("g", TRAIN, (), test, strict=True)
 
 
@@ -110,9 +108,7 @@ def test_unknown_split() -> None:
 @pytest.mark.parametrize("name", [None, 5, [TRAIN[0]], Path("x.csv"), "a\ud800"])
 def test_a_name_that_is_no_text_is_refused(name: Any) -> None:
     for build in (lambda: Graph.from_names(name, TRAIN), lambda: Graph.from_triples(TRAIN, name)):
-        with pytest.raises(
-            DataError, match=r"a graph's name is text, not .*; write Graph\.from_names\('name', train\)"
-        ):
+        with pytest.raises(DataError, match=r"the name .* write Graph\.from_names\('name', train\)"):
             build()
 
 
@@ -174,9 +170,45 @@ def test_labels_that_are_missing_or_no_text() -> None:
         graph.labelled(["Paris"])  # type: ignore[arg-type]
 
 
-def test_keys_tell_triples_apart_when_their_product_would_overflow() -> None:
-    entities, relations = 10**7, 10**5
-    triples = np.array([[entities - 1, relations - 1, 3], [0, 0, 3], [entities - 1, relations - 1, 3]])
-    first, second = key_triples([triples[:2], triples[2:]], entities, relations)
-    assert first[0] == second[0]
-    assert first[0] != first[1]
+LOGGER = "itransf.data"
+LIKES = [("a", "likes", "b"), ("b", "likes", "c"), ("a", "likes", "b")]
+
+
+@pytest.fixture
+def heard(caplog: pytest.LogCaptureFixture) -> pytest.LogCaptureFixture:
+    """All that is logged about data."""
+    caplog.set_level(logging.INFO, logger=LOGGER)
+    return caplog
+
+
+def levels(heard: pytest.LogCaptureFixture) -> list[tuple[str, str]]:
+    assert all(record.name == LOGGER for record in heard.records)
+    return [(record.levelname, record.getMessage()) for record in heard.records]
+
+
+def test_what_from_names_finds_is_logged_once(heard: pytest.LogCaptureFixture) -> None:
+    graph = Graph.from_names("100%s", LIKES, [("a", "likes", "z")])
+    assert [message for _, message in levels(heard)] == list(graph.notes)
+    assert [level for level, _ in levels(heard)] == ["WARNING", "WARNING", "INFO"]
+    assert "test is empty" in graph.notes[2]
+
+
+def test_what_load_finds_is_logged_once(heard: pytest.LogCaptureFixture, tmp_path: Path) -> None:
+    (tmp_path / "triples.csv").write_text("tail,head,relation,weight\nb,a,likes,1\nc,b,likes,1\nb,a,likes,2\n")
+    graph = load(tmp_path / "triples.csv", labels={"a": "Anna", "x": "nobody"})
+    assert [message for _, message in levels(heard)] == list(graph.notes)
+    assert [level for level, _ in levels(heard)] == ["INFO", "INFO", "WARNING", "INFO", "WARNING"]
+    assert "columns are in the order" in graph.notes[0]
+    assert "was split" in graph.notes[3]
+
+
+def test_a_missing_file_may_be_a_mistake(heard: pytest.LogCaptureFixture, tmp_path: Path) -> None:
+    (tmp_path / "train.txt").write_text("a\tlikes\tb\n")
+    (tmp_path / "valid.txt").write_text("")
+    load(tmp_path)
+    assert [level for level, _ in levels(heard)] == ["INFO", "WARNING"]
+
+
+def test_notes_stay_plain_text() -> None:
+    graph = Graph.from_triples(LIKES)
+    assert json.loads(json.dumps(graph.notes)) == list(graph.notes)

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from itransf.data.known import KnownIndex
+from itransf.data.sorting import is_among, sort_distinct
 
 ENTITIES, RELATIONS = 6, 3
 TRIPLE = st.tuples(st.integers(0, ENTITIES - 1), st.integers(0, RELATIONS - 1), st.integers(0, ENTITIES - 1))
@@ -76,3 +77,14 @@ def test_numbers_out_of_range_are_refused(heads: list[int], relations: list[int]
         KnownIndex(to_array([(heads[0], relations[0], 0)]), ENTITIES, RELATIONS)
     with pytest.raises(IndexError):
         known.contains(to_array([(0, 0, 6)]))
+
+
+NUMBERS = st.lists(st.integers(-5, 5), max_size=20)
+
+
+@given(NUMBERS, NUMBERS)
+def test_sorting_agrees_with_sets(values: list[int], others: list[int]) -> None:
+    array = np.array(values, dtype=np.int64)
+    distinct = sort_distinct(np.array(others, dtype=np.int64))
+    assert distinct.tolist() == sorted(set(others))
+    assert is_among(array, distinct).tolist() == [value in others for value in values]

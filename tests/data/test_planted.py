@@ -3,8 +3,16 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from itransf.data import Planted, plant
-from itransf.data.planting import FAINT, PER_HEAD, RARE, close_symmetrically, draw_concepts, find_nearest
+from itransf.data.planted import (
+    FAINT,
+    PER_HEAD,
+    RARE,
+    Planted,
+    close_symmetrically,
+    draw_concepts,
+    find_nearest,
+    plant,
+)
 from itransf.errors import DataError
 
 
@@ -53,8 +61,8 @@ def test_train_holds_every_entity_and_relation(planted: Planted) -> None:
 
 def test_supports_are_small_padded_and_weighted(planted: Planted) -> None:
     for supports, weights in (
-        (planted.supports_head, planted.weights_head),
-        (planted.supports_tail, planted.weights_tail),
+        (planted.geometry.supports[0], planted.geometry.weights[0]),
+        (planted.geometry.supports[1], planted.geometry.weights[1]),
     ):
         assert supports.shape == weights.shape == (24, 2)
         used = supports >= 0
@@ -62,14 +70,14 @@ def test_supports_are_small_padded_and_weighted(planted: Planted) -> None:
         assert np.array_equal(used, weights > 0)
         assert np.allclose(weights.sum(axis=1), 1)
         assert (supports[:, 0] != supports[:, 1]).all()
-    together = np.concatenate((planted.supports_head, planted.supports_tail))
+    together = np.concatenate((planted.geometry.supports[0], planted.geometry.supports[1]))
     assert set(together.reshape(-1).tolist()) == {-1, *range(8)}
 
 
 def test_inverse_and_symmetric_relations_mirror(planted: Planted) -> None:
     geometry = planted.geometry
     for original, inverse in planted.inverse_pairs:
-        assert np.array_equal(planted.supports_head[original], planted.supports_tail[inverse])
+        assert np.array_equal(planted.geometry.supports[0][original], planted.geometry.supports[1][inverse])
         assert np.array_equal(geometry.matrix(original, 0), geometry.matrix(inverse, 1))
         assert np.array_equal(geometry.translations[original], -geometry.translations[inverse])
     triples = {
@@ -84,8 +92,8 @@ def test_inverse_and_symmetric_relations_mirror(planted: Planted) -> None:
 
 
 def test_composition_equals_the_sum_by_hand(planted: Planted) -> None:
-    relation = int(np.argmax((planted.supports_head >= 0).sum(axis=1)))
-    (first, second), (left, right) = planted.supports_head[relation], planted.weights_head[relation]
+    relation = int(np.argmax((planted.geometry.supports[0] >= 0).sum(axis=1)))
+    (first, second), (left, right) = planted.geometry.supports[0][relation], planted.geometry.weights[0][relation]
     expected = left * planted.concepts[first] + right * planted.concepts[second]
     assert np.allclose(planted.geometry.matrix(relation, 0), expected)
     assert np.allclose(np.linalg.norm(planted.geometry.vectors, axis=1), 1)
@@ -131,7 +139,7 @@ def test_seeds_repeat_and_differ() -> None:
 
 def test_support_of_one_and_few_relations() -> None:
     small = plant(seed=0, entities=RARE, relations=4, concepts=1, support_size=1, dim=2, noise=1.0)
-    assert set(small.supports_head.reshape(-1).tolist()) == {0}
+    assert set(small.geometry.supports[0].reshape(-1).tolist()) == {0}
     assert small.rare == (3,)
     assert count_triples(small)[3] < RARE
 
@@ -156,7 +164,7 @@ def test_impossible_sizes(sizes: dict[str, int]) -> None:
 def test_nearest_pairs_equal_a_full_sort(monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(0)
     heads, tails = rng.normal(size=(2, 40, 4))
-    monkeypatch.setattr("itransf.data.planting._BLOCK", 200)  # several blocks
+    monkeypatch.setattr("itransf.data.planted._BLOCK", 200)  # several blocks
     pairs, distances = find_nearest(heads, tails)
     full = np.linalg.norm(heads[:, None] - tails[None], axis=2)
     np.fill_diagonal(full, np.inf)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import time
 
 import numpy as np
 import pytest
@@ -56,14 +55,7 @@ def test_wn18rr_keeps_its_unseen_entities() -> None:
     assert len(np.unique(graph.train[:, (0, 2)])) == 40943 - 384
 
 
-def test_fb15k_is_read_and_indexed_in_seconds() -> None:
-    graph = load_or_skip("fb15k")
-    statistics = graph.statistics
+def test_fb15k_has_complete_relations() -> None:
+    statistics = load_or_skip("fb15k").statistics
     complete = statistics.head_domain_sizes * statistics.tail_domain_sizes == statistics.counts
     assert int((complete & (statistics.counts > 0)).sum()) == 281
-    start = time.perf_counter()
-    again = load("fb15k")
-    assert again.known is not None
-    assert again.statistics is not None
-    # Three seconds from a folder; an archive has to be expanded first.
-    assert time.perf_counter() - start < 6

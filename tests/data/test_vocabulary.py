@@ -1,12 +1,8 @@
 from __future__ import annotations
 
-import difflib
-import time
-
 import numpy as np
 import pytest
 
-from itransf.data.nearness import find_near_misses
 from itransf.data.vocabulary import Vocabulary
 from itransf.errors import DataError
 
@@ -100,23 +96,3 @@ def test_a_missing_label_is_none(nothing: object) -> None:
 def test_labels_cannot_be_changed_from_outside() -> None:
     with pytest.raises(TypeError):
         Vocabulary(("a",), {"a": "one"}).labels["a"] = "two"  # type: ignore[index]
-
-
-def test_near_misses_are_fast_among_many_and_keep_the_right_one() -> None:
-    names = [f"{number:06d}-{number * 7919 % 100003:05d}" for number in range(200_000)] + ["Liechtenstein"]
-    start = time.perf_counter()
-    near = find_near_misses("Lichtenstein", names)
-    assert near[0][0] == "Liechtenstein"
-    assert time.perf_counter() - start < 3
-
-
-def test_shortlist_agrees_with_comparing_all() -> None:
-    names = [f"node {number * 37 % 1000:03d} of ring {number % 7}" for number in range(1000)]
-    word = "node 123 of rnig 4"
-    best = max(difflib.SequenceMatcher(None, word, name).ratio() for name in names)
-    assert find_near_misses(word, names)[0][1] == best
-
-
-@pytest.mark.parametrize(("word", "names"), [("", ("a",)), ("  ", ("a",)), ("a", ())])
-def test_nothing_is_near_nothing(word: str, names: tuple[str, ...]) -> None:
-    assert find_near_misses(word, names) == []

@@ -3,6 +3,8 @@ from __future__ import annotations
 import gzip
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from itransf.data import Vocabulary
@@ -42,7 +44,7 @@ def test_further_columns_are_left_out(tmp_path: Path) -> None:
     path = write(tmp_path / "q.csv", "id,relation,head,tail,note\n1,borders,France,?,x\n")
     assert read_queries(path) == [Query("France", "borders", None, f"{path}, line 2")]
     path = write(tmp_path / "q.csv", "head,relation,tail,note\nFrance,borders,?\n")
-    with pytest.raises(DataError, match=r"line 2: 3 columns instead of 4 \(head, relation, tail, note\); write"):
+    with pytest.raises(DataError, match=r"line 2: 3 columns instead of 4 \(head, relation, tail, note"):
         read_queries(path)
 
 
@@ -66,10 +68,10 @@ def test_compressed_queries_are_read(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "told"),
     [
-        ("", "the file is empty; begin it with a line: head, relation, tail"),
-        ("head\trelation\ttail\n", "there is no query below the header"),
-        ("France\tborders\t\n", "line 1: 'France.* does not name the columns"),
-        ("head\trelation\ttail\na\tr\t\na\tr\n", "line 3: 2 columns instead of 3 .* write ?"),
+        ("", "there is no query in it"),
+        ("head\trelation\ttail\n", "there is no query in it"),
+        ("France\tborders\t\n", "line 1: it does not name the columns"),
+        ("head\trelation\ttail\na\tr\t\na\tr\n", "line 3: 2 columns instead of 3"),
         ("head\trelation\ttail\na\tr\tb\n", "line 2: head, relation and tail are all given; leave exactly one"),
         ("head\trelation\ttail\n?\tr\t\n", "line 2: head and tail are asked for; leave exactly one"),
         ("head\trelation\ttail\na\t\t\n", "line 2: relation and tail are asked for"),
@@ -103,7 +105,7 @@ def test_triples_are_read_with_their_lines(tmp_path: Path) -> None:
     assert locate(1) == f"{path}, line 4"
     assert notes == ()
     (note,) = read_triples(write(path, "head\trelation\ttail\tweight\na\tr\tb\t2\n")).notes
-    assert note.endswith("columns were left out: weight.")
+    assert note.endswith("left out: weight.")
     with pytest.raises(DataError, match=r"f.tsv, line 2: 2 columns"):
         read_triples(write(path, "a\tr\tb\na\tr\n"))
     with pytest.raises(DataError, match=r"f.tsv: there is no triple in it"):
@@ -120,9 +122,62 @@ def test_faulty_candidates_are_told_with_file_and_line(tmp_path: Path) -> None:
     path = write(tmp_path / "c.txt", "France\n\nFrnace\n")
     with pytest.raises(DataError, match=r"c.txt, line 3: unknown entity 'Frnace'. Did you mean 'France'"):
         read_candidates(path, Vocabulary(["France", "Italy"]))
-    with pytest.raises(DataError, match=r"c.txt, line 2: more than one column; write one name per line"):
+    with pytest.raises(DataError, match=r"c.txt, line 2: 2 columns instead of 1"):
         read_candidates(write(path, "France\nItaly\tRome\n"))
     with pytest.raises(DataError, match=r"c.txt: there is no name in it"):
         read_candidates(write(path, "\n \n"))
     with pytest.raises(DataError, match=r"c.txt, line 2: byte 0xe9 is not UTF-8"):
         read_candidates(write(path, b"a\n\xe9\n"))
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "expected"),
+    [
+        ("f.tsv", "a\tb\nc d\te\n", [("a", "b"), ("c d", "e")]),
+        ("f.tsv", "head\ttail\na\tb\n", [("a", "b")]),
+        ("f.tsv", "\ntail\thead\nb\ta\n", [("a", "b")]),
+        ("f.csv", 'a,b\n"c, d",e\n', [("a", "b"), ("c, d", "e")]),
+        ("f.txt", "a|b\n\n c | d \n", [("a", "b"), ("c", "d")]),
+        ("f.txt", "a b\nc d\n", [("a", "b"), ("c", "d")]),
+        ("f.txt", "a likes b\n", [("a", "likes", "b")]),
+        ("f.tsv", "a\tlikes\tb\n", [("a", "likes", "b")]),
+        ("f.csv", "head,relation,tail\na,likes,b\n", [("a", "likes", "b")]),
+    ],
+)
+def test_pairs_or_triples(tmp_path: Path, name: str, text: str, expected: list[tuple[str, ...]]) -> None:
+    (tmp_path / name).write_text(text, encoding="utf-8")
+    triples = read_triples(tmp_path / name, pairs=True).names
+    assert list(triples) == expected
+
+
+def test_compressed_pairs_and_places(tmp_path: Path) -> None:
+    path = tmp_path / "f.tsv.gz"
+    path.write_bytes(gzip.compress(b"head\ttail\n\na\tb\nc\td\n"))
+    triples, locate, _ = read_triples(path, pairs=True)
+    assert triples == [("a", "b"), ("c", "d")]
+    assert locate(1) == f"{path}, line 4"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("a\tb\nc\n", r"f\.tsv, line 2: 1 column instead of 2"),
+        ("a\tb\nc\t\n", "line 2: the tail is empty"),
+        ("head\ttail\n", "there is no triple in it"),
+        ("", "there is no triple in it; write one per line: head, tail"),
+        (" \n\n", "there is no triple in it; write one per line: head, tail"),
+        ("a\tb\tc\td\n", "4 columns instead of 3"),
+        ("one\n", "no separator found"),
+    ],
+)
+def test_faulty_pairs_are_named(tmp_path: Path, text: str, message: str) -> None:
+    (tmp_path / "f.tsv").write_text(text, encoding="utf-8")
+    with pytest.raises(DataError, match=message):
+        read_triples(tmp_path / "f.tsv", pairs=True)
+
+
+def test_triples_in_parquet(tmp_path: Path) -> None:
+    table = pa.table({"head": ["a"], "relation": ["likes"], "tail": ["b"]})
+    pq.write_table(table, tmp_path / "f.parquet")
+    triples = read_triples(tmp_path / "f.parquet", pairs=True).names
+    assert list(triples) == [("a", "likes", "b")]

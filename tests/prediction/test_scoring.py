@@ -140,10 +140,10 @@ def test_wrong_triples_are_told_with_their_place(table_case: Any) -> None:
     with pytest.raises(DataError, match=r"f.tsv, line 9: unknown entity"):
         score_triples(table_case.model, table_case.graph, triples, locate=lambda row: f"f.tsv, line {row + 8}")
     for wrong in (("e0", "r0"), "e0 ", "e01", None, 5, {"e0", "r0", "e1"}, {"head": "e0", "tail": "e1"}):
-        with pytest.raises(DataError, match=r"triple 1: .* is no triple; give three names"):
+        with pytest.raises(DataError, match=r"triple 1: .* is not a triple; give three names"):
             score_triples(table_case.model, table_case.graph, [wrong])  # type: ignore[list-item]
     for wrong in (None, 5, "e0", {"head": "e0", "relation": "r0", "tail": "e1"}):
-        with pytest.raises(DataError, match=r"is no list of triples; give one, such as"):
+        with pytest.raises(DataError, match=r"is not a list of triples; give one"):
             score_triples(table_case.model, table_case.graph, wrong)  # type: ignore[arg-type]
     with pytest.raises(ConfigError, match="memory must be a whole number of at least 1, not 0"):
         score_triples(table_case.model, table_case.graph, triples, memory=0)

@@ -59,7 +59,7 @@ def learn_triples(
 
 def learn_relation(run: itransf.Run, name: str, path: Path) -> itransf.Run:
     """Return a run that learned a relation from a file of pairs."""
-    pairs = itransf.teaching.read_pairs(path)
+    pairs = itransf.prediction.read_triples(path, pairs=True)
     warn(pairs.notes)
     return run.learn_relation(name, pairs.names, locate=pairs.locate)
 

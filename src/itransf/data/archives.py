@@ -1,112 +1,130 @@
-"""Reading members of an archive into memory, trusting nothing in it."""
+"""Bytes of files: plain, compressed, or packed in an archive that is not trusted."""
 
 from __future__ import annotations
 
+import bz2
+import gzip
+import lzma
 import stat
 import tarfile
 import zipfile
-from collections.abc import Callable
+import zlib
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path, PurePosixPath
+from typing import IO, Any
 
-from itransf.data import contents
 from itransf.errors import DataError
 
-ARCHIVES = (".tar.xz", ".tar.gz", ".tgz", ".tar.bz2", ".tar", ".zip", ".whl")
+MAX_EXPANDED = 4 * 2**30
+"""Bytes that a compressed file or an archive may expand to."""
 
-Wanted = Callable[[str], bool]
+_ARCHIVES = (".tar.xz", ".tar.gz", ".tgz", ".tar.bz2", ".tar", ".zip", ".whl")
+_ZIPS = (".zip", ".whl")
+_OPENERS: dict[str, Any] = {".gz": gzip.open, ".xz": lzma.open, ".bz2": bz2.open}
+_DAMAGED = (EOFError, lzma.LZMAError, zlib.error, gzip.BadGzipFile, tarfile.TarError, zipfile.BadZipFile)
 
 
 def is_archive(name: str) -> bool:
-    """Return whether a file name ends like an archive's."""
-    return name.lower().endswith(ARCHIVES)
+    """Return whether a file name ends as an archive's does."""
+    return name.lower().endswith(_ARCHIVES)
 
 
 def strip_archive(name: str) -> str:
-    """Return a file name without an archive's ending."""
-    ending = next((ending for ending in ARCHIVES if name.lower().endswith(ending)), "")
+    """Return a file name without the ending of an archive."""
+    ending = next((ending for ending in _ARCHIVES if name.lower().endswith(ending)), "")
     return name[: len(name) - len(ending)]
 
 
-def read_members(path: Path, is_wanted: Wanted) -> dict[str, bytes]:
-    """Return the contents of the wanted members, by name.
+def strip_compression(name: str) -> str:
+    """Return a file name without the ending of its compression."""
+    return name[: name.rindex(".")] if name.lower().endswith(tuple(_OPENERS)) else name
 
-    Nothing is written to disk. Only regular files are read; an archive with a member that points outside
-    of it, or that expands beyond reason, is refused.
+
+def read_content(path: Path) -> bytes:
+    """Return the bytes of a file, expanded if its name ends in .gz, .xz or .bz2."""
+    try:
+        with path.open("rb") as raw:
+            return expand(raw, str(path))
+    except FileNotFoundError:
+        raise DataError(f"there is no file {path}; check the path") from None
+    except (IsADirectoryError, PermissionError) as error:
+        raise DataError(f"{path} cannot be read: {error.strerror}") from None
+
+
+def expand(raw: IO[bytes], where: str) -> bytes:
+    """Return the bytes of an open file, expanded if the name `where` ends in .gz, .xz or .bz2."""
+    opener = next((_OPENERS[ending] for ending in _OPENERS if where.lower().endswith(ending)), None)
+    if opener is None:
+        return raw.read()
+    try:
+        content: bytes = opener(raw).read(MAX_EXPANDED + 1)
+    except (*_DAMAGED, OSError) as error:
+        raise DataError(f"{where} is damaged or not what its name says ({error}); get it again") from None
+    if len(content) > MAX_EXPANDED:
+        raise DataError(f"{where} expands to more than {MAX_EXPANDED / 2**30:,.1f} GiB; unpack it and give the result")
+    return content
+
+
+def read_members(path: Path, is_wanted: Callable[[str], bool]) -> dict[str, bytes]:
+    """Return the contents of the wanted members of an archive, by name.
+
+    Nothing is written to disk. Only regular files are read. An archive with a member that points outside of it, or that
+    expands to more than `MAX_EXPANDED` bytes, is refused.
 
     Args:
         path: The archive.
-        is_wanted: Tells by a member's name whether it is wanted.
+        is_wanted: Tells whether a member is wanted, by its name.
     """
-    read = _read_zip if path.name.lower().endswith((".zip", ".whl")) else _read_tar
+    open_archive: Callable[..., Any] = zipfile.ZipFile if path.name.lower().endswith(_ZIPS) else tarfile.open
     try:
-        return read(path, is_wanted)
+        with open_archive(path) as archive:
+            return _read_wanted(archive, path, is_wanted)
     except FileNotFoundError:
         raise DataError(f"there is no file {path}; check the path") from None
-    except (tarfile.TarError, zipfile.BadZipFile, *contents.DAMAGED) as error:
-        raise DataError(f"{path} is damaged or not what its name says ({_shorten(error)}); get it again") from None
+    except _DAMAGED as error:
+        reason = (str(error) or type(error).__name__).splitlines()[0].rstrip(":")  # tarfile lists all it tried
+        raise DataError(f"{path} is damaged or not what its name says ({reason}); get it again") from None
     except (NotImplementedError, RuntimeError) as error:  # an unknown compression, a password
-        raise DataError(f"{path} cannot be unpacked ({error}); unpack it yourself and give the folder") from None
+        raise DataError(f"{path} cannot be unpacked ({error}); unpack it and give the folder") from None
     except OSError as error:
         raise DataError(f"{path} cannot be read: {error}") from None
 
 
-def _shorten(error: BaseException) -> str:
-    """Return the first line of a message (tarfile lists all it tried)."""
-    return (str(error) or type(error).__name__).splitlines()[0].rstrip(":")
-
-
-def _read_tar(path: Path, is_wanted: Wanted) -> dict[str, bytes]:
-    """Read the wanted members of a tar archive."""
+def _read_wanted(archive: Any, path: Path, is_wanted: Callable[[str], bool]) -> dict[str, bytes]:
+    """Return the contents of the wanted members of an open archive."""
     found: dict[str, bytes] = {}
-    budget = _Budget(path)
-    with tarfile.open(path, "r:*") as archive:
-        for member in archive:
-            _refuse_escape(path, member.name)
-            budget.spend(member.size)  # also what is skipped must be expanded to get past it
-            if not is_wanted(member.name):
-                continue
-            stream = archive.extractfile(member) if member.isreg() else None
-            if stream is None:
-                raise DataError(f"{path}: the member {member.name!r} is not a regular file; pack the file itself")
-            found[member.name] = stream.read()
-    return found
-
-
-def _read_zip(path: Path, is_wanted: Wanted) -> dict[str, bytes]:
-    """Read the wanted members of a zip archive."""
-    found: dict[str, bytes] = {}
-    budget = _Budget(path)
-    with zipfile.ZipFile(path) as archive:
-        for member in archive.infolist():
-            _refuse_escape(path, member.filename)
-            if member.is_dir() or not is_wanted(member.filename):
-                continue
-            mode = member.external_attr >> 16
-            if stat.S_IFMT(mode) not in (0, stat.S_IFREG):
-                raise DataError(f"{path}: the member {member.filename!r} is not a regular file; pack the file itself")
-            budget.spend(member.file_size)
-            found[member.filename] = archive.read(member)  # reads no more than the size it declares
-    return found
-
-
-def _refuse_escape(path: Path, name: str) -> None:
-    """Refuse an archive with a member whose name leads out of it."""
-    parts = PurePosixPath(name.replace("\\", "/"))
-    if parts.is_absolute() or ".." in parts.parts or (len(name) > 1 and name[1] == ":"):
-        raise DataError(f"{path}: the member {name!r} points outside the archive; do not trust this file")
-
-
-class _Budget:
-    """The bytes an archive may still expand to."""
-
-    def __init__(self, path: Path) -> None:
-        self._path, self._left = path, contents.MAX_EXPANDED
-
-    def spend(self, amount: int) -> None:
-        """Count `amount` bytes, refusing the archive when it expands beyond reason."""
-        self._left -= amount
-        if self._left < 0:
+    left = MAX_EXPANDED
+    for name, size, is_regular, read in _list_members(archive):
+        parts = PurePosixPath(name.replace("\\", "/"))
+        if parts.is_absolute() or ".." in parts.parts or name[1:2] == ":":
+            raise DataError(f"{path}: the member {name!r} points outside the archive; do not trust this file")
+        wanted = is_wanted(name)
+        # A tar is expanded to get past a member; a zip is not.
+        left -= size if wanted or isinstance(archive, tarfile.TarFile) else 0
+        if left < 0:
             raise DataError(
-                f"{self._path} expands to more than {contents.MAX_EXPANDED / 2**30:,.1f} GiB; "
-                "unpack it yourself and give the folder"
+                f"{path} expands to more than {MAX_EXPANDED / 2**30:,.1f} GiB; unpack it and give the folder"
             )
+        if wanted and not is_regular:
+            raise DataError(f"{path}: the member {name!r} is not a regular file; pack the file itself")
+        if wanted:
+            found[name] = read()
+    return found
+
+
+def _list_members(archive: tarfile.TarFile | zipfile.ZipFile) -> Iterator[tuple[str, int, bool, Callable[[], bytes]]]:
+    """Yield name, expanded size, whether it is a regular file, and a way to read each member."""
+    if isinstance(archive, tarfile.TarFile):
+        for member in archive:
+            yield member.name, member.size, member.isreg(), partial(_read_tar_member, archive, member)
+        return
+    for entry in archive.infolist():
+        is_regular = stat.S_IFMT(entry.external_attr >> 16) in (0, stat.S_IFREG) and not entry.is_dir()
+        # No more is read than the size it declares.
+        yield entry.filename, entry.file_size, is_regular, partial(archive.read, entry)
+
+
+def _read_tar_member(archive: tarfile.TarFile, member: tarfile.TarInfo) -> bytes:
+    stream = archive.extractfile(member)
+    return b"" if stream is None else stream.read()

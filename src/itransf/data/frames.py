@@ -1,112 +1,161 @@
-"""Triples that are in memory already: rows of names, or the columns of a data frame."""
+"""Triples in memory: rows of names, or the columns of a data frame."""
 
 from __future__ import annotations
 
 import os
 import re
 import reprlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from typing import Any, Protocol
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from itransf.data.layout import find_columns
-from itransf.data.notes import note_columns
-from itransf.data.tables import COLUMNS, TripleTable, make_table
+from itransf.data.layout import TRIPLE, Table, find_columns, note_columns
+from itransf.data.vocabulary import check_text
 from itransf.errors import DataError
 
 _INDEX = re.compile(r"__index_level_\d+__")  # what pandas calls the index of a frame among its columns
-_NAMES = ("string", "large_string", "string_view", "null")
+_TEXTS = ("string", "large_string", "string_view", "null")
 
 
 class Frame(Protocol):
-    """A data frame that hands out its columns: of pandas 2.2 or newer, polars, pyarrow and others."""
+    """A data frame that exports its columns: pandas 2.2 or newer, polars, pyarrow and others."""
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
-        """Return the columns as a stream of Arrow."""
+        """Return the columns as an Arrow stream."""
 
 
 NamedTriples = Iterable[tuple[str, str, str]] | Frame
 """Triples by name: rows of head, relation and tail, or a data frame with such columns."""
 
 
-def gather_triples(triples: NamedTriples, source: str) -> TripleTable:
+def read_triple(given: Any, row: int, locate: Callable[[int], str], pairs: bool = False) -> tuple[Any, ...]:
+    """Return the names of a triple given from Python: in order, or under "head", "relation" and "tail".
+
+    This alone decides what is a triple; whether the names are text is checked where they are used.
+
+    Args:
+        given: A sequence of names, a mapping, or an object with these attributes, such as a prediction.
+        row: Number of its row, from 0.
+        locate: Returns the place of a row for messages.
+        pairs: Whether (head, tail) is enough.
+    """
+    if isinstance(given, Mapping):
+        names = tuple(given[part] for part in TRIPLE if part in given)
+    elif isinstance(given, str | bytes | Set):  # letters, or names in no order
+        names = ()
+    elif isinstance(given, Iterable):
+        names = tuple(given)
+    else:
+        names = tuple(getattr(given, part) for part in TRIPLE if hasattr(given, part))
+    if len(names) != len(TRIPLE) and not (pairs and len(names) == 2):
+        wanted = "(head, tail) or (head, relation, tail)" if pairs else "three names: (head, relation, tail)"
+        raise DataError(f"{locate(row)}: {given!r} is not a triple; give {wanted}")
+    return names
+
+
+def holds_triples(given: object) -> bool:
+    """Return whether an object may hold triples: a data frame, or rows of any kind."""
+    if hasattr(given, "__arrow_c_stream__"):
+        return True
+    return isinstance(given, Iterable) and not isinstance(given, str | bytes | os.PathLike | Mapping)
+
+
+def gather_triples(triples: NamedTriples, source: str) -> Table:
     """Build a table from triples in memory.
 
     Args:
-        triples: (head, relation, tail) names, or a data frame with three columns or with columns called so.
-        source: What to call them in messages.
+        triples: (head, relation, tail) names, or a data frame with three columns or with columns of these names.
+        source: Name of the triples for messages.
     """
     if not holds_triples(triples):
         raise DataError(
             f"{source}: {reprlib.repr(triples)} holds no triples; give rows of three names (head, relation, tail) "
             "or a data frame (itransf.load reads files)"
         )
-    if not (hasattr(triples, "__arrow_c_stream__") or hasattr(triples, "itertuples")):
-        return make_table(triples, source)
-    try:
-        table = _read_frame(triples)
-    except (pa.ArrowException, TypeError, ValueError) as error:
-        told = ", ".join(str(part) for part in error.args)
-        raise DataError(f"{source}: the data frame cannot be read ({told}); convert its columns to strings") from None
-    return read_columns(table, source)
+    if hasattr(triples, "__arrow_c_stream__") or hasattr(triples, "itertuples"):
+        try:
+            frame = _read_frame(triples)
+        except (pa.ArrowException, TypeError, ValueError) as error:
+            reason = ", ".join(str(part) for part in error.args)
+            raise DataError(
+                f"{source}: the data frame cannot be read ({reason}); convert its columns to strings"
+            ) from None
+        return take_columns(frame, source)
+
+    def locate(row: int) -> str:
+        return f"{source}, triple {row + 1}"
+
+    rows = [_check_names(read_triple(given, row, locate), row, locate) for row, given in enumerate(triples)]
+    data = {name: pa.array([row[place] for row in rows], pa.string()) for place, name in enumerate(TRIPLE)}
+    return Table(pa.table(data), source, locate)
 
 
-def holds_triples(triples: object) -> bool:
-    """Return whether an object may hold triples: a data frame, or rows of any kind."""
-    if hasattr(triples, "__arrow_c_stream__"):
-        return True
-    return isinstance(triples, Iterable) and not isinstance(triples, str | bytes | os.PathLike | Mapping)
-
-
-def read_columns(table: pa.Table, where: str) -> TripleTable:
-    """Take head, relation and tail from a table, by name or as its only three columns; numbers become text.
+def take_columns(
+    table: pa.Table,
+    where: str,
+    wanted: Sequence[str] = TRIPLE,
+    optional: Sequence[str] = (),
+    blanks: bool = False,
+) -> Table:
+    """Take the wanted columns from a table, by name or because there are no others; numbers become text.
 
     Args:
         table: The table.
-        where: What to call it in messages.
+        where: Name of the table for messages.
+        wanted: Names of the columns.
+        optional: Columns among them that may be missing.
+        blanks: Whether fields may be empty.
     """
-    names = table.column_names
-    order = find_columns(names) or _take_three(names, where)
-    columns = [_to_text(table.column(place), names[place], where) for place in order]
-    notes = note_columns(names, order, where)
-    return TripleTable(pa.table(columns, names=list(COLUMNS)), where, lambda row: f"{where}, row {row + 1}", notes)
+    header = tuple(table.column_names)
+    columns = find_columns(header, wanted, optional) or _take_all(header, where, wanted, optional)
+    data = {name: _to_text(table.column(place), header[place], where, blanks) for name, place in columns.items()}
+    notes = note_columns(header, columns, where)
+    return Table(pa.table(data), where, lambda row: f"{where}, row {row + 1}", notes, header)
 
 
-def _read_frame(triples: Any) -> pa.Table:
+def _check_names(names: tuple[Any, ...], row: int, locate: Callable[[int], str]) -> list[str]:
+    """Return the names of a triple without blanks around them, refusing anything but text."""
+    for column, name in zip(TRIPLE, names, strict=True):
+        if not check_text(name, column, locate(row)).strip():
+            raise DataError(f"{locate(row)}: the {column} is empty; give it a name or leave the triple out")
+    return [name.strip() for name in names]
+
+
+def _read_frame(frame: Any) -> pa.Table:
     """Return a data frame as a table; one of an older pandas row by row."""
-    if hasattr(triples, "__arrow_c_stream__"):
-        return pa.RecordBatchReader.from_stream(triples).read_all()
-    rows = list(triples.itertuples(index=False, name=None))
-    names = [str(name) for name in triples.columns]
+    if hasattr(frame, "__arrow_c_stream__"):
+        return pa.RecordBatchReader.from_stream(frame).read_all()
+    rows = list(frame.itertuples(index=False, name=None))
+    names = [str(name) for name in frame.columns]
     columns = [pa.array([row[place] for row in rows], from_pandas=True) for place in range(len(names))]
     return pa.table(columns, names=names)
 
 
-def _take_three(names: list[str], where: str) -> tuple[int, int, int]:
-    """Return the places of the only three columns, an index aside."""
+def _take_all(names: Sequence[str], where: str, wanted: Sequence[str], optional: Sequence[str]) -> dict[str, int]:
+    """Return the places of the only columns, an index aside."""
     places = [place for place, name in enumerate(names) if not _INDEX.fullmatch(name)]
-    if len(places) != len(COLUMNS):
-        raise DataError(
-            f"{where}: {len(places)} column{'s' * (len(places) != 1)} instead of 3 (head, relation, tail): "
-            f"{', '.join(names)}; call three of them head, relation and tail, or keep only three"
-        )
-    return places[0], places[1], places[2]
+    for columns in (wanted, [name for name in wanted if name not in optional]):
+        if len(columns) == len(places):
+            return dict(zip(columns, places, strict=True))
+    raise DataError(
+        f"{where}: {len(places)} column{'s' * (len(places) != 1)} instead of {len(wanted)} ({', '.join(wanted)}): "
+        f"{', '.join(names)}; give the columns these names, or keep only {len(wanted)}"
+    )
 
 
-def _to_text(column: pa.ChunkedArray, name: str, where: str) -> pa.ChunkedArray:
-    """Return a column as names, refusing what is none."""
+def _to_text(column: pa.ChunkedArray, name: str, where: str, blanks: bool) -> pa.ChunkedArray:
+    """Return a column as text, refusing other values."""
     encoded = pa.types.is_dictionary(column.type)
     kind = column.type.value_type if encoded else column.type
-    if not (pa.types.is_integer(kind) or str(kind) in _NAMES):
+    if not (pa.types.is_integer(kind) or str(kind) in _TEXTS):
         raise DataError(f"{where}: the column {name!r} holds {kind}, not names; convert it to strings")
     if encoded:
         chunks = [chunk.dictionary.cast(pa.string()).take(chunk.indices) for chunk in column.chunks]
         column = pa.chunked_array(chunks, pa.string())
-    text = pc.utf8_trim_whitespace(column.cast(pa.string()))
-    empty = pc.fill_null(pc.equal(text, ""), True)
-    if pc.any(empty).as_py():
-        row = pc.index(empty, True).as_py() + 1
-        raise DataError(f"{where}, row {row}: {name!r} is empty; fill it in or remove the row")
+    text = pc.fill_null(pc.utf8_trim_whitespace(column.cast(pa.string())), "")
+    row = pc.index(text, "").as_py()
+    if row >= 0 and not blanks:
+        raise DataError(f"{where}, row {row + 1}: {name!r} is empty; fill it in or remove the row")
     return text

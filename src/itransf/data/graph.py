@@ -2,30 +2,35 @@
 
 from __future__ import annotations
 
+import logging
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
 import numpy as np
 
-from itransf.data.checking import tidy
-from itransf.data.encoding import Encoded, Triples, encode
 from itransf.data.frames import NamedTriples, gather_triples
 from itransf.data.known import KnownIndex
-from itransf.data.labels import read_labels
-from itransf.data.notes import report
-from itransf.data.splitting import TEST_SHARE, VALID_SHARE, split_table
+from itransf.data.layout import Remark
+from itransf.data.reading import read_labels
+from itransf.data.splits import (
+    SPLITS,
+    TEST_SHARE,
+    VALID_SHARE,
+    Encoded,
+    Triples,
+    encode_and_split,
+    encode_splits,
+)
 from itransf.data.statistics import RelationStatistics
-from itransf.data.tables import TripleTable
-from itransf.data.texts import is_writable
-from itransf.data.vocabulary import Vocabulary
+from itransf.data.vocabulary import Vocabulary, check_text
 from itransf.errors import DataError, did_you_mean
 
 __all__ = ["SPLITS", "Graph", "NamedTriples", "Triples"]
 
-SPLITS = ("train", "valid", "test")
+_LOG = logging.getLogger("itransf.data")
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,7 +96,7 @@ class Graph:
             return replace(self, entities=entities, relations=relations)
         told = f"{len(strange):,} of {len(given):,} labels {'are' if len(strange) > 1 else 'is'} not used"
         note = f"{told}: the graph has no name {strange[0]!r}{' (the first of them)' if len(strange) > 1 else ''}."
-        report([note])
+        _log([note])
         return replace(self, entities=entities, relations=relations, notes=(*self.notes, note))
 
     @property
@@ -138,7 +143,7 @@ class Graph:
         """
         _check_name(name)
         tables = [gather_triples(triples, split) for split, triples in zip(SPLITS, (train, valid, test), strict=True)]
-        return build_graph(name, tables, strict)
+        return build_graph(name, encode_splits(tables, strict))
 
     @classmethod
     def from_triples(
@@ -160,33 +165,26 @@ class Graph:
             seed: Which split.
         """
         _check_name(name)
-        return build_split_graph(name, gather_triples(triples, name), valid_share, test_share, seed)
+        return build_graph(name, encode_and_split(gather_triples(triples, name), valid_share, test_share, seed))
 
 
-def build_graph(name: str, tables: Sequence[TripleTable], strict: bool = False) -> Graph:
-    """Build a graph from the tables of train, valid and test, and report what was found."""
-    encoded = encode([table.triples for table in tables])
-    splits, notes = tidy(encoded, tables, strict)
-    return _assemble(name, encoded, splits, tuple(note for table in tables for note in table.notes) + notes)
-
-
-def build_split_graph(name: str, table: TripleTable, valid_share: float, test_share: float, seed: int) -> Graph:
-    """Build a graph from one table by splitting it, and report what was found."""
-    return _assemble(name, *split_table(table, valid_share, test_share, seed))
-
-
-def _assemble(name: str, encoded: Encoded, splits: Sequence[Triples], notes: tuple[str, ...]) -> Graph:
-    """Put a graph together from its parts."""
-    report(notes)
-    train, valid, test = splits
+def build_graph(name: str, encoded: Encoded) -> Graph:
+    """Build a graph from its numbered splits, and log what was noted about them."""
+    _log(encoded.notes)
     entities, relations = Vocabulary(encoded.entities), Vocabulary(encoded.relations, kind="relation")
-    return Graph(name, entities, relations, train, valid, test, notes)
+    train, valid, test = encoded.splits
+    return Graph(name, entities, relations, train, valid, test, encoded.notes)
+
+
+def _log(notes: Iterable[str]) -> None:
+    """Log notes for Python users: possible mistakes as warnings, other notes as information."""
+    for note in notes:
+        _LOG.log(logging.INFO if isinstance(note, Remark) else logging.WARNING, "%s", note)
 
 
 def _check_name(name: object) -> None:
-    """Refuse a graph's name that is no text."""
-    if not isinstance(name, str) or not is_writable(name):
-        raise DataError(
-            f"a graph's name is text, not {type(name).__name__}; write Graph.from_names('name', train) or "
-            "Graph.from_triples(triples)"
-        )
+    """Refuse a graph's name that is not text."""
+    try:
+        check_text(name, "name", "the graph")
+    except DataError as error:
+        raise DataError(f"{error}; write Graph.from_names('name', train) or Graph.from_triples(triples)") from None

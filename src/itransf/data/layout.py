@@ -1,92 +1,201 @@
-"""How a text file lays out its triples: separator, quoting, header, order of the columns."""
+"""Layout of a table: separator, quotes, header words, and which columns are read."""
 
 from __future__ import annotations
 
 import csv
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from itertools import product
 
-from itransf.data.contents import strip_compression
+import pyarrow as pa
+
+from itransf.data.archives import strip_compression
 from itransf.errors import DataError, did_you_mean
 
-SEPARATORS = {"\t": "tab", ",": "comma", ";": "semicolon", "|": "pipe", " ": "space"}
-"""What may stand between columns, most telling first: a tab is hardly ever part of a name, a space often."""
+TRIPLE = ("head", "relation", "tail")
 
-_PLAIN_HEADERS = (("head", "relation", "tail"), ("subject", "predicate", "object"))
-_HEADER_WORDS = (
-    frozenset({"head", "h", "head_id", "head_entity", "subject", "subj", "s", "source", "src", "from", "entity1"}),
-    frozenset({"relation", "r", "rel", "relation_id", "relation_type", "predicate", "pred", "p", "property"}),
-    frozenset({"tail", "t", "tail_id", "tail_entity", "object", "obj", "o", "target", "dst", "to", "entity2"}),
-)
+SEPARATORS = {"\t": "tab", ",": "comma", ";": "semicolon", "|": "pipe", " ": "space"}
+"""Possible separators, most telling first: a tab is hardly ever part of a name, a space often."""
+
 csv.field_size_limit(2**31 - 1)  # Python's own reader refuses names of more than 131,072 letters
+_HEADER_WORDS: tuple[dict[str, set[str]], ...] = (
+    {"head": {"head"}, "relation": {"relation"}, "tail": {"tail"}},
+    {"head": {"subject"}, "relation": {"predicate"}, "tail": {"object"}},
+    {
+        "head": {"head", "h", "head_id", "head_entity", "subject", "subj", "s", "source", "src", "from", "entity1"},
+        "relation": {"relation", "r", "rel", "relation_id", "relation_type", "predicate", "pred", "p", "property"},
+        "tail": {"tail", "t", "tail_id", "tail_entity", "object", "obj", "o", "target", "dst", "to", "entity2"},
+    },
+)
+_OTHER_FORMATS = {
+    "JSON": (".json", ".jsonl", ".ndjson", ".jsonld"),
+    "Excel": (".xlsx", ".xls", ".xlsm", ".ods"),
+    "RDF": (".nt", ".nq", ".ttl", ".rdf", ".owl", ".n3", ".trig"),
+}
+_STATEMENT = re.compile(rb"\s*(<[^<>\s]*>|_:\S+)\s+<[^<>\s]*>\s+(<|_:|\").*\.\s*(#.*)?")  # a line of N-Triples
 _SAMPLE_LINES = 100
 _SAMPLE_BYTES = 2**20
+_SHOWN = 8  # columns listed that were left out
+
+
+class Remark(str):
+    """A note that says how something was read; any other note may point to a mistake."""
+
+    __slots__ = ()
+
+
+@dataclass(frozen=True)
+class Table:
+    """Columns of text, with the place of each row in the source.
+
+    Attributes:
+        data: String columns without missing values.
+        source: Name of the source for messages: a path, or "train".
+        locate: Returns the place of a row (numbered from 0) in the source: "train.txt, line 12".
+        notes: Findings of the reader, as plain sentences.
+        header: The header's words, empty where there is no header that names the columns.
+        absent: Whether there is no such table; the source says where it would be.
+    """
+
+    data: pa.Table
+    source: str
+    locate: Callable[[int], str]
+    notes: tuple[str, ...] = ()
+    header: tuple[str, ...] = ()
+    absent: bool = False
+
+    def __len__(self) -> int:
+        return len(self.data)
+
+    def rows(self) -> list[tuple[str, ...]]:
+        """Return the rows as tuples."""
+        return list(zip(*(column.to_pylist() for column in self.data.columns), strict=True))
 
 
 @dataclass(frozen=True)
 class Layout:
-    """How one file is to be read.
+    """Layout of one text file.
 
     Attributes:
-        separator: The character between columns.
-        quoted: Whether a field may stand in double quotes.
-        skip: Lines before the first triple (a header, and what stands above it).
-        order: The places of head, relation and tail among the columns.
-        names: What the header calls the columns, where it names them.
+        separator: Character between columns.
+        quoted: Whether a field may be in double quotes.
+        columns: Position in the file of each column that is read, by its name.
+        skip: Number of lines before the first row.
+        header: The header's words, where they name the columns.
     """
 
     separator: str
     quoted: bool
+    columns: dict[str, int]
     skip: int = 0
-    order: tuple[int, int, int] = (0, 1, 2)
-    names: tuple[str, ...] = ()
+    header: tuple[str, ...] = ()
 
     @property
     def width(self) -> int:
-        """How many columns there are."""
-        return len(self.names) or len(self.order)
+        """Number of columns in the file."""
+        return len(self.header or self.columns)
 
 
 def detect_layout(
-    content: bytes, name: str, where: str, separator: str | None = None, header: bool | None = None
+    content: bytes,
+    where: str,
+    wanted: Sequence[str] = TRIPLE,
+    optional: Sequence[str] = (),
+    separator: str | None = None,
+    header: bool | None = None,
 ) -> Layout:
-    """Find out how a file is laid out from its first lines.
+    """Detect the layout of a text file from its first lines.
 
     Args:
         content: The file's bytes.
-        name: Its name, whose ending tells about quoting.
-        where: What to call it in messages.
-        separator: The character between columns, or its name; detected if not given.
+        where: The file's name; quotes have a meaning where it ends in .csv.
+        wanted: Names of the columns.
+        optional: Columns among them that may be missing.
+        separator: Character between columns, or its name; detected if not given.
         header: Whether the first line names the columns; detected if not given.
     """
-    quoted = strip_compression(name).lower().endswith(".csv")
+    quoted = is_kind(where, ".csv")
     lines = _sample_lines(content)
-    mark = (
-        _detect_separator([line for _, line in lines], quoted, where, header)
-        if separator is None
-        else parse_separator(separator)
-    )
+    marks = list(SEPARATORS) if separator is None else [_parse_separator(separator)]
     if not lines:
-        return Layout(mark, quoted)
+        return Layout(marks[0], quoted, _number(wanted))
     number, first = lines[0]
-    words = split_line(first, mark, quoted)
-    order = None if header is False else find_columns(words)
-    if order is not None:
-        return Layout(mark, quoted, number, order, tuple(words))
+    for mark in [] if header is False else marks:
+        words = split_line(first, mark, quoted)
+        found = find_columns(words, wanted, optional)
+        if found is not None:
+            return Layout(mark, quoted, found, number, tuple(word.strip() for word in words))
+    mark, width = _detect_separator([line for _, line in lines], marks, quoted, wanted, optional, where)
     widths = {len(split_line(line, mark, quoted)) for _, line in lines}
-    if len(widths) == 1 and len(words) > 3 and mark != " ":  # not a stray separator: there are more columns
+    if len(widths) == 1 and max(widths) > len(wanted) > 1 and mark != " ":  # not a stray separator
         raise DataError(
-            f"{where}, line {number}: {len(words)} columns instead of 3 (head, relation, tail), and no header that "
-            "says which; name them in the first line (the others are left out), or keep only three"
+            f"{where}, line {number}: {max(widths)} columns instead of {len(wanted)} ({', '.join(wanted)}), and no "
+            f"header that says which; name the columns in the first line, or keep only {len(wanted)}"
         )
-    return Layout(mark, quoted, number) if header else Layout(mark, quoted)
+    columns = wanted if width == len(wanted) else [name for name in wanted if name not in optional]
+    return Layout(mark, quoted, _number(columns), number if header else 0)
 
 
-def parse_separator(text: str) -> str:
-    r"""Return the character a person means by "tab", "\t", "," and the like."""
+def find_columns(
+    words: Sequence[str], wanted: Sequence[str] = TRIPLE, optional: Sequence[str] = ()
+) -> dict[str, int] | None:
+    """Return the position of each wanted column among the words of a header, None if they do not name them all.
+
+    Optional columns may be missing if there are no others.
+    """
+    plain = [re.sub(r"[\s-]+", "_", word.strip(' "').lower()) for word in words]
+    required = [name for name in wanted if name not in optional]
+    for names in (wanted, required) if len(words) == len(required) else (wanted,):
+        for known in _HEADER_WORDS:
+            places = [[place for place, word in enumerate(plain) if word in known.get(name, ())] for name in names]
+            if all(len(found) == 1 for found in places):
+                return {name: found[0] for name, found in zip(names, places, strict=True)}
+    return None
+
+
+def note_columns(header: Sequence[str], columns: dict[str, int], where: str) -> tuple[str, ...]:
+    """Note that a header names the columns in another order than usual, or more than are read."""
+    notes = []
+    if list(columns.values()) != sorted(columns.values()):
+        ordered = ", ".join(sorted(columns, key=lambda name: columns[name]))
+        notes.append(Remark(f"{where}: the columns are in the order {ordered}, as the header says."))
+    places = columns.values()
+    others = [word.strip() or "one without a name" for place, word in enumerate(header) if place not in places]
+    if others:
+        listed = ", ".join(others[:_SHOWN]) + (", ..." if len(others) > _SHOWN else "")
+        notes.append(Remark(f"{where}: columns other than {', '.join(columns)} were left out: {listed}."))
+    return tuple(notes)
+
+
+def refuse_other_formats(content: bytes, where: str) -> None:
+    """Refuse a file whose name or first line shows that it is not a table."""
+    kind = next((kind for kind, endings in _OTHER_FORMATS.items() if is_kind(where, *endings)), None)
+    if kind is None and _STATEMENT.fullmatch(content.lstrip()[:4096].partition(b"\n")[0]):
+        kind = "RDF (N-Triples)"
+    if kind is not None:
+        raise DataError(
+            f"{where}: {kind} files are not read; write a table, one triple per row, as Parquet, CSV or TSV"
+        )
+
+
+def is_kind(name: str, *endings: str) -> bool:
+    """Return whether a file name has one of the endings, compression aside."""
+    return strip_compression(name).lower().endswith(endings)
+
+
+def split_line(line: str, separator: str, quoted: bool) -> list[str]:
+    """Return the fields of one line."""
+    return next(csv.reader([line], delimiter=separator), []) if quoted else line.split(separator)
+
+
+def _number(names: Sequence[str]) -> dict[str, int]:
+    return {name: place for place, name in enumerate(names)}
+
+
+def _parse_separator(text: str) -> str:
+    r"""Return the character that "tab", "\t", "," and the like stand for."""
     if not isinstance(text, str):
         raise DataError(f"the separator {text!r} is not text; give a character such as ',' or a word such as 'tab'")
     for mark, word in SEPARATORS.items():
@@ -100,50 +209,32 @@ def parse_separator(text: str) -> str:
     )
 
 
-def find_columns(words: Sequence[str]) -> tuple[int, int, int] | None:
-    """Return the places of head, relation and tail if the words, however many, plainly name them, else None."""
-    plain = [re.sub(r"[\s-]+", "_", word.strip(' "').lower()) for word in words]
-    for meanings in (*([{name} for name in names] for names in _PLAIN_HEADERS), _HEADER_WORDS):
-        places = [[place for place, word in enumerate(plain) if word in known] for known in meanings]
-        if all(len(found) == 1 for found in places):
-            return places[0][0], places[1][0], places[2][0]
-    return None
-
-
-def split_line(line: str, separator: str, quoted: bool) -> list[str]:
-    """Return the fields of one line."""
-    if quoted:
-        return next(csv.reader([line], delimiter=separator), [])
-    return line.split(separator)
-
-
 def _sample_lines(content: bytes) -> list[tuple[int, str]]:
-    """Return the first lines that are not blank, each with its number from 1."""
+    """Return the first lines that are not empty, each with its number from 1."""
     sample = content[:_SAMPLE_BYTES].splitlines()
     if len(content) > _SAMPLE_BYTES and len(sample) > 1:
         sample.pop()  # it may have been cut in two
-    decoded = ((number, line.decode("utf-8-sig", "replace")) for number, line in enumerate(sample, start=1))
-    return list(islice(((number, line) for number, line in decoded if line), _SAMPLE_LINES))
+    lines = [(number, line.decode("utf-8", "replace")) for number, line in enumerate(sample, start=1) if line.strip()]
+    return lines[:_SAMPLE_LINES]
 
 
-def _detect_separator(lines: Sequence[str], quoted: bool, where: str, header: bool | None) -> str:
-    """Return the separator under which the first line names the columns, else most lines have three."""
-    if not lines:
-        return "\t"
-    if header is not False:
-        for mark in SEPARATORS:
-            if find_columns(split_line(lines[0], mark, quoted)) is not None:
-                return mark
-    widths = {mark: Counter(len(split_line(line, mark, quoted)) for line in lines) for mark in SEPARATORS}
-    # Of equals the first. A space also parts names: it counts for less than half of any other mark.
-    best = max(SEPARATORS, key=lambda mark: widths[mark][3] * (1 if mark == " " else 2))
-    if widths[best][3]:
-        return best
+def _detect_separator(
+    lines: Sequence[str], marks: Sequence[str], quoted: bool, wanted: Sequence[str], optional: Sequence[str], where: str
+) -> tuple[str, int]:
+    """Return the separator under which most lines have as many columns as are wanted, and that number of columns."""
+    if len(marks) == 1 or len(wanted) == 1:
+        return marks[0], len(wanted)
+    widths = {mark: Counter(len(split_line(line, mark, quoted)) for line in lines) for mark in marks}
+    choices = list(product(marks, range(len(wanted), len(wanted) - len(optional) - 1, -1)))
+    # The first of equals. A space is also part of names: it counts for less than half of any other mark.
+    mark, width = max(choices, key=lambda choice: widths[choice[0]][choice[1]] * (1 if choice[0] == " " else 2))
+    if widths[mark][width]:
+        return mark, width
     for mark, counter in widths.items():
-        # Not three columns, but always as many: the reader will say how many there are.
+        # Not as many columns as wanted, but always the same number, which the reader reports.
         if len(counter) == 1 and 1 not in counter:
-            return mark
+            return mark, len(wanted)
     raise DataError(
-        f"{where}, line 1: no separator found in {lines[0][:60]!r}; a triple is head, relation, tail, "
-        f"separated by a {', '.join(SEPARATORS.values())}; for any other separator, say which"
+        f"{where}, line 1: no separator found in {lines[0][:60]!r}; separate {', '.join(wanted)} by a "
+        f"{', '.join(SEPARATORS.values())}, or say which separator the file has"
     )

@@ -1,26 +1,27 @@
-"""Names and their numbers, with an optional label beside each name for people to read."""
+"""The names of entities or relations, their numbers, and optional labels for people to read."""
 
 from __future__ import annotations
 
+import reprlib
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from types import MappingProxyType
 
-from itransf.data.nearness import find_near_misses
-from itransf.data.texts import check_text, is_missing
-from itransf.errors import DataError
+from itransf.errors import DataError, did_you_mean
 
 _SHOWN = 5  # names listed when a label is ambiguous
+_LISTED = 12  # names up to which all are listed when one is unknown
+_MISSING = frozenset({"None", "nan", "<NA>", "NaT"})  # missing values as Python, numpy and pandas write them
 
 
 class Vocabulary:
-    """An immutable, numbered list of names; a name may carry a label that a person reads instead.
+    """An immutable, numbered list of names; a name may have a label that is shown instead.
 
     Args:
         names: All names, each once; the position is the number.
-        labels: What a person reads for a name; names that are not in the vocabulary are left out, and so are labels
-            that are empty or missing (None, NaN).
-        kind: What the names stand for ("entity", "relation"), used in messages.
+        labels: Labels by name; names that are not in the vocabulary are ignored, and so are labels that are empty or
+            missing (None, NaN).
+        kind: What the names refer to ("entity", "relation"), for messages.
     """
 
     def __init__(self, names: Sequence[str], labels: Mapping[str, str] | None = None, kind: str = "entity") -> None:
@@ -40,7 +41,7 @@ class Vocabulary:
 
     @property
     def kind(self) -> str:
-        """What the names stand for: "entity" or "relation"."""
+        """What the names refer to: "entity" or "relation"."""
         return self._kind
 
     @property
@@ -106,7 +107,7 @@ class Vocabulary:
         """Return the number of a name, else of a label.
 
         Raises:
-            DataError: Nothing is called so; near misses are named.
+            DataError: It is neither; similar names are listed.
         """
         number = self.find(text)
         if number is None:
@@ -115,7 +116,7 @@ class Vocabulary:
         return number
 
     def with_labels(self, labels: Mapping[str, str]) -> Vocabulary:
-        """Return the same names with these labels added; a label given anew replaces the old one."""
+        """Return the same names with these labels added; a new label replaces the old one."""
         return Vocabulary(self._names, {**self._labels, **labels}, self._kind)
 
     @property
@@ -131,14 +132,38 @@ class Vocabulary:
         return {label: sorted(found) for label, found in numbers.items()}
 
     def _suggest(self, text: str) -> str:
-        """Return " Did you mean ...?" or, failing that, what there is or how to list it."""
-        near = find_near_misses(text, self._names) + find_near_misses(text, tuple(self._by_label))
+        """Return " Did you mean ...?" or else what there is, or how to list it."""
+        near = did_you_mean(text, [*self._names, *self._by_label])
         if near:
-            best = sorted(dict(near).items(), key=lambda pair: (-pair[1], pair[0]))[:3]
-            return f" Did you mean {' or '.join(repr(word) for word, _ in best)}?"
-        if 0 < len(self) <= 12:
+            return near
+        if 0 < len(self) <= _LISTED:
             return f" There are: {', '.join(repr(self.label(number)) for number in range(len(self)))}."
         return (
             f" There are {len(self):,} {self._plural}; 'itransf export RUN --format csv --out FOLDER' lists those of a "
             f"run in {self._plural}.csv."
         )
+
+
+def check_text(value: object, kind: str, where: str) -> str:
+    """Return a value if it is text that can be written as UTF-8, else refuse it.
+
+    Args:
+        value: The value.
+        kind: What it should be ("head", "label"), for messages.
+        where: Its place, for messages.
+    """
+    if not isinstance(value, str):
+        raise DataError(f"{where}: the {kind} {reprlib.repr(value)} is not text; give it as a string")
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        raise DataError(
+            f"{where}: the {kind} {value!r} holds half a character (a lone surrogate) and cannot be written to a file; "
+            "correct it where the text was decoded"
+        ) from None
+    return value
+
+
+def is_missing(value: object) -> bool:
+    """Return whether a value is None or NaN."""
+    return not isinstance(value, str) and str(value) in _MISSING

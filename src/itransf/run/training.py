@@ -8,8 +8,8 @@ from pathlib import Path
 
 from itransf import __version__
 from itransf.config import Config
+from itransf.data.datasets import load
 from itransf.data.graph import Graph, NamedTriples
-from itransf.data.sources import load
 from itransf.errors import ConfigError
 from itransf.fitting import Fit
 from itransf.run.resuming import check_same

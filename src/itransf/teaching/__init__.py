@@ -7,7 +7,6 @@ from itransf.teaching.entities import find_closest, learn_entity
 from itransf.teaching.refitting import REFIT_EPOCHS, refit
 from itransf.teaching.relations import learn_relation
 from itransf.teaching.rows import Effort
-from itransf.teaching.triples import read_pairs
 
 __all__ = [
     "REFIT_EPOCHS",
@@ -18,6 +17,5 @@ __all__ = [
     "find_closest",
     "learn_entity",
     "learn_relation",
-    "read_pairs",
     "refit",
 ]

@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 import torch
 
+from itransf.data.frames import read_triple
 from itransf.data.graph import Graph
 from itransf.data.vocabulary import Vocabulary
 from itransf.errors import DataError
 from itransf.models import Model, Sizes
-from itransf.prediction.given import GivenTriple, NamedTriple, list_triples, read_names, read_triple, resolve_triples
+from itransf.prediction.given import GivenTriple, NamedTriple, list_triples, resolve_triples
 from itransf.training.trainer import weights
 
 
@@ -89,9 +90,7 @@ def complete_pairs(relation: str, triples: Iterable[GivenTriple], locate: Callab
     """Return (head, tail) pairs, or triples that name the relation already, as triples of the relation."""
     found: list[NamedTriple] = []
     for row, triple in enumerate(list_triples(triples)):
-        names = read_names(triple)
-        if len(names) not in (2, 3):
-            raise DataError(f"{locate(row)}: {triple!r} is no triple; give (head, tail) or (head, relation, tail)")
+        names = read_triple(triple, row, locate, pairs=True)
         if len(names) == 3 and not is_called(names[1], relation):
             raise DataError(f"{locate(row)}: its relation is {names[1]!r}, but {relation!r} is to be learned")
         found.append((names[0], relation, names[-1]))

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import torch
 
+from itransf.data.datasets import load
 from itransf.data.graph import Graph, Triples
-from itransf.data.sources import load
 from itransf.errors import ConfigError
 from itransf.evaluation import rank_triples
 from itransf.experiments.bench.ceilings import measure_ceilings

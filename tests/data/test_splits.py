@@ -1,12 +1,50 @@
 from __future__ import annotations
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from itransf.data.splitting import split_triples
+from itransf.data.splits import encode, key_triples, split_triples
 from itransf.errors import DataError
+
+NAME = st.sampled_from(["a", "b", "c", "ä", "日本", "00260881", "NA", "null"])
+TABLE = st.lists(st.tuples(NAME, NAME, NAME), max_size=12)
+
+
+def make(rows: list[tuple[str, str, str]], chunk: int) -> pa.Table:
+    arrays = [pa.array([row[place] for row in rows], pa.string()) for place in range(3)]
+    table = pa.table(arrays, names=["head", "relation", "tail"])
+    return pa.Table.from_batches(table.to_batches(max_chunksize=chunk), table.schema)
+
+
+@settings(deadline=None)
+@given(st.lists(TABLE, min_size=1, max_size=3), st.integers(1, 5))
+def test_encoding_equals_a_dictionary(tables: list[list[tuple[str, str, str]]], chunk: int) -> None:
+    encoded = encode([make(rows, chunk) for rows in tables])
+    entities: dict[str, int] = {}
+    relations: dict[str, int] = {}
+    for rows in tables:
+        for place in (0, 2):
+            for row in rows:
+                entities.setdefault(row[place], len(entities))
+        for row in rows:
+            relations.setdefault(row[1], len(relations))
+    assert encoded.entities == tuple(entities)
+    assert encoded.relations == tuple(relations)
+    for rows, triples in zip(tables, encoded.splits, strict=True):
+        assert triples.tolist() == [[entities[h], relations[r], entities[t]] for h, r, t in rows]
+        assert triples.shape == (len(rows), 3)
+
+
+def test_keys_tell_triples_apart_when_their_product_would_overflow() -> None:
+    entities, relations = 10**7, 10**5
+    triples = np.array([[entities - 1, relations - 1, 3], [0, 0, 3], [entities - 1, relations - 1, 3]])
+    first, second = key_triples([triples[:2], triples[2:]], entities, relations)
+    assert first[0] == second[0]
+    assert first[0] != first[1]
+
 
 TRIPLE = st.tuples(st.integers(0, 8), st.integers(0, 2), st.integers(0, 8))
 
