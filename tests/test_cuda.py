@@ -68,7 +68,7 @@ def test_a_deterministic_run_cut_short_goes_on_to_the_same_bits(
         "training.deterministic=true",
     )
     with monkeypatch.context() as patch:
-        patch.setattr("itransf.run.training.RunFolder", lambda path: FragileFolder(path, 4))
+        patch.setattr("itransf.run.opening.RunFolder", lambda path: FragileFolder(path, 4))
         with pytest.raises(InterruptionError):
             short(graph, *settings, out=tmp_path / "run", device="cuda")
     resumed = short(graph, *settings, out=tmp_path / "run", resume=True, device="cuda")

@@ -28,7 +28,7 @@ CPU = torch.device("cpu")
 
 def start(graph: Graph, config: Config, folder: RunFolder | None = None) -> Fit:
     if folder is not None and not folder.has_checkpoint:
-        folder.create(graph, config, "test")
+        folder.create(graph, config)
     return Fit(graph, config, CPU, folder, progress=False)
 
 

@@ -38,7 +38,7 @@ def _in_a_hurry(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def resolve(graph: Any, preset: Any, config: Any, settings: Any, *rest: Any) -> Any:
         return resolve_config(graph, preset, config, [*settings, *QUICK], *rest)
 
-    monkeypatch.setattr("itransf.run.training.resolve_config", resolve)
+    monkeypatch.setattr("itransf.run.opening.resolve_config", resolve)
     monkeypatch.chdir(tmp_path)
 
 

@@ -15,7 +15,7 @@ from torch import Tensor
 from itransf.config import Config
 from itransf.data.graph import Graph
 from itransf.data.vocabulary import Vocabulary
-from itransf.errors import CheckpointError, RunError, UsageError, WriteError
+from itransf.errors import CheckpointError, UsageError, WriteError
 from itransf.models import MODELS
 from itransf.storage import RunFolder
 
@@ -41,7 +41,7 @@ def config(configure: Configure) -> Config:
 @pytest.fixture
 def folder(tmp_path: Path, graph: Graph, config: Config) -> RunFolder:
     made = RunFolder(tmp_path / "run")
-    made.create(graph, config, "0.0.1")
+    made.create(graph, config)
     return made
 
 
@@ -56,7 +56,7 @@ class TestRoundTrip:
             assert read.split(split).shape == graph.split(split).shape
             assert read.split(split).dtype == np.int64
         assert folder.read_config(KINDS) == config
-        assert folder.read_summary()["itransf"] == "0.0.1"
+        assert folder.read_record().graph == "small"
 
     def test_tensors_and_triples_come_back(self, folder: RunFolder) -> None:
         tensors = {"a": torch.randn(2, 3), "b.c": torch.arange(4), "none": torch.zeros(0, 3)}
@@ -75,7 +75,7 @@ class TestRoundTrip:
         triples = np.array([[0, 0, 1]])
         graph = Graph("g", entities, relations, triples, triples[:0], triples[:0])
         folder = RunFolder(tmp_path / "labels")
-        folder.create(graph, configure("transe"), "0")
+        folder.create(graph, configure("transe"))
         found = folder.read_graph()
         assert (found.entities.label(0), found.relations.label(0)) == ("Paris", "capital of")
 
@@ -104,7 +104,7 @@ class TestOccupation:
         other = tmp_path / "photos"
         other.mkdir()
         (other / "me.jpg").write_text("x")
-        with pytest.raises(CheckpointError, match="does not look like a run, so it is left alone"):
+        with pytest.raises(CheckpointError, match="is not a run"):
             RunFolder(other).clear()
         assert (other / "me.jpg").exists()
         folder.clear()
@@ -138,7 +138,7 @@ class TestOccupation:
         assert "resume it (--resume, resume=True), overwrite it (--overwrite, overwrite=True)" in str(folder.refuse())
         (tmp_path / "thesis.tex").write_text("x")
         told = str(RunFolder(tmp_path).refuse())
-        assert "choose another folder, or remove it yourself" in told
+        assert "choose another folder" in told
         assert "--resume" not in told
         assert "--overwrite" not in told
 
@@ -152,13 +152,13 @@ class TestOccupation:
     def test_a_file_in_the_way_is_said(self, tmp_path: Path, graph: Graph, config: Config) -> None:
         (tmp_path / "file").write_text("x")
         with pytest.raises(WriteError, match=r"the folder .*file cannot be written: .*; choose another"):
-            RunFolder(tmp_path / "file").create(graph, config, "1")
+            RunFolder(tmp_path / "file").create(graph, config)
         with pytest.raises(WriteError, match="cannot be written"):
             RunFolder(tmp_path / "file").write_tensors("x.safetensors", {}, {})
 
 
 def open_everything(folder: RunFolder) -> None:
-    folder.read_summary()
+    folder.read_record()
     folder.read_config(KINDS)
     folder.read_graph()
     folder.read_tensors("graph.safetensors")
@@ -166,18 +166,6 @@ def open_everything(folder: RunFolder) -> None:
 
 
 class TestDamage:
-    def test_what_is_no_run_is_said_with_the_command_that_makes_one(self, tmp_path: Path) -> None:
-        with pytest.raises(RunError, match=r"there is no such run; 'itransf train DATA --out .*none'"):
-            RunFolder(tmp_path / "none").read_summary()
-        (tmp_path / "other").write_text("x")
-        with pytest.raises(RunError, match=r"is not a run folder \(it has no run.json\); give one that"):
-            RunFolder(tmp_path).read_summary()
-
-    def test_another_format_is_refused(self, folder: RunFolder) -> None:
-        folder.write_summary({**folder.read_summary(), "format": 99})
-        with pytest.raises(CheckpointError, match=r"run\.json: has format 99, this version reads format \d+"):
-            folder.read_summary()
-
     @pytest.mark.parametrize("name", ["vocabulary.json", "graph.safetensors", "config.toml"])
     def test_a_missing_file_is_named(self, folder: RunFolder, name: str) -> None:
         (folder.path / name).unlink()
@@ -215,10 +203,10 @@ class TestDamage:
     @pytest.mark.parametrize(
         ("key", "value", "fault"),
         [
-            ("entities", ["Zürich", "CH", 5], "the name 5 is no text"),
+            ("entities", ["Zürich", "CH", 5], "the name 5 is not text"),
             ("entities", ["Zürich", "CH", "CH"], "the entity 'CH' is listed more than once"),
-            ("labels", {"CH": 5}, "the label 5 is no text"),
-            ("relation_labels", {"in": None}, "the label None is no text"),
+            ("labels", {"CH": 5}, "the label 5 is not text"),
+            ("relation_labels", {"in": None}, "the label None is not text"),
         ],
     )
     def test_names_that_are_none_are_said(self, folder: RunFolder, key: str, value: object, fault: str) -> None:
@@ -230,12 +218,12 @@ class TestDamage:
     @pytest.mark.parametrize(
         ("triples", "fault"),
         [
-            (None, "holds no triples called 'valid' as a run's file does"),
-            (torch.zeros(4, 2, dtype=torch.int64), "holds no triples called 'valid' as a run's file does"),
-            (torch.zeros(4, 3), "holds no triples called 'valid' as a run's file does"),
-            (torch.tensor([[0, 0, 3]]), "names entity 3 in valid, but vocabulary.json has 3 names"),
-            (torch.tensor([[-1, 0, 0]]), "names entity -1 in valid, but vocabulary.json has 3 names"),
-            (torch.tensor([[0, 2, 0]]), "names relation 2 in valid, but vocabulary.json has 2 names"),
+            (None, "has no triples 'valid'"),
+            (torch.zeros(4, 2, dtype=torch.int64), "has no triples 'valid'"),
+            (torch.zeros(4, 3), "has no triples 'valid'"),
+            (torch.tensor([[0, 0, 3]]), "uses entity 3 in valid, but vocabulary.json has 3 names"),
+            (torch.tensor([[-1, 0, 0]]), "uses entity -1 in valid, but vocabulary.json has 3 names"),
+            (torch.tensor([[0, 2, 0]]), "uses relation 2 in valid, but vocabulary.json has 2 names"),
         ],
     )
     def test_triples_that_are_none_are_said(self, folder: RunFolder, triples: Tensor | None, fault: str) -> None:
@@ -256,12 +244,12 @@ class TestDamage:
         good = {"phase": "training", "epoch": 1, "loss": 0.5, "seconds": 1}
         path = folder.path / "history.jsonl"
         path.write_text(f"{json.dumps(good)}\n{line}\n")
-        with pytest.raises(CheckpointError, match=re.escape(f"{path}, line 2: holds no ")):
+        with pytest.raises(CheckpointError, match=re.escape(f"{path}, line 2: has no ")):
             folder.read_history()
 
     def test_settings_this_version_does_not_know_are_said_to_be_the_runs(self, folder: RunFolder) -> None:
         (folder.path / "config.toml").write_text("[training]\nepoch = 3\n")
-        with pytest.raises(CheckpointError, match=r"config\.toml: there is no setting 'training.epoch'.*the run's own"):
+        with pytest.raises(CheckpointError, match=r"config\.toml: .*'training.epoch'.*config of the run"):
             folder.read_config(KINDS)
 
     def test_a_failed_writing_leaves_the_old_file(self, folder: RunFolder, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -275,9 +263,3 @@ class TestDamage:
             folder.write_tensors("t.safetensors", {"a": torch.zeros(2)}, {})
         assert folder.read_tensors("t.safetensors")[0]["a"].tolist() == [1.0, 1.0]
         assert not list(folder.path.glob("*.tmp")) + list(folder.path.glob(".*"))
-
-
-def test_summaries_are_readable_json(folder: RunFolder) -> None:
-    text = (folder.path / "run.json").read_text(encoding="utf-8")
-    assert text.endswith("}\n")
-    assert json.loads(text)["graph"] == "small"

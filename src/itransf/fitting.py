@@ -176,7 +176,7 @@ class Fit:
     def _read_vectors(self) -> dict[str, Tensor]:
         """Take the vectors of another run on the same graph."""
         other = RunFolder(Path(self.config.warm_start.run))
-        other.read_summary()  # says so where there is no run
+        other.read_record()  # says so where there is no run
         graph = other.read_graph()
         if graph.entities.names != self.graph.entities.names or graph.relations.names != self.graph.relations.names:
             raise ConfigError(f"warm_start.run: {other.path} was trained on another graph; choose a run on this one")

@@ -7,7 +7,7 @@ import itransf
 from cli.conftest import call
 from itransf.config import assignments_layer, build_config
 from itransf.run import MODEL_CONFIGS
-from itransf.run.resuming import flatten
+from itransf.run.settings import flatten
 
 PAGE = Path(__file__).parents[2] / "docs" / "settings.md"
 

@@ -49,7 +49,7 @@ def fit(path: Path) -> None:
     graph, folder = make_graph(), RunFolder(path)
     config = build_config([Layer("test", SETTINGS)], {name: model.Config for name, model in MODELS.items()})
     if not folder.has_checkpoint:
-        folder.create(graph, config, "test")
+        folder.create(graph, config)
     model = Fit(graph, config, torch.device("cpu"), folder, progress=False).run(resume=True)
     folder.write_tensors("model.safetensors", weights(model), {})
 

@@ -121,7 +121,7 @@ def find_moved(graph: itransf.Graph, folder: Path, **choices: Any) -> list[str]:
     if not begun.has_checkpoint:
         return []
     stored = begun.read_config(itransf.run.MODEL_CONFIGS)
-    return itransf.run.list_moved(stored, itransf.run.resolve_config(graph, **choices, stored=stored))
+    return itransf.run.list_rescheduled(stored, itransf.run.resolve_config(graph, **choices, stored=stored))
 
 
 def count_graph(graph: itransf.Graph) -> str:

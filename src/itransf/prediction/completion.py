@@ -36,10 +36,10 @@ class Prediction(LabelledTriple):
 def complete(
     model: Model,
     graph: Graph,
-    *,
     head: str | None = None,
     relation: str | None = None,
     tail: str | None = None,
+    *,
     top: int = 10,
     candidates: Sequence[str] | None = None,
     in_domain: bool | None = None,

@@ -1,13 +1,18 @@
-"""Runs, the one place that knows everything: settings to trained model, opened again, asked, read and changed."""
+"""Runs: from settings to a trained model, saved, opened, queried, interpreted and changed."""
 
 from __future__ import annotations
 
-from itransf.run.idle import list_idle
-from itransf.run.opening import open_run
-from itransf.run.resuming import list_moved
+from itransf.run.opening import open_run, train
 from itransf.run.run import Run
-from itransf.run.settings import MODEL_CONFIGS, choose_device, read_given, resolve_config
-from itransf.run.training import train
+from itransf.run.settings import (
+    MODEL_CONFIGS,
+    choose_device,
+    flatten,
+    list_idle,
+    list_rescheduled,
+    read_given,
+    resolve_config,
+)
 
 open = open_run
 
@@ -15,8 +20,9 @@ __all__ = [
     "MODEL_CONFIGS",
     "Run",
     "choose_device",
+    "flatten",
     "list_idle",
-    "list_moved",
+    "list_rescheduled",
     "open",
     "open_run",
     "read_given",

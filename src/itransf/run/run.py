@@ -1,42 +1,60 @@
-"""A run: graph, settings and trained model together, to be evaluated, asked, read, changed and saved."""
+"""A run: graph, settings and trained model, to be evaluated, queried, interpreted, extended and saved."""
 
 from __future__ import annotations
 
+import functools
+import inspect
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
-from itransf import __version__
+from itransf import evaluation, interpret, prediction, teaching
 from itransf.config import Config
-from itransf.data.graph import Graph
-from itransf.errors import RunError
-from itransf.interpret import check_names, export, write_report
-from itransf.interpret.tables import Format
+from itransf.data.graph import SPLITS, Graph
+from itransf.errors import ConfigError, RunError
 from itransf.models import ITransF, Model
 from itransf.prediction.given import GivenTriple
-from itransf.run.answering import Answering
-from itransf.run.settings import MODEL_CONFIGS
+from itransf.prediction.searching import DEFAULT_MEMORY
+from itransf.records import RunRecord
 from itransf.storage import WEIGHTS, RunFolder
-from itransf.teaching import REFIT_EPOCHS, Effort, Place, change_run, learn_entity, learn_relation, refit
 from itransf.teaching.entities import ENTITY_EFFORT
 from itransf.teaching.refitting import PHASE as REFIT
 from itransf.teaching.relations import RELATION_EFFORT
 from itransf.training.trainer import weights
 
+P = ParamSpec("P")
+T = TypeVar("T")
 
-class Run(Answering):
-    """A trained model with the graph it knows and the settings it had.
+
+def _method(function: Callable[Concatenate[Model, Graph, P], T]) -> Callable[Concatenate[Run, P], T]:
+    """Return a method of `Run` that calls the function with the model and the graph of the run."""
+
+    @functools.wraps(function)
+    def method(self: Run, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        return function(self.model, self.graph, *args, **kwargs)
+
+    own = inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    _, _, *others = inspect.signature(function).parameters.values()
+    method.__signature__ = inspect.signature(function).replace(parameters=[own, *others])  # type: ignore[attr-defined]
+    method.__doc__ = re.sub(r"\n {8}(model|graph): .*(\n {12}.*)*", "", function.__doc__ or "")
+    return method
+
+
+class Run:
+    """A trained model with its graph and its settings.
 
     Attributes:
-        graph: The triples it was trained on, with their names.
-        config: Its settings.
-        model: The weights; answers are computed where they lie, and `run.model.to("cuda")` moves them.
-        history: What was measured in each epoch.
-        concept_names: What people call some of the concepts, by number.
-        unfinished: The epoch whose weights are used, where training has not ended and they are a checkpoint's; None
-            for a finished run.
+        graph: Triples that the model was trained on, with their names.
+        config: Settings.
+        model: Trained model; `run.model.to("cuda")` moves it, and answers are computed where it is.
+        history: Loss, time and validation of each epoch.
+        concept_names: Names that a person gave to concepts, by number.
+        unfinished: Epoch of the weights if training has not ended and they come from a checkpoint, else None.
+        record: Identity and results of the run.
+        is_stored: Whether the run was opened from a folder or written to one.
     """
 
     def __init__(
@@ -47,40 +65,138 @@ class Run(Answering):
         history: list[dict[str, Any]],
         concept_names: Mapping[int, str] | None = None,
         unfinished: int | None = None,
+        record: RunRecord | None = None,
     ) -> None:
         self.graph, self.config, self.model, self.history = graph, config, model.eval(), history
         self.concept_names = dict(concept_names or {})
         self.unfinished = unfinished
+        self.record = (record or RunRecord.new(graph, config)).with_history(history, config.validation.metric)
+        self.is_stored = False
 
     def __repr__(self) -> str:
         state = "" if self.unfinished is None else ", unfinished"
         return f"Run({self.config.name} on {self.graph.name}: {len(self.history)} epochs{state})"
 
-    def name_concepts(self, names: Mapping[int, str], path: str | Path | None = None) -> None:
-        """Give concepts names that people read; an empty name takes one back.
+    evaluate = _method(evaluation.evaluate)
+    predict = _method(prediction.complete)
+    score = _method(prediction.score_triples)
+    relation = _method(interpret.profile_relation)
+    export = _method(interpret.export)
+
+    def explain(
+        self,
+        head: str,
+        relation: str,
+        tail: str,
+        *,
+        side: str = "tail",
+        evidence: int = 3,
+        removals: bool = True,
+        memory: int = DEFAULT_MEMORY,
+    ) -> interpret.Explanation:
+        """Explain the score of a triple, known or not.
 
         Args:
-            names: By the concept's number.
-            path: The run's folder, to keep the names in; without it they are kept when the run is saved.
+            head: Name or label of the head.
+            relation: Name or label of the relation.
+            tail: Name or label of the tail.
+            side: Side of the answer, which is compared with its closest competitor.
+            evidence: Number of training triples of each kind to name.
+            removals: Whether to rank the answer again without each concept, which takes most of the time.
+            memory: Bytes of memory for projected entities.
+
+        Raises:
+            DataError: A name is unknown.
+            ConfigError: There is no such side, or the score of the model cannot be decomposed.
+        """
+        names = self.concept_names
+        options: dict[str, Any] = {"side": side, "evidence": evidence, "removals": removals, "memory": memory}
+        return interpret.explain(self.model, self.graph, head, relation, tail, names=names, **options)
+
+    @property
+    def has_concepts(self) -> bool:
+        """Whether the relations of the model share concepts."""
+        return isinstance(self.model, ITransF)
+
+    def _concept_model(self) -> ITransF:
+        """Return the model, if it has concepts."""
+        if not isinstance(self.model, ITransF):
+            raise ConfigError(f'a {self.config.name} model has no concepts; train one with model.name = "itransf"')
+        return self.model
+
+    def concepts(self) -> interpret.Attention:
+        """Return the concepts that each side of each relation uses, with their weights."""
+        return interpret.read_attention(self._concept_model(), self.graph)
+
+    def cards(
+        self, concepts: Iterable[int | str] | None = None, most_triples: int = 1000, progress: bool = False
+    ) -> list[interpret.ConceptCard]:
+        """Return a description of concepts: their users, what they do to entities, and what is lost without them.
+
+        Args:
+            concepts: Numbers or names of concepts; by default all that are used, the most important first.
+            most_triples: Maximum number of validation triples to rank again for one card; 0 takes all.
+            progress: Whether to show progress.
+
+        Raises:
+            ConfigError: There is no such concept, or the model has no concepts.
+        """
+        model, attention = self._concept_model(), self.concepts()
+        return interpret.make_cards(model, self.graph, attention, concepts, self.concept_names, most_triples, progress)
+
+    def sharing(self) -> interpret.SharingGraph:
+        """Return which relations share concepts, and which relations the rare ones learn from."""
+        rare = self.graph.statistics.frequency_buckets() == interpret.RARE
+        return interpret.build_sharing_graph(self.concepts(), rare)
+
+    def report(
+        self,
+        path: str | Path = "report.html",
+        split: str | None = None,
+        *,
+        most_triples: int = 1000,
+        progress: bool = False,
+    ) -> Path:
+        """Write a self-contained HTML page about the run, and return its path.
+
+        Args:
+            path: File that ends in .html.
+            split: Triples to rank; by default test, or valid if there are no test triples.
+            most_triples: Maximum number of validation triples to rank again for one concept card; 0 takes all.
+            progress: Whether to show progress.
+
+        Raises:
+            ConfigError: The path does not end in .html.
+            DataError: The split has no triples.
+            WriteError: The file cannot be written.
+        """
+        options: dict[str, Any] = {"split": split, "most_triples": most_triples, "progress": progress}
+        info, names = self.info(), self.concept_names
+        return interpret.write_report(path, self.model, self.graph, info, self.history, names=names, **options)
+
+    def name_concepts(self, names: Mapping[int, str], path: str | Path | None = None) -> None:
+        """Name concepts; an empty name removes one.
+
+        Args:
+            names: Names by the number of the concept.
+            path: Folder of this run, to store the names there; otherwise `save` stores them.
 
         Raises:
             ConfigError: There is no such concept, or a name is too long.
             RunError: The folder holds another run.
         """
-        count = self.concepts().weights.shape[2]
-        checked = check_names(names, count)
+        checked = interpret.check_names(names, self.concepts().weights.shape[2])
         folder = None if path is None else self._find_folder(path)
-        kept = {**self.concept_names, **checked}
-        self.concept_names = {concept: name for concept, name in kept.items() if name}
+        self.concept_names = {key: name for key, name in {**self.concept_names, **checked}.items() if name}
         if folder is not None:
             folder.write_concept_names(self.concept_names)
 
     def label(self, labels: str | Path | Mapping[str, str], path: str | Path | None = None) -> None:
-        """Give entities and relations labels that people read instead of their names.
+        """Give entities and relations readable labels.
 
         Args:
-            labels: A two-column file (name, label), or a mapping; labels given before stay unless given anew.
-            path: The run's folder, to keep the labels in; without it they are kept when the run is saved.
+            labels: Two-column file (name, label) or mapping; earlier labels of other names are kept.
+            path: Folder of this run, to store the labels there; otherwise `save` stores them.
 
         Raises:
             DataError: The file cannot be read, or none of its names is in the graph.
@@ -92,17 +208,27 @@ class Run(Answering):
         if folder is not None:
             folder.write_names(self.graph)
 
+    def record_metrics(self, found: evaluation.Evaluation, path: str | Path | None = None) -> None:
+        """Add the filtered metrics of an evaluation to the record of the run.
+
+        Args:
+            found: Result of `evaluate`.
+            path: Folder of this run, to store the record there; otherwise `save` stores it.
+
+        Raises:
+            RunError: The folder holds another run.
+        """
+        folder = None if path is None else self._find_folder(path)
+        metrics = {**self.record.metrics, found.split: found.to_dict()["filtered"]["both"]}
+        self.record = replace(self.record, metrics=metrics)
+        if folder is not None:
+            folder.write_record(self.record)
+
     def _find_folder(self, path: str | Path) -> RunFolder:
-        """Return the folder this run lies in, if it does: of another, names would say what is not so."""
+        """Return the folder of this run."""
         folder = RunFolder(Path(path))
-        folder.read_summary()
-        kept, config = folder.read_graph(), folder.read_config(MODEL_CONFIGS)
-        of_run, of_folder = (
-            (graph.entities.names, graph.relations.names, settings.name, settings.model)
-            for graph, settings in ((self.graph, self.config), (kept, config))
-        )
-        if of_run != of_folder:
-            raise RunError(f"{folder.path}: holds another run than this; give this one's folder, or save it first")
+        if folder.read_record().id != self.record.id:
+            raise RunError(f"{folder.path}: holds another run; give the folder of this one, or save it first")
         return folder
 
     def learn_relation(
@@ -110,144 +236,103 @@ class Run(Answering):
         name: str,
         triples: Iterable[GivenTriple],
         locate: Callable[[int], str] | None = None,
-        effort: Effort = RELATION_EFFORT,
+        effort: teaching.Effort = RELATION_EFFORT,
     ) -> Run:
-        """Return a run that knows one more relation, learned from a handful of triples; all else keeps its bits.
+        """Return a run with one more relation, learned from a few triples; all other parameters stay as they are.
 
         Args:
-            name: What to call the relation; blanks around it are dropped.
-            triples: (head, tail) or (head, relation, tail), names or labels, in this order or by these words.
-            locate: Names the place of a triple (numbered from 0) in messages.
-            effort: How long to fit.
+            name: Name of the new relation.
+            triples: (head, tail) or (head, relation, tail), by names or labels.
+            locate: Returns the place of a triple (numbered from 0) for messages.
+            effort: Length of the training.
 
         Raises:
-            ConfigError: A relation of this model has matrices of its own.
-            DataError: The name is taken, or a triple names an unknown entity.
+            ConfigError: The model cannot learn relations.
+            DataError: The name exists already, or a triple has an unknown entity.
         """
-        model, graph = learn_relation(self.model, self.graph, self.config, name, triples, locate, effort)
-        return self._follow(model, graph=graph)
+        model, graph = teaching.learn_relation(self.model, self.graph, self.config, name, triples, locate, effort)
+        return self._derive(model, graph=graph)
 
     def learn_entity(
         self,
         name: str,
         triples: Iterable[GivenTriple],
         locate: Callable[[int], str] | None = None,
-        effort: Effort = ENTITY_EFFORT,
+        effort: teaching.Effort = ENTITY_EFFORT,
     ) -> Run:
-        """Return a run that knows one more entity, learned from triples that mention it; all else keeps its bits.
+        """Return a run with one more entity, learned from triples with it; all other parameters stay as they are.
 
         Args:
-            name: What to call the entity; blanks around it are dropped.
-            triples: (head, relation, tail), names or labels, in this order or by these words; each mentions the entity.
-            locate: Names the place of a triple (numbered from 0) in messages.
-            effort: How long to fit.
+            name: Name of the new entity.
+            triples: (head, relation, tail), by names or labels; each contains the new entity.
+            locate: Returns the place of a triple (numbered from 0) for messages.
+            effort: Length of the training.
 
         Raises:
-            DataError: The name is taken, a triple does not mention the entity, or names something unknown.
+            ConfigError: The model cannot learn entities.
+            DataError: The name exists already, or a triple lacks the entity or has an unknown name.
         """
-        model, graph = learn_entity(self.model, self.graph, self.config, name, triples, locate, effort)
-        return self._follow(model, graph=graph)
+        model, graph = teaching.learn_entity(self.model, self.graph, self.config, name, triples, locate, effort)
+        return self._derive(model, graph=graph)
 
     def edit(
         self,
         *,
-        forbid: Iterable[Place] = (),
-        pin: Iterable[Place] = (),
+        forbid: Iterable[teaching.Place] = (),
+        pin: Iterable[teaching.Place] = (),
         merge: Iterable[tuple[int | str, int | str]] = (),
         prune: int = 0,
     ) -> Run:
-        """Return a run whose concepts were changed by hand, without training; `refit` follows.
+        """Return a run with edited concepts, without training; `refit` trains it.
 
         Args:
-            forbid: (relation, side, concept): the side may not use the concept. Concepts are told by the numbers
-                they have now, or by name.
+            forbid: (relation, side, concept): the side may not use the concept, given by its present number or name.
             pin: (relation, side, concept): the side always has the concept in its support.
-            merge: Pairs of concepts to make one; the first keeps its number.
-            prune: How many concepts to keep, those without which validation loses most; zero keeps all.
+            merge: Pairs of concepts to merge; the first keeps its number.
+            prune: Number of concepts to keep, the most important on validation; 0 keeps all.
+
+        Raises:
+            ConfigError: The model has no concepts, or a change is not possible.
         """
-        self.concepts()  # says so where there are none
-        assert isinstance(self.model, ITransF), "only such a model has concepts"
         asked: dict[str, Any] = {"forbid": forbid, "pin": pin, "merge": merge, "prune": prune}
-        changed = change_run(self.model, self.graph, self.config, self.concept_names, **asked)
+        names = self.concept_names
+        changed = teaching.change_run(self._concept_model(), self.graph, self.config, names, **asked)
         config = replace(self.config, model=changed.model.config)
-        # What was validated is no longer there: no epoch is the best one of what is.
+        # The weights that were validated are gone, so no epoch is the best one.
         history = [{key: value for key, value in line.items() if key != "best"} for line in self.history]
-        names = changed.names
-        return self._follow(changed.model, graph=changed.graph, config=config, concept_names=names, history=history)
+        changes: dict[str, Any] = {"graph": changed.graph, "concept_names": changed.names}
+        return self._derive(changed.model, config=config, history=history, **changes)
 
-    def refit(self, epochs: int = REFIT_EPOCHS, progress: bool = False) -> Run:
-        """Return a run trained for some more epochs from its weights; pinned stays pinned, forbidden forbidden."""
-        model, history = refit(self.model, self.graph, self.config, epochs, progress)
-        return self._follow(model, history=[*self.history, *history])
+    def refit(self, epochs: int = teaching.REFIT_EPOCHS, progress: bool = False) -> Run:
+        """Return a run trained for some more epochs from its weights; pinned and forbidden concepts stay so."""
+        model, history = teaching.refit(self.model, self.graph, self.config, epochs, progress)
+        return self._derive(model, history=[*self.history, *history])
 
-    def _follow(self, model: Model, **changes: Any) -> Run:
-        """Return a run with this model, and with all else that is not changed."""
+    def _derive(self, model: Model, **changes: Any) -> Run:
+        """Return a run with this model and these changes."""
         kept = {"graph": self.graph, "config": self.config, "history": list(self.history)}
-        return Run(model=model, **{**kept, "concept_names": self.concept_names, **changes})
-
-    def report(
-        self,
-        path: str | Path = "report.html",
-        split: str | None = None,
-        *,
-        most_triples: int = 1000,
-        progress: bool = False,
-    ) -> Path:
-        """Write everything worth seeing as one HTML page that needs nothing else, and return where it lies.
-
-        Args:
-            path: Ends in .html.
-            split: The triples that are ranked; test, or valid where there are no test triples, if not given.
-            most_triples: The most validation triples ranked again for one concept card; zero takes all.
-            progress: Whether to show it.
-
-        Raises:
-            ConfigError: The path does not end in .html.
-            DataError: The split has no triples.
-            WriteError: The path cannot be written.
-        """
-        return write_report(
-            path,
-            self.model,
-            self.graph,
-            self.info(),
-            self.history,
-            names=self.concept_names,
-            split=split,
-            most_triples=most_triples,
-            progress=progress,
-        )
-
-    def export(self, folder: str | Path, format: Format = "parquet", *, overwrite: bool = False) -> list[Path]:
-        """Write vectors, concepts and attention as tables, and return where they lie.
-
-        Args:
-            folder: Where the tables go.
-            format: "parquet" or "csv".
-            overwrite: Whether tables that lie there make way.
-
-        Raises:
-            ConfigError: There is no such format, or tables lie there already.
-            WriteError: The folder cannot be written.
-        """
-        return export(self.model, self.graph, folder, format, overwrite=overwrite)
+        made = {**kept, "concept_names": self.concept_names, **changes}
+        parent = self.record.id if self.is_stored else self.record.parent
+        return Run(model=model, **made, record=RunRecord.new(made["graph"], made["config"], parent))
 
     def info(self) -> dict[str, Any]:
-        """Return what the run is, ready for JSON."""
-        looks = [line for line in self.history if line.get("best")]
+        """Return a description of the run for JSON."""
         phases = Counter(line["phase"] for line in self.history)
+        record = self.record.to_dict()
         return {
+            **{key: record[key] for key in ("id", "created", "version", "parent", "data_hash", "seed")},
             "model": self.config.name,
             "graph": self.graph.name,
             "entities": len(self.graph.entities),
             "relations": len(self.graph.relations),
-            "triples": {split: len(self.graph.split(split)) for split in ("train", "valid", "test")},
+            "triples": {split: len(self.graph.split(split)) for split in SPLITS},
             "parameters": sum(parameter.numel() for parameter in self.model.parameters()),
             "epochs": phases["training"],
             "refit_epochs": phases[REFIT],
-            "seconds": sum(line["seconds"] for line in self.history),
+            "seconds": record["seconds"],
             "unfinished": self.unfinished,
-            "best": describe_look(looks[-1], self.config.validation.metric) if looks else None,
+            "best": record["metrics"].get("valid"),
+            "metrics": record["metrics"],
             "config": self.config.to_dict(),
             "notes": list(self.graph.notes),
         }
@@ -255,18 +340,14 @@ class Run(Answering):
     def save(self, path: str | Path, overwrite: bool = False) -> None:
         """Write the run into a folder that `itransf.open` reads."""
         folder = RunFolder(Path(path))
-        with folder.held(), folder.making_way(overwrite):
-            folder.create(self.graph, self.config, __version__)
-            write_result(self, folder)
+        with folder.locked(), folder.replaced(overwrite):
+            folder.create(self.graph, self.config, self.record)
+            self.write_result(folder)
 
-
-def describe_look(line: Mapping[str, Any], metric: str) -> dict[str, Any]:
-    """Return which epoch was the best on validation, and how good it was."""
-    return {"phase": line["phase"], "epoch": line["epoch"], metric: line["metric"]}
-
-
-def write_result(run: Run, folder: RunFolder) -> None:
-    """Write what training brought into the folder that its beginning lies in."""
-    folder.write_tensors(WEIGHTS, weights(run.model), {})
-    folder.write_history(run.history)
-    folder.write_concept_names(run.concept_names)
+    def write_result(self, folder: RunFolder) -> None:
+        """Write what training changes into a folder that `RunFolder.create` made."""
+        folder.write_tensors(WEIGHTS, weights(self.model), {})
+        folder.write_history(self.history)
+        folder.write_concept_names(self.concept_names)
+        folder.write_record(self.record)
+        self.is_stored = True

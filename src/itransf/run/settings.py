@@ -1,10 +1,10 @@
-"""What a run is made with: its settings, from all that has a say in them, and its device."""
+"""Settings and device of a run: merged from all sources, and remarks about those without effect."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 
@@ -16,10 +16,19 @@ from itransf.models import MODELS
 from itransf.presets import read_preset
 
 Device = str | torch.device | None
-"""A device by name or as torch has it; None chooses as "auto" does."""
+"""A device by name or as a torch device; None is "auto"."""
 Given = str | Path | Mapping[str, Any] | Config | None
 """Settings from a TOML file, a nested mapping, or another run."""
 MODEL_CONFIGS = {name: model.Config for name, model in MODELS.items()}
+
+# Settings that a resumed run may change: they say how long or how safely to train.
+CHANGEABLE = {
+    "training.epochs",
+    "training.max_minutes",
+    "validation.patience",
+    "checkpoint.minutes",
+    "checkpoint.epochs",
+}
 
 
 def resolve_config(
@@ -30,44 +39,38 @@ def resolve_config(
     device: Device = "auto",
     stored: Config | None = None,
 ) -> Config:
-    """Merge defaults for this graph and device, or a preset, or a stored run's settings, with what overrides them."""
+    """Merge the defaults for this graph and device, or a preset, or the settings of a stored run, with overrides."""
     layers = [*([read_preset(preset)] if preset else []), *read_given(config, settings)]
     if stored is not None:
         layers.insert(0, Layer("the stored run", stored.to_dict()))
     elif not preset:
-        chosen = build_model_name(layers)
-        layers.insert(0, default_layer(graph, chosen, choose_device(device).type))
+        layers.insert(0, default_layer(graph, find_model_name(layers), choose_device(device).type))
     return build_config(layers, MODEL_CONFIGS)
 
 
 def read_given(config: Given, settings: Sequence[str]) -> list[Layer]:
-    """Return what a person asks for: a TOML file (or nested mapping), then strings such as "training.epochs=50"."""
-    layers = [assignments_layer(list_settings(settings))]
-    if config is not None:
-        layers.insert(0, read_config(config))
-    return layers
-
-
-def read_config(config: str | Path | Mapping[str, Any] | Config) -> Layer:
-    """Return the settings of a TOML file, of a nested mapping or of another run.
+    """Return the settings of a user: a TOML file, nested mapping or config, then "training.epochs=50" strings.
 
     Raises:
-        ConfigError: It is none of these, or cannot be read.
+        ConfigError: They are of another type, or the file cannot be read.
     """
+    given = [assignments_layer(check_settings(settings))]
+    if config is None:
+        return given
     if isinstance(config, Config):
         config = config.to_dict()
     if isinstance(config, Mapping):
-        return Layer("config", config)
+        return [Layer("config", config), *given]
     if not isinstance(config, str | Path):
         raise ConfigError(f"config is a TOML file, a nested mapping or a run's config, not {config!r}")
-    return read_layer(Path(config))
+    return [read_layer(Path(config)), *given]
 
 
-def list_settings(settings: Sequence[str]) -> list[str]:
-    """Return settings such as "training.epochs=50" as a list.
+def check_settings(settings: Sequence[str]) -> list[str]:
+    """Return a list of strings such as "training.epochs=50".
 
     Raises:
-        ConfigError: They are no sequence of strings.
+        ConfigError: The settings are something else.
     """
     is_list = isinstance(settings, Iterable) and not isinstance(settings, str | Mapping)
     if not is_list or not all(isinstance(setting, str) for setting in settings):
@@ -75,32 +78,103 @@ def list_settings(settings: Sequence[str]) -> list[str]:
     return list(settings)
 
 
-def build_model_name(layers: Iterable[Layer]) -> str:
-    """Return the model's name that the layers agree on in the end."""
+def find_model_name(layers: Iterable[Layer]) -> str:
+    """Return the name of the model after all layers."""
     name = "itransf"
     for layer in layers:
         model = layer.content.get("model", {})
         found = model.get("name", name) if isinstance(model, Mapping) else name
-        name = found if isinstance(found, str) else name  # what is no name is refused when the layers are merged
+        name = found if isinstance(found, str) else name  # anything else is refused when the layers are merged
     return name
 
 
 def choose_device(wanted: Device = "auto") -> torch.device:
-    """Turn "auto", "cpu", "cuda" or "cuda:1" into a device; torch's own are taken as they are.
+    """Turn "auto", "cpu", "cuda" or "cuda:1" into a torch device.
 
     Raises:
-        ConfigError: There is no such device here.
+        ConfigError: There is no such device.
     """
     if wanted is None or wanted == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     try:
         device = torch.device(wanted)
     except (RuntimeError, TypeError):
-        raise ConfigError(f"there is no device {wanted!r}; use auto, cpu or cuda") from None
+        raise ConfigError(f"there is no device {wanted!r}; use auto, cpu, cuda or cuda:1") from None
     if device.type not in ("cpu", "cuda"):
-        raise ConfigError(f"there is no training on device {str(device)!r}; use auto, cpu or cuda")
+        raise ConfigError(f"device {str(device)!r} is not supported; use auto, cpu, cuda or cuda:1")
     if device.type == "cuda" and not torch.cuda.is_available():
-        raise ConfigError("cuda was asked for, but torch sees no GPU here; use cpu")
+        raise ConfigError("torch finds no GPU here for device cuda; use cpu")
     if device.index is not None and device.type == "cuda" and device.index >= torch.cuda.device_count():
-        raise ConfigError(f"there is no {device}: torch sees {torch.cuda.device_count()} GPUs, numbered from 0")
+        raise ConfigError(f"there is no {device}: torch finds {torch.cuda.device_count()} GPUs, numbered from 0")
     return device
+
+
+class IdleRule(NamedTuple):
+    """Settings that have no effect while another one has certain values.
+
+    Attributes:
+        setting: Key of the setting that decides.
+        values: Values under which the others have no effect.
+        idle: Keys of the others; "assignment." means the whole section.
+        still: What they affect nevertheless.
+    """
+
+    setting: str
+    values: tuple[Any, ...]
+    idle: tuple[str, ...]
+    still: str = ""
+
+
+IDLE_RULES = (
+    IdleRule(
+        "loss.name",
+        ("cross_entropy",),
+        ("loss.margin", "loss.adversarial_temperature", "negatives.per_triple", "negatives.shared"),
+    ),
+    IdleRule(
+        "loss.name", ("cross_entropy",), ("negatives.sampler", "negatives.domain"), "but on the choice of concepts"
+    ),
+    IdleRule("negatives.domain", (0.0,), ("negatives.domain_stop",)),
+    IdleRule("loss.name", ("hinge",), ("loss.adversarial_temperature", "loss.scale", "loss.candidates")),
+    IdleRule("loss.name", ("self_adversarial",), ("loss.scale", "loss.candidates")),
+    IdleRule("model.attention", ("dense", "l1"), ("model.support_size", "assignment.")),
+    IdleRule("model.attention", ("dense", "sparse"), ("model.l1_weight",)),
+    IdleRule("model.attention", ("l1",), ("model.temperature",)),
+    IdleRule("warm_start.epochs", (0,), ("warm_start.learning_rate", "warm_start.sampler")),
+)
+
+
+def list_idle(config: Config, given: Iterable[Layer]) -> list[str]:
+    """Return a sentence for each setting in these layers that has no effect in this config."""
+    values, keys = flatten(config.to_dict()), {key: None for layer in given for key in flatten(layer.content)}
+    notes = []
+    for rule in IDLE_RULES:
+        value = values.get(rule.setting)
+        if value in rule.values:
+            where = f"where {rule.setting} is {value!r}"
+            found = [key for key in keys if key != rule.setting and key.startswith(rule.idle)]
+            notes += [" ".join(filter(None, (f"{key} has no effect", rule.still, where))) for key in found]
+    return notes
+
+
+def list_rescheduled(stored: Config, config: Config) -> list[str]:
+    """Return a sentence about schedules that shift because a resumed run has another number of epochs."""
+    before, now = stored.training.epochs, config.training.epochs
+    schedules = {
+        "training.lr_decay": config.training.lr_decay == "linear",
+        "training.weight_averaging": config.training.weight_averaging > 0,
+        "assignment.stop": bool(config.assignment.every) and config.has_supports,
+        "negatives.domain_stop": bool(config.negatives.domain) and config.negatives.domain_stop < 1,
+    }
+    shifted = [key for key, is_used in schedules.items() if is_used]
+    if before == now or not shifted:
+        return []
+    return [f"the run was begun with {before:,} epochs and now has {now:,}; this shifts {', '.join(shifted)}"]
+
+
+def flatten(content: Mapping[str, Any], at: str = "") -> dict[str, Any]:
+    """Return nested settings with dotted keys."""
+    flat: dict[str, Any] = {}
+    for key, value in content.items():
+        flat |= flatten(value, f"{at}{key}.") if isinstance(value, Mapping) else {at + key: value}
+    return flat

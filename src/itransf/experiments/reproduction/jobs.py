@@ -11,7 +11,7 @@ from typing import Any
 from itransf.config import Config, assignments_layer, build_config
 from itransf.presets import list_presets, read_preset
 from itransf.run import MODEL_CONFIGS
-from itransf.run.resuming import flatten
+from itransf.run.settings import flatten
 
 STAND_INS = {"wn18": "world", "fb15k": "planted", "wn18rr": "world", "fb15k-237": "planted"}
 """The bundled graphs a quick version uses instead of the published ones."""

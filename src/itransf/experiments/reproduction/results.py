@@ -14,7 +14,7 @@ from itransf.errors import ConfigError, DataError
 from itransf.experiments.reproduction.jobs import HARMLESS, Job
 from itransf.files import write_text
 from itransf.run import MODEL_CONFIGS
-from itransf.run.resuming import flatten
+from itransf.run.settings import flatten
 
 Record = Mapping[str, Any]
 

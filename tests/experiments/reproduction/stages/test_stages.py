@@ -13,7 +13,7 @@ from itransf.experiments.reproduction.results import Results
 from itransf.experiments.reproduction.sections import MISSING, Section, Table
 from itransf.experiments.reproduction.stages import STAGES, ablation, best, main, rare
 from itransf.models import MODELS
-from itransf.run.resuming import flatten
+from itransf.run.settings import flatten
 
 WHOLE, SMALL = Scope(), Scope(quick=True)
 OWN = ("datasets", "frequencies", "selection", "main", "rare", "choices", "rules", "best", "ablation")

@@ -21,7 +21,7 @@ from itransf.experiments.reproduction.summaries import (
     summarise,
 )
 from itransf.models import MODELS
-from itransf.run.resuming import flatten
+from itransf.run.settings import flatten
 
 DATASETS = ("wn18", "fb15k")
 COLUMNS = ("Model", "MR, paper", "MR", "MR, 95 %", "Hits@10, paper", "Hits@10", "MRR", "Hits@1", "Seeds")

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import inspect
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -12,12 +13,13 @@ import torch
 
 import itransf
 from itransf.data.graph import Graph
-from itransf.errors import CheckpointError, ConfigError, DataError, RunError
+from itransf.errors import CheckpointError, ConfigError, DataError, RunError, WriteError
 from itransf.evaluation import evaluate
 from itransf.interpret import explain, export, make_cards, write_report
 from itransf.models import MODELS
 from itransf.prediction import complete, score_triples
-from itransf.run import Run, choose_device, open_run, resolve_config, train
+from itransf.run import Run, open_run, train
+from itransf.storage import RunFolder
 from itransf.teaching import learn_entity, learn_relation
 from itransf.training.trainer import weights
 
@@ -144,9 +146,9 @@ class TestNaming:
     def test_another_runs_folder(self, runs: tuple[Run, Path], other: str) -> None:
         run, folder = runs
         before = {path.name: path.read_bytes() for path in (folder / other).iterdir()}
-        with pytest.raises(RunError, match=f"{other}: holds another run than this"):
+        with pytest.raises(RunError, match=f"{other}: holds another run"):
             run.name_concepts({1: "first"}, folder / other)
-        with pytest.raises(RunError, match=f"{other}: holds another run than this"):
+        with pytest.raises(RunError, match=f"{other}: holds another run"):
             run.label({"e1": "One"}, folder / other)
         assert (run.concept_names, run.graph.entities.label(1)) == ({}, "e1")
         assert {path.name: path.read_bytes() for path in (folder / other).iterdir()} == before
@@ -177,9 +179,7 @@ class TestSaving:
             lambda: short(graph, "transe", out=tmp_path / "run"),
             lambda: run.save(tmp_path / "run"),
         ):
-            with pytest.raises(
-                CheckpointError, match=r"already holds a run; resume it \(--resume, resume=True\), overwr"
-            ):
+            with pytest.raises(CheckpointError, match=r"already holds a run.*--resume.*--overwrite"):
                 attempt()
         assert same_weights(open_run(tmp_path / "run", device="cpu"), run)
 
@@ -191,7 +191,7 @@ class TestSaving:
 
     def test_overwriting_spares_what_is_no_run(self, short: Any, graph: Graph, tmp_path: Path) -> None:
         (tmp_path / "thesis.tex").write_text("x")
-        with pytest.raises(CheckpointError, match="does not look like a run"):
+        with pytest.raises(CheckpointError, match="is not a run"):
             short(graph, out=tmp_path, overwrite=True)
         assert (tmp_path / "thesis.tex").read_text() == "x"
 
@@ -205,89 +205,6 @@ class TestSaving:
         assert same_weights(open_run(tmp_path / "run", device="cpu"), run)
 
 
-class TestResolving:
-    def test_layers_rise_from_defaults_to_single_settings(self, graph: Graph, tmp_path: Path) -> None:
-        path = tmp_path / "mine.toml"
-        path.write_text('seed = 5\n[model]\nname = "transr"\ndim = 7\n[training]\nepochs = 2\n')
-        config = resolve_config(graph, config=path, settings=["training.epochs=9"])
-        assert (config.name, config.model.dim, config.seed, config.training.epochs) == ("transr", 7, 5, 9)
-
-    def test_a_mapping_is_a_file_without_a_name(self, graph: Graph) -> None:
-        assert resolve_config(graph, config={"model": {"name": "transe"}}).name == "transe"
-        with pytest.raises(ConfigError, match=r"^config: there is no setting 'seeds'"):
-            resolve_config(graph, config={"seeds": 3})
-
-    def test_presets_are_taken_as_they_are_and_can_be_overridden(self, graph: Graph) -> None:
-        for name in itransf.list_presets():
-            plain = resolve_config(graph, preset=name)
-            other = resolve_config(graph, preset=name, settings=["training.epochs=3"])
-            assert other.training.epochs == 3
-            assert other.loss == plain.loss
-
-    @pytest.mark.parametrize("name", list(MODELS))
-    def test_any_graph_and_model_has_defaults(self, graph: Graph, name: str) -> None:
-        assert resolve_config(graph, settings=[f"model.name={name}"]).name == name
-
-    def test_without_a_word_it_is_itransf(self, graph: Graph) -> None:
-        config = resolve_config(graph)
-        assert config.name == "itransf"
-        assert config.model.support_size <= 5
-
-    @pytest.mark.parametrize("settings", [["model.name=transq"], ["model=3"], ["model.name=3"], ["model.name=[1]"]])
-    def test_mistakes_about_the_model_are_config_errors(self, graph: Graph, settings: list[str]) -> None:
-        with pytest.raises(ConfigError, match="model"):
-            resolve_config(graph, settings=settings)
-
-    def test_another_runs_settings(self, graph: Graph, configure: Configure) -> None:
-        config = configure("transe", "training.epochs=7")
-        assert resolve_config(graph, config=config) == config
-
-    @pytest.mark.parametrize("config", [["a"], 3])
-    def test_what_no_settings_can_be_read_from(self, graph: Graph, config: Any) -> None:
-        with pytest.raises(ConfigError, match="config is a TOML file, a nested mapping or a run's config, not"):
-            resolve_config(graph, config=config)
-
-    @pytest.mark.parametrize("settings", ["training.epochs=3", {"training.epochs": 3}, [3], None])
-    def test_settings_are_a_list_of_strings(self, graph: Graph, settings: Any) -> None:
-        with pytest.raises(ConfigError, match="settings are a list of strings"):
-            train(graph, settings=settings)
-
-    def test_nothing_goes_on_from_nowhere(self, graph: Graph) -> None:
-        with pytest.raises(ConfigError, match="there is nothing to go on from; give the run's folder as out"):
-            train(graph, resume=True)
-
-    def test_a_seed_beats_the_settings(self, short: Any, graph: Graph) -> None:
-        assert short(graph, "transe", "seed=1", seed=7).config.seed == 7
-
-
-class TestDevices:
-    def test_names(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        assert choose_device("cpu").type == "cpu"
-        monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
-        assert choose_device("auto").type == "cpu"
-        with pytest.raises(ConfigError, match="torch sees no GPU here; use cpu"):
-            choose_device("cuda")
-        with pytest.raises(ConfigError, match="there is no device 'tpu'; use auto, cpu or cuda"):
-            choose_device("tpu")
-
-    @pytest.mark.parametrize("wanted", ["cpu", torch.device("cpu"), "auto", None])
-    def test_torchs_own_and_none(self, wanted: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
-        assert choose_device(wanted) == torch.device("cpu")
-
-    @pytest.mark.parametrize("wanted", [3.5, ["cpu"], "meta", torch.device("meta")])
-    def test_what_is_no_device_for_training(self, wanted: Any) -> None:
-        with pytest.raises(ConfigError, match=r"device .*; use auto, cpu or cuda"):
-            choose_device(wanted)
-
-    def test_one_of_several(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
-        monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
-        assert choose_device("cuda:1") == torch.device("cuda", 1)
-        with pytest.raises(ConfigError, match="there is no cuda:2: torch sees 2 GPUs, numbered from 0"):
-            choose_device("cuda:2")
-
-
 def test_importing_the_package_loads_nothing_heavy() -> None:
     code = "import itransf, sys; print([name for name in ('torch', 'numpy', 'pyarrow') if name in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
@@ -298,3 +215,117 @@ def test_public_names_lead_to_the_same_things() -> None:
     assert itransf.train is train
     assert itransf.open is open_run
     assert itransf.Run is Run
+
+
+@pytest.fixture
+def saved(random_graph: Callable, short: Callable, tmp_path: Path) -> Path:
+    short(random_graph(), "itransf", out=tmp_path / "run")
+    return tmp_path / "run"
+
+
+def reopen(path: Path) -> Run:
+    return itransf.open(path, device="cpu")
+
+
+def test_names_stay_with_the_folder_through_saving_opening_and_copying(saved: Path, tmp_path: Path) -> None:
+    assert not (saved / "concepts.json").exists()
+    reopen(saved).name_concepts({3: " lies  in ", 0: "city"}, saved)
+    run = reopen(saved)
+    assert run.concept_names == {0: "city", 3: "lies in"}
+    run.save(tmp_path / "again")
+    shutil.copytree(saved, tmp_path / "copy")
+    for folder in ("again", "copy"):
+        assert reopen(tmp_path / folder).concept_names == {0: "city", 3: "lies in"}
+
+
+def test_without_a_folder_names_are_kept_by_saving(saved: Path, tmp_path: Path) -> None:
+    run = reopen(saved)
+    run.name_concepts({1: "city"})
+    assert reopen(saved).concept_names == {}
+    run.save(tmp_path / "again")
+    assert reopen(tmp_path / "again").concept_names == {1: "city"}
+
+
+def test_an_empty_name_takes_one_back_and_the_last_takes_the_file(saved: Path) -> None:
+    run = reopen(saved)
+    run.name_concepts({1: "city", 2: "state"}, saved)
+    run.name_concepts({1: ""}, saved)
+    assert reopen(saved).concept_names == {2: "state"}
+    run.name_concepts({2: " "}, saved)
+    assert not (saved / "concepts.json").exists()
+
+
+def test_training_that_goes_on_keeps_names(random_graph: Callable, short: Callable, tmp_path: Path) -> None:
+    graph, out = random_graph(), tmp_path / "run"
+    short(graph, "itransf", "checkpoint.epochs=1", out=out)
+    reopen(out).name_concepts({1: "city"}, out)
+    run = short(graph, "itransf", "checkpoint.epochs=1", "training.epochs=4", out=out, resume=True)
+    assert run.concept_names == reopen(out).concept_names == {1: "city"}
+
+
+def test_what_cannot_be_named_is_refused_and_nothing_is_written(saved: Path, tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="there is no concept 5"):
+        reopen(saved).name_concepts({1: "city", 5: "x"}, saved)
+    with pytest.raises(ConfigError, match="concept 1 cannot be called '17'"):
+        reopen(saved).name_concepts({1: " 17 "}, saved)
+    assert not (saved / "concepts.json").exists()
+    with pytest.raises(CheckpointError, match="there is no such run"):
+        reopen(saved).name_concepts({1: "city"}, tmp_path / "nowhere")
+
+
+@pytest.mark.parametrize("content", ["{", "[]", '{"names": []}', '{"names": {"x": "y"}}', '{"names": {"1": 2}}'])
+def test_a_damaged_file_is_named(content: str, saved: Path) -> None:
+    (saved / "concepts.json").write_text(content, encoding="utf-8")
+    with pytest.raises(CheckpointError, match=r"concepts\.json"):
+        reopen(saved)
+
+
+def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("in the way")
+    with pytest.raises(WriteError, match="cannot be written"):
+        RunFolder(tmp_path / "file").write_concept_names({1: "city"})
+
+
+def test_a_run_tells_cards_and_sharing(saved: Path) -> None:
+    run = reopen(saved)
+    run.name_concepts({1: "city"})
+    assert run.cards([1])[0].name == "city"
+    graph = run.sharing()
+    assert [member.rare for member in graph.members] == [False, False, True]
+
+
+class TestIdentity:
+    """A run folder knows what it holds, and what it came from."""
+
+    def test_it_is_kept_by_saving_opening_and_resuming(self, short: Any, graph: Graph, tmp_path: Path) -> None:
+        run = short(graph, "transe", "seed=3", out=tmp_path / "run")
+        assert (run.record.seed, run.record.model, run.record.parent) == (3, "transe", None)
+        assert run.record.seconds > 0
+        run.save(tmp_path / "copy")
+        for folder in ("run", "copy"):
+            assert open_run(tmp_path / folder, device="cpu").record == run.record
+        longer = short(graph, "transe", "seed=3", "training.epochs=4", out=tmp_path / "run", resume=True)
+        assert (longer.record.id, longer.record.created) == (run.record.id, run.record.created)
+        assert short(graph, "transe", "seed=3").record.id != run.record.id
+
+    def test_a_run_made_of_another_names_its_parent(self, short: Any, graph: Graph, tmp_path: Path) -> None:
+        run = short(graph, out=tmp_path / "run")
+        learned = run.learn_relation("new", [("e0", "e1")])
+        refitted = run.edit(merge=[(0, 1)]).refit(1)  # what was edited was never stored
+        for made in (learned, refitted):
+            assert made.record.parent == run.record.id
+            assert made.record.id != run.record.id
+        learned.save(tmp_path / "learned")
+        again = open_run(tmp_path / "learned", device="cpu")
+        assert again.learn_entity("one", [("one", "r0", "e1")]).record.parent == learned.record.id
+        assert again.record.data_hash != run.record.data_hash
+
+    def test_final_metrics_are_kept(self, short: Any, graph: Graph, tmp_path: Path) -> None:
+        run = short(graph, out=tmp_path / "run")
+        found = run.evaluate("test")
+        run.record_metrics(found, tmp_path / "run")
+        opened = open_run(tmp_path / "run", device="cpu")
+        assert opened.info()["metrics"]["test"]["mrr"] == found["mrr"]
+        assert opened.info()["metrics"]["valid"] == opened.info()["best"] == run.info()["best"]
+        longer = short(graph, "itransf", "training.epochs=4", out=tmp_path / "run", resume=True)
+        assert "test" not in longer.record.metrics

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import os
+import threading
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,11 +12,11 @@ import torch
 from itransf.config import Config
 from itransf.data.graph import Graph
 from itransf.data.vocabulary import Vocabulary
-from itransf.errors import CheckpointError, RunError
-from itransf.fitting import CHECKPOINT
+from itransf.errors import CheckpointError, ConfigError, ITransFError, RunError
+from itransf.files import _umask, lock
 from itransf.run import MODEL_CONFIGS, Run, open_run
-from itransf.run.resuming import check_same, flatten, list_moved
-from itransf.storage import RunFolder
+from itransf.run.opening import check_same
+from itransf.storage import CHECKPOINT, RunFolder
 from itransf.training.trainer import weights
 from training.interruption import FragileFolder, InterruptionError
 
@@ -33,7 +35,7 @@ def same_weights(left: Run, right: Run) -> bool:
 
 def stop_after(monkeypatch: pytest.MonkeyPatch, checkpoints: int) -> None:
     """Let training fall over after so many checkpoints."""
-    monkeypatch.setattr("itransf.run.training.RunFolder", lambda path: FragileFolder(path, checkpoints))
+    monkeypatch.setattr("itransf.run.opening.RunFolder", lambda path: FragileFolder(path, checkpoints))
 
 
 class TestResuming:
@@ -76,7 +78,7 @@ class TestResuming:
         """Resuming may start only where nothing was saved."""
         run = short(graph, "itransf", "seed=3")
         run.save(tmp_path / "run")
-        with pytest.raises(RunError, match="without a checkpoint to go on from; overwrite it"):
+        with pytest.raises(RunError, match="without a checkpoint; overwrite it"):
             short(graph, "transe", out=tmp_path / "run", resume=True)
         assert same_weights(open_run(tmp_path / "run", device="cpu"), run)
 
@@ -84,7 +86,7 @@ class TestResuming:
         (tmp_path / "config.toml").write_text("mine = true\n")
         (tmp_path / "thesis.tex").write_text("x")
         for options in ({}, {"resume": True}, {"overwrite": True}):
-            with pytest.raises(RunError, match="does not look like a run, so it is left alone; choose another folder"):
+            with pytest.raises(RunError, match=r"is not a run.*choose another folder"):
                 short(graph, out=tmp_path, **options)
         assert (tmp_path / "config.toml").read_text() == "mine = true\n"
 
@@ -123,13 +125,13 @@ class TestOpening:
         self, short: Any, graph: Graph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         self.interrupt(short, graph, tmp_path / "run", monkeypatch, after=1)
-        with pytest.raises(CheckpointError, match=r"still in its warm start; go on with .*--resume"):
+        with pytest.raises(CheckpointError, match=r"warm start.*--resume"):
             open_run(tmp_path / "run", device="cpu")
 
     def test_a_run_that_saved_nothing_is_said_to_be_incomplete(
         self, graph: Graph, configure: Configure, tmp_path: Path
     ) -> None:
-        RunFolder(tmp_path / "run").create(graph, configure("transe"), "1")
+        RunFolder(tmp_path / "run").create(graph, configure("transe"))
         with pytest.raises(CheckpointError, match=r"model\.safetensors: is missing; the run is not complete"):
             open_run(tmp_path / "run", device="cpu")
 
@@ -173,7 +175,7 @@ class TestSameness:
     @pytest.fixture
     def folder(self, tmp_path: Path, graph: Graph, config: Config) -> RunFolder:
         made = RunFolder(tmp_path / "run")
-        made.create(graph, config, "0.0.1")
+        made.create(graph, config)
         return made
 
     def test_the_same_graph_and_settings_go_on(self, folder: RunFolder, graph: Graph, config: Config) -> None:
@@ -196,25 +198,6 @@ class TestSameness:
         with pytest.raises(CheckpointError, match=r"model\.name: 'itransf' then, 'transe' now"):
             check_same(folder, graph, configure("transe"), folder.read_config(MODEL_CONFIGS))
 
-    @pytest.mark.parametrize(
-        ("settings", "moved"),
-        [
-            (("itransf", "training.lr_decay=linear", "assignment.every=2"), "(training.lr_decay, assignment.stop)"),
-            (("itransf", "assignment.every=0", "training.weight_averaging=0.5"), "(training.weight_averaging)"),
-            (("transe", "negatives.domain=0.1", "negatives.domain_stop=0.5"), "(negatives.domain_stop)"),
-            (("itransf", "model.attention=dense"), None),
-            (("stranse", "negatives.domain_stop=0.5"), None),
-        ],
-    )
-    def test_what_other_epochs_move_is_told(
-        self, configure: Configure, settings: tuple[str, ...], moved: str | None
-    ) -> None:
-        before, now = (configure(*settings, f"training.epochs={epochs}") for epochs in (10, 20))
-        assert list_moved(before, before) == []
-        found = list_moved(before, now)
-        assert len(found) == (moved is not None)
-        assert all(f"begun for 10 epochs; what depends on their number {moved} has 20 now" in note for note in found)
-
     def test_how_long_and_how_safely_may_change(self, folder: RunFolder, graph: Graph, configure: Configure) -> None:
         longer = configure(
             "itransf",
@@ -230,9 +213,139 @@ class TestSameness:
     def test_other_triples_or_names_are_refused(self, folder: RunFolder, graph: Graph, config: Config) -> None:
         renamed = Vocabulary(["another", *graph.entities.names[1:]], kind="entity")
         for other in (replace(graph, train=graph.train[:1]), replace(graph, entities=renamed)):
-            with pytest.raises(RunError, match="was trained on other triples than these"):
+            with pytest.raises(RunError, match="other triples"):
                 check_same(folder, other, config, config)
 
 
-def test_flatten_joins_keys_with_dots() -> None:
-    assert flatten({"a": {"b": {"c": 1}, "d": 2}, "e": 3}) == {"a.b.c": 1, "a.d": 2, "e": 3}
+@pytest.fixture
+def place(short: Any, graph: Graph, tmp_path: Path) -> Path:
+    """A finished run's folder."""
+    short(graph, out=tmp_path / "run")
+    return tmp_path / "run"
+
+
+def read_all(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+def spoil(folder: Path, how: str) -> None:
+    """Make a checkpoint one that cannot be gone on from."""
+    tensors, triples = RunFolder(folder).read_tensors(CHECKPOINT)
+    if how == "cut":
+        os.truncate(folder / CHECKPOINT, 100)
+        return
+    if how == "no triples":
+        triples = {}
+    elif how == "no tensors":
+        tensors = {name: tensor for name, tensor in tensors.items() if not name.startswith("model.")}
+    elif how == "other shapes":
+        tensors = {name: tensor[:1].clone() for name, tensor in tensors.items()}
+    elif how == "another device":
+        tensors |= {name: torch.zeros(16, dtype=torch.uint8) for name in ("random.now", "random.epoch")}
+    RunFolder(folder).write_tensors(CHECKPOINT, tensors, triples)
+
+
+class TestDamagedCheckpoints:
+    @pytest.mark.parametrize("how", ["cut", "no triples", "no tensors", "other shapes", "another device"])
+    def test_a_checkpoint_that_cannot_be_used_costs_nothing(
+        self, short: Any, graph: Graph, place: Path, how: str
+    ) -> None:
+        spoil(place, how)
+        before = read_all(place)
+        with pytest.raises(CheckpointError, match="checkpoint"):
+            short(graph, "itransf", "training.epochs=9", out=place, resume=True)
+        assert read_all(place) == before
+        open_run(place, device="cpu")
+
+    def test_averages_are_what_an_unfinished_run_is_opened_with(self, short: Any, graph: Graph, place: Path) -> None:
+        settings = (
+            "transe",
+            "training.weight_averaging=1",
+            "training.epochs=3",
+            "validation.every=0",
+            "model.entity_constraint=unit",
+        )
+        run = short(graph, *settings, out=place, overwrite=True)
+        (place / "model.safetensors").unlink()
+        opened = open_run(place, device="cpu")
+        assert opened.unfinished == 3
+        assert torch.equal(weights(opened.model)["entities"], weights(run.model)["entities"])
+
+
+class TestOverwriting:
+    @pytest.mark.parametrize("settings", ["warm_start.run=nowhere", "warm_start.run={run}", "training.max_minutes=1"])
+    def test_a_training_that_fails_at_once_brings_the_old_run_back(
+        self, short: Any, graph: Graph, place: Path, monkeypatch: pytest.MonkeyPatch, settings: str
+    ) -> None:
+        def fail(*_: object) -> None:
+            raise ConfigError("no")
+
+        before = read_all(place)
+        if "minutes" in settings:
+            monkeypatch.setattr("itransf.fitting.build_model", fail)
+        with pytest.raises(ITransFError):
+            short(graph, "transe", settings.format(run=place), out=place, overwrite=True)
+        assert read_all(place) == before
+
+    def test_files_of_others_stay(self, short: Any, graph: Graph, place: Path) -> None:
+        (place / "triples.tsv").write_text("mine")
+        short(graph, "transe", out=place, overwrite=True)
+        assert (place / "triples.tsv").read_text() == "mine"
+        assert open_run(place, device="cpu").config.name == "transe"
+        assert not (place / ".replaced").exists()
+        RunFolder(place).clear()
+        assert [path.name for path in place.iterdir()] == ["triples.tsv"]
+
+    def test_settings_of_ones_own_are_no_run(self, short: Any, graph: Graph, tmp_path: Path) -> None:
+        (tmp_path / "config.toml").write_text("# mine")
+        for options in ({}, {"resume": True}, {"overwrite": True}):
+            with pytest.raises(RunError, match="is not a run"):
+                short(graph, out=tmp_path, **options)
+        assert read_all(tmp_path) == {"config.toml": b"# mine"}
+
+    @pytest.mark.parametrize("has_begun", [False, True])
+    def test_a_run_put_away_by_a_process_that_died_comes_back(
+        self, short: Any, graph: Graph, place: Path, has_begun: bool
+    ) -> None:
+        before = read_all(place)
+        (place / ".replaced").mkdir()
+        for name in before:
+            (place / name).replace(place / ".replaced" / name)
+        if has_begun:
+            RunFolder(place).create(graph, short(graph).config)
+        with pytest.raises(ITransFError):
+            short(graph, "transe", "warm_start.run=nowhere", out=place, overwrite=True)
+        assert read_all(place) == before
+
+    def test_a_failed_beginning_leaves_no_folder(self, short: Any, graph: Graph, tmp_path: Path) -> None:
+        with pytest.raises(ITransFError):
+            short(graph, "transe", "warm_start.run=nowhere", out=tmp_path / "new")
+        assert not (tmp_path / "new").exists()
+
+
+class TestTwoAtOnce:
+    def test_a_folder_in_which_somebody_trains_is_refused(self, short: Any, graph: Graph, place: Path) -> None:
+        before = read_all(place)
+        with RunFolder(place).locked():
+            for options in ({"resume": True}, {"overwrite": True}):
+                with pytest.raises(RunError, match="another training is using it"):
+                    short(graph, out=place, **options)
+        assert read_all(place) == before
+        short(graph, "transe", out=place, overwrite=True)
+
+    def test_a_lock_is_had_once_and_gone_afterwards(self, tmp_path: Path) -> None:
+        path = tmp_path / "lock"
+        with lock(path) as ours, lock(path) as again:
+            assert (ours, again) == (True, False)
+        assert not path.exists()
+        with lock(path) as ours:
+            assert ours
+
+    def test_reading_the_umask_from_many_threads_leaves_it(self) -> None:
+        before = _umask()
+        threads = [threading.Thread(target=lambda: [_umask() for _ in range(2000)]) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert _umask() == before
