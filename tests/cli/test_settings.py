@@ -23,7 +23,7 @@ def test_a_part_of_a_key_finds_some() -> None:
     done = call("settings", "training.we")
     assert done.out.startswith("training.weight_averaging = 0.0  a number\n    Over which share of the epochs")
     assert "epochs =" not in done.out
-    assert call("settings", "Training.AV").out == done.out
+    assert call("settings", "Training.WE").out == done.out
 
 
 def test_what_no_key_has_is_misuse() -> None:

@@ -75,8 +75,8 @@ def test_an_occupied_folder_is_refused_replaced_or_continued(data: Path, tmp_pat
     longer = call(*arguments, "--set", "training.epochs=3", "--resume")
     assert longer.code == 0, longer.err
     assert json.loads(longer.out)["epochs"] == 3
-    told = "Note: the run was begun for 2 epochs; what depends on their number (training.lr_decay) has 3 now\n"
-    assert longer.err == told
+    assert longer.err.startswith("Note: ")
+    assert "training.lr_decay" in longer.err
     assert call(*arguments, "--set", "training.epochs=3", "--resume").err == ""
 
 
@@ -99,8 +99,8 @@ def test_a_folder_of_something_else_is_left_alone_with_true_advice(
     (tmp_path / "thesis.tex").write_text("precious")
     done = call("train", data, "--out", tmp_path, *QUICK, *CONCEPTS, "-q", *way)
     assert done.code == 2
-    told = f"{tmp_path}: does not look like a run, so it is left alone; choose another folder, or remove it yourself"
-    assert done.err == f"Error: {told}\n"
+    assert f"{tmp_path}: is not a run" in done.err
+    assert "--overwrite" not in done.err
     assert [path.name for path in tmp_path.iterdir()] == ["thesis.tex"]
 
 
