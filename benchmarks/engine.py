@@ -21,9 +21,8 @@ from itransf.experiments.bench.records import write_record
 from itransf.experiments.bench.settings import PAPER, make_config
 from itransf.fitting import build_model
 from itransf.training import Trainer
-from itransf.training.assignment import reassign
+from itransf.training.assignment import draw_sample, reassign
 from itransf.training.losses import make_contrast_loss
-from itransf.training.sample import draw_sample
 
 FB15K = {**PAPER, "model.dim": 100, "model.concepts": 300, "training.batch_size": 1000, "training.learning_rate": 0.1}
 WN18 = {**PAPER, "model.dim": 50, "model.concepts": 30, "training.batch_size": 1000, "training.learning_rate": 0.1}

@@ -16,7 +16,6 @@ os.environ.setdefault("TRITON_INTERPRET", "0" if torch.cuda.is_available() else 
 from itransf.config import Config, Layer, assignments_layer, build_config
 from itransf.data.graph import Graph
 from itransf.data.vocabulary import Vocabulary
-from itransf.models import MODELS
 from itransf.run import Run, train
 from itransf.training.fused import plan
 
@@ -38,6 +37,7 @@ SETTINGS: dict[str, Any] = {
     "training": {
         "epochs": 3,
         "batch_size": 8,
+        "block_size": 1,
         "optimizer": "sgd",
         "learning_rate": 0.1,
         "lr_decay": "none",
@@ -67,7 +67,7 @@ def configure() -> Configure:
     def build(name: str = "itransf", *assignments: str) -> Config:
         model = {"name": name, **FAMILY, **(CONCEPTS if name == "itransf" else {})}
         layers = [Layer("test", {"model": model, **SETTINGS}), assignments_layer(assignments)]
-        return build_config(layers, {key: kind.Config for key, kind in MODELS.items()})
+        return build_config(layers)
 
     return build
 

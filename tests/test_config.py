@@ -18,7 +18,7 @@ KINDS = {name: model.Config for name, model in MODELS.items()}
 
 
 def build(*layers: dict[str, Any]) -> Config:
-    return build_config([Layer(f"layer {number}", layer) for number, layer in enumerate(layers)], KINDS)
+    return build_config([Layer(f"layer {number}", layer) for number, layer in enumerate(layers)])
 
 
 def refuse(*layers: dict[str, Any]) -> str:
@@ -217,7 +217,7 @@ class TestAssignments:
 
     def test_a_mistake_is_said_to_come_from_set(self) -> None:
         with pytest.raises(ConfigError, match=r"^settings: there is no setting 'training.epoch'"):
-            build_config([assignments_layer(["training.epoch=3"])], KINDS)
+            build_config([assignments_layer(["training.epoch=3"])])
 
 
 class TestFiles:
@@ -226,7 +226,7 @@ class TestFiles:
         path.write_text('seed = 4\n[model]\nname = "transr"\n')
         layer = read_layer(path)
         assert layer.source == str(path)
-        assert build_config([layer], KINDS).name == "transr"
+        assert build_config([layer]).name == "transr"
 
     def test_a_missing_file(self, tmp_path: Path) -> None:
         with pytest.raises(ConfigError, match="there is no such config file"):
@@ -251,7 +251,7 @@ class TestToml:
     def test_settings_come_back_as_they_were(self, name: str) -> None:
         config = build({"model": {"name": name, "dim": 7}, "training": {"learning_rate": 1e-7, "deterministic": True}})
         text = format_toml(config.to_dict())
-        assert build_config([Layer("text", tomllib.loads(text))], KINDS) == config
+        assert build_config([Layer("text", tomllib.loads(text))]) == config
 
     @settings(deadline=None, max_examples=60)
     @given(

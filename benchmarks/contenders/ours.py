@@ -12,7 +12,6 @@ from itransf.config import Config, Layer, build_config
 from itransf.evaluation import rank_triples
 from itransf.experiments.bench.running import train_until
 from itransf.fitting import build_model
-from itransf.run import MODEL_CONFIGS
 from itransf.training import Trainer
 
 ENDLESS = 10**6  # epochs; the clock stops long before
@@ -49,7 +48,7 @@ def describe_settings(task: Task) -> dict[str, Any]:
 
 def make_config(task: Task) -> Config:
     """Return the whole configuration."""
-    return build_config([Layer("benchmark", describe_settings(task))], MODEL_CONFIGS)
+    return build_config([Layer("benchmark", describe_settings(task))])
 
 
 def train(task: Task, clock: Stopwatch) -> None:

@@ -6,7 +6,6 @@ from pathlib import Path
 import itransf
 from cli.conftest import call
 from itransf.config import assignments_layer, build_config
-from itransf.run import MODEL_CONFIGS
 from itransf.run.settings import flatten
 
 PAGE = Path(__file__).parents[2] / "docs" / "settings.md"
@@ -14,7 +13,7 @@ PAGE = Path(__file__).parents[2] / "docs" / "settings.md"
 
 def test_every_setting_is_listed_with_its_default_and_a_meaning() -> None:
     listed = json.loads(call("settings", "--json").out)
-    config = build_config([assignments_layer(["model.name=itransf"])], MODEL_CONFIGS)
+    config = build_config([assignments_layer(["model.name=itransf"])])
     assert {setting["key"]: setting["default"] for setting in listed} == flatten(config.to_dict())
     assert all(setting["meaning"].endswith(".") and setting["values"] for setting in listed)
 
@@ -44,4 +43,4 @@ def test_a_page_is_no_json() -> None:
 
 def test_models_are_those_there_are() -> None:
     (name, *_) = [entry for entry in json.loads(call("settings", "--json").out) if entry["key"] == "model.name"]
-    assert name["values"].split(" | ") == list(itransf.run.MODEL_CONFIGS)
+    assert name["values"].split(" | ") == list(itransf.models.MODELS)

@@ -1,8 +1,9 @@
-"""The models the contract is checked on: every registered one, in every geometry."""
+"""The models the contract is checked on: every built-in one, with the settings that its reference lists."""
 
 from __future__ import annotations
 
-from itertools import product
+from importlib import import_module
+from importlib.util import find_spec
 from typing import Any
 
 import numpy.typing as npt
@@ -14,32 +15,23 @@ from itransf.models import MODELS, Model, Sizes
 from itransf.training.trainer import weights
 
 SIZES = Sizes(entities=7, relations=4)
-DIM = 5
-# Kinds of a model that its name alone does not tell apart.
-KINDS: dict[str, list[dict[str, Any]]] = {
-    "itransf": [
-        {"concepts": 6, "support_size": 2, "attention": "sparse"},
-        {"concepts": 6, "support_size": 2, "attention": "dense"},
-        {"concepts": 6, "support_size": 2, "attention": "l1"},
-    ]
+REFERENCES = {
+    name: import_module(f"contracts.references.{name}")
+    for name in MODELS.names
+    if find_spec(f"contracts.references.{name}") is not None
 }
-MODEL_CASES = [
-    pytest.param(name, kind, id="-".join([name, *map(str, kind.values())]))
-    for name in MODELS
-    for kind in KINDS.get(name, [{}])
-]
 CASES = [
-    pytest.param(*case.values, norm, projected, id=f"{case.id}-l{norm}-{projected}")
-    for case in MODEL_CASES
-    for norm, projected in product((1, 2), ("unit", "ball", "none"))
+    pytest.param(name, case, id="-".join([name, *map(str, case.values())]))
+    for name, reference in REFERENCES.items()
+    for case in reference.CASES
 ]
+MODEL_CASES = [pytest.param(name, reference.CASES[0], id=name) for name, reference in REFERENCES.items()]
 
 
-def make_model(name: str, kind: dict[str, Any], norm: int = 1, projected: str = "unit", seed: int = 0) -> Model:
-    """Return a model in float64 with random parameters, so that nothing hides behind the identity."""
+def make_model(name: str, case: dict[str, Any], seed: int = 0) -> Model:
+    """Return a model in float64 with random parameters, so that nothing hides behind an initial identity."""
     torch.manual_seed(seed)
-    config = MODELS[name].Config(dim=DIM, p_norm=norm, entity_constraint="unit", projected_constraint=projected, **kind)
-    model = MODELS[name](SIZES, config).double()
+    model: Model = MODELS[name](SIZES, MODELS[name].Config(**case)).double()
     with torch.no_grad():
         for parameter in model.parameters():
             parameter.normal_(0.0, 0.6)

@@ -57,11 +57,11 @@ def weigh(scores: Tensor) -> Tensor:
 
 
 @pytest.mark.parametrize("scores", [triple_scores, contrast_scores, shared_scores, all_entity_scores, pooled_scores])
-@pytest.mark.parametrize(("name", "kind", "norm", "projected"), CASES)
+@pytest.mark.parametrize(("name", "case"), CASES)
 def test_gradients_reach_every_parameter_and_equal_finite_differences(
-    name: str, kind: dict[str, Any], norm: int, projected: str, scores: Callable[[Model], Tensor]
+    name: str, case: dict[str, Any], scores: Callable[[Model], Tensor]
 ) -> None:
-    model = make_model(name, kind, norm, projected)
+    model = make_model(name, case)
     weigh(scores(model)).backward()
     gradients = {key: parameter.grad for key, parameter in model.named_parameters()}
     generator = torch.Generator().manual_seed(7)
@@ -82,11 +82,9 @@ def test_gradients_reach_every_parameter_and_equal_finite_differences(
         assert float((dense * direction).sum()) == pytest.approx(slope, rel=1e-4, abs=1e-4), key
 
 
-@pytest.mark.parametrize(("name", "kind", "norm", "projected"), CASES)
-def test_gradients_stay_finite_where_distances_and_lengths_vanish(
-    name: str, kind: dict[str, Any], norm: int, projected: str
-) -> None:
-    model = make_model(name, kind, norm, projected)
+@pytest.mark.parametrize(("name", "case"), CASES)
+def test_gradients_stay_finite_where_distances_and_lengths_vanish(name: str, case: dict[str, Any]) -> None:
+    model = make_model(name, case)
     with torch.no_grad():
         for parameter in model.parameters():
             parameter.zero_()

@@ -6,15 +6,18 @@ from typing import Any
 import pytest
 import torch
 
-from contracts.cases import MODEL_CASES, SIZES, make_model, random_triples
-from itransf.models import SIDES
+import itransf
+from contracts.cases import CASES, MODEL_CASES, make_model, random_triples
+from itransf.models import MODELS, SIDES, ConceptModel, Sizes
+from itransf.registry import REGULARIZERS
+from itransf.run import resolve_config
 from itransf.storage import RunFolder
 from itransf.training.trainer import load_weights, weights
 
 
-@pytest.mark.parametrize(("name", "kind"), MODEL_CASES)
-def test_weights_saved_and_loaded_are_bit_equal(name: str, kind: dict[str, Any], tmp_path: Path) -> None:
-    model, other = make_model(name, kind).float(), make_model(name, kind, seed=9).float()
+@pytest.mark.parametrize(("name", "case"), MODEL_CASES)
+def test_weights_saved_and_loaded_are_bit_equal(name: str, case: dict[str, Any], tmp_path: Path) -> None:
+    model, other = make_model(name, case).float(), make_model(name, case, seed=9).float()
     triples = random_triples(12)
     assert not torch.equal(model.score(*triples), other.score(*triples))
     RunFolder(tmp_path).write_tensors("model.safetensors", weights(model), {"why": "test"})
@@ -28,45 +31,57 @@ def test_weights_saved_and_loaded_are_bit_equal(name: str, kind: dict[str, Any],
     assert torch.equal(model.score_tails(*triples[:2]), other.score_tails(*triples[:2]))
 
 
-@pytest.mark.parametrize(("name", "kind"), MODEL_CASES)
-def test_weights_name_every_parameter_once(name: str, kind: dict[str, Any]) -> None:
-    model = make_model(name, kind)
+@pytest.mark.parametrize(("name", "case"), MODEL_CASES)
+def test_weights_name_every_parameter_once(name: str, case: dict[str, Any]) -> None:
+    model = make_model(name, case)
     places = [tensor.data_ptr() for tensor in weights(model).values()]
     assert len(places) == len(set(places))
     assert {tensor.data_ptr() for tensor in model.parameters()} <= set(places)
 
 
-@pytest.mark.parametrize(("name", "kind"), MODEL_CASES)
-def test_constrain_brings_touched_rows_to_unit_length_and_leaves_others_alone(name: str, kind: dict[str, Any]) -> None:
-    model = make_model(name, kind)
+@pytest.mark.parametrize(("name", "case"), MODEL_CASES)
+def test_constraints_of_some_rows_leave_other_rows_alone(name: str, case: dict[str, Any]) -> None:
+    model, whole = make_model(name, case), make_model(name, case)
     before = {key: tensor.clone() for key, tensor in weights(model).items()}
-    touched = torch.tensor([5, 1, 5])
-    model.constrain(touched)
-    entities = weights(model)["entities"]
-    assert torch.linalg.vector_norm(entities[touched], dim=1).tolist() == pytest.approx([1.0, 1.0, 1.0])
-    directions = entities[touched] * torch.linalg.vector_norm(before["entities"][touched], dim=1, keepdim=True)
-    torch.testing.assert_close(directions, before["entities"][touched])
-    others = [row for row in range(SIZES.entities) if row not in touched.tolist()]
-    assert torch.equal(entities[others], before["entities"][others])
-    for key in before.keys() - {"entities"}:
-        assert torch.equal(weights(model)[key], before[key]), key
+    entities, relations = torch.tensor([5, 1, 5]), torch.tensor([2])
+    model.constrain(entities, relations)
+    whole.constrain(None, None)
+    for table, touched in (("entities", entities), ("relations", relations)):
+        rows = model.embeddings().get(table)
+        if rows is not None:
+            others = [row for row in range(len(rows)) if row not in touched.tolist()]
+            assert torch.equal(rows[others], before[table][others]), table
+            torch.testing.assert_close(rows[touched], whole.embeddings()[table][touched])
 
 
-@pytest.mark.parametrize(("name", "kind"), MODEL_CASES)
-def test_constrain_of_everything_brings_every_row_to_unit_length(name: str, kind: dict[str, Any]) -> None:
-    model = make_model(name, kind)
-    model.constrain(None)
-    lengths = torch.linalg.vector_norm(weights(model)["entities"], dim=1)
-    torch.testing.assert_close(lengths, torch.ones_like(lengths))
+@pytest.mark.parametrize(("name", "case"), MODEL_CASES)
+def test_a_model_is_built_from_a_graph_with_its_own_defaults(name: str, case: dict[str, Any]) -> None:
+    graph = itransf.Graph.from_names("tiny", train=[("a", "r", "b"), ("b", "s", "c"), ("c", "r", "a")])
+    config = resolve_config(graph, settings=[f"model.name={name}"], device="cpu")
+    model = MODELS[name].build(graph, config.model)
+    assert model.sizes == Sizes(3, 2)
+    found = {key: len(table) for key, table in model.embeddings().items()}
+    assert found.items() <= {"entities": 3, "relations": 2}.items()
 
 
-@pytest.mark.parametrize(("name", "kind"), MODEL_CASES)
-def test_models_have_supports_and_single_concept_scores_both_or_neither(name: str, kind: dict[str, Any]) -> None:
-    model = make_model(name, kind)
-    triples = random_triples(3)
-    for side in SIDES:
-        if model.supports(side) is not None:
-            assert len(model.single_concept_scores(*triples, side)) == 3
-        elif name != "itransf":
-            with pytest.raises(NotImplementedError, match="has no concepts"):
-                model.single_concept_scores(*triples, side)
+@pytest.mark.parametrize(("name", "case"), CASES)
+def test_regularizers_apply_to_the_factors_of_every_model(name: str, case: dict[str, Any]) -> None:
+    model, triples = make_model(name, case), random_triples(6)
+    factors = model.factors(*triples)
+    assert all(factor.shape[0] == 6 and factor.dim() == 2 for factor in factors)
+    wanted = {
+        "n3": sum(abs(value) ** 3 for factor in factors for value in factor.flatten().tolist()) / 6,
+        "l2": sum(value**2 for factor in factors for value in factor.flatten().tolist()) / 6,
+        "l1": sum(abs(value) for factor in factors for value in factor.flatten().tolist()) / 6,
+    }
+    assert set(wanted) == set(REGULARIZERS.names)
+    for key, value in wanted.items():
+        assert float(REGULARIZERS[key](factors).detach()) == pytest.approx(value)
+
+
+@pytest.mark.parametrize(("name", "case"), CASES)
+def test_concept_models_score_each_concept_alone(name: str, case: dict[str, Any]) -> None:
+    model = make_model(name, case)
+    if isinstance(model, ConceptModel):
+        for side in SIDES:
+            assert model.single_concept_scores(*random_triples(3), side).shape == (3, len(model.concepts))

@@ -4,13 +4,14 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from itransf.models import SIDES, Model, Sizes
+from itransf.errors import ConfigError
+from itransf.models import Model, Sizes
 from itransf.models.base import Compare, compare_all, compare_grouped
 from itransf.ops.grouping import group_rows
 
 
 class TableModel(Model):
-    """A model that is a table: it gives only the three ways to score, and inherits everything else."""
+    """A model that is a table: it only scores triples and inherits everything else."""
 
     def __init__(self) -> None:
         super().__init__(Sizes(5, 2), None)
@@ -19,15 +20,12 @@ class TableModel(Model):
     def score(self, heads: Tensor, relations: Tensor, tails: Tensor) -> Tensor:
         return self.table[heads, relations, tails]
 
-    def score_tails(self, heads: Tensor, relations: Tensor) -> Tensor:
-        return self.table[heads, relations]
 
-    def score_heads(self, relations: Tensor, tails: Tensor) -> Tensor:
-        return self.table[:, relations, tails].T
-
-
-def test_a_model_needs_only_three_ways_to_score() -> None:
+def test_a_model_needs_only_a_score() -> None:
     model = TableModel()
+    heads, relations = torch.tensor([3, 0, 4]), torch.tensor([1, 0, 1])
+    assert torch.equal(model.score_tails(heads, relations), model.table[heads, relations])
+    assert torch.equal(model.score_heads(relations, heads), model.table[:, relations, heads].T)
     anchors, chosen = torch.tensor([3, 0]), torch.tensor([4, 4, 1])
     assert torch.equal(model.scorer(1, "tail")(anchors), model.table[anchors, 1])
     assert torch.equal(model.scorer(1, "head")(anchors), model.table[:, 1, anchors].T)
@@ -50,15 +48,14 @@ def test_the_generic_contrast_replaces_the_side_it_is_told_to() -> None:
 def test_hooks_do_nothing_unless_a_model_needs_them() -> None:
     model = TableModel()
     before = model.table.detach().clone()
-    model.constrain(None)
+    model.constrain(None, None)
     assert torch.equal(model.table, before)
     triple = torch.tensor([0])
     assert model.penalty(triple, triple, triple) is None
-    assert model.rate("table") == 1.0
-    for side in SIDES:
-        assert model.supports(side) is None
-        with pytest.raises(NotImplementedError, match="TableModel has no concepts"):
-            model.single_concept_scores(triple, triple, triple, side)
+    assert model.learning_rate_factor("table") == 1.0
+    assert model.embeddings() == {}
+    with pytest.raises(ConfigError, match="TableModel"):
+        model.factors(triple, triple, triple)
 
 
 def test_every_comparison_scores_nearer_or_more_alike_candidates_higher() -> None:

@@ -8,6 +8,7 @@ import torch
 from itransf.models import ITransF, Sizes, STransE, TransE, TransR
 from itransf.models.projection import FullProjection, random_supports
 from itransf.models.translation import start_vectors
+from itransf.registry import REGULARIZERS
 
 SIZES = Sizes(entities=6, relations=3)
 
@@ -56,8 +57,8 @@ def test_ball_and_free_entities_are_held_to_no_more_than_that() -> None:
     for model in (ball, free):
         with torch.no_grad():
             model.entities.copy_(torch.ones(6, 4) * torch.tensor([0.1, 0.2, 0.5, 1.0, 2.0, 3.0])[:, None])
-    free.constrain(None)
-    ball.constrain(torch.arange(6))
+    free.constrain(None, None)
+    ball.constrain(torch.arange(6), None)
     assert free.entities[:, 0].tolist() == pytest.approx([0.1, 0.2, 0.5, 1.0, 2.0, 3.0])
     assert ball.entities[:, 0].tolist() == pytest.approx([0.1, 0.2, 0.5, 0.5, 0.5, 0.5])
 
@@ -72,23 +73,28 @@ def test_random_supports_are_distinct_ascending_and_even() -> None:
 
 def test_free_weights_learn_as_matrices_do() -> None:
     model = ITransF(SIZES, ITransF.Config(dim=4, concepts=3, support_size=1, matrix_lr_factor=0.25, attention="l1"))
-    slow = [name for name, _ in model.named_parameters() if model.rate(name) == 0.25]
+    slow = [name for name, _ in model.named_parameters() if model.learning_rate_factor(name) == 0.25]
     assert slow == ["concepts", "project_head.scores", "project_tail.scores"]
 
 
 def test_matrices_may_learn_at_a_rate_of_their_own() -> None:
     itransf = ITransF(SIZES, ITransF.Config(dim=4, concepts=3, support_size=1, matrix_lr_factor=0.25))
     stranse = STransE(SIZES, settings(matrix_lr_factor=0.25))
-    slow = [name for model in (itransf, stranse) for name, _ in model.named_parameters() if model.rate(name) == 0.25]
+    slow = [
+        name
+        for model in (itransf, stranse)
+        for name, _ in model.named_parameters()
+        if model.learning_rate_factor(name) == 0.25
+    ]
     assert slow == ["concepts", "project_head.weight", "project_tail.weight"]
     for model in (itransf, stranse):
-        assert {model.rate(name) for name, _ in model.named_parameters()} == {0.25, 1.0}
+        assert {model.learning_rate_factor(name) for name, _ in model.named_parameters()} == {0.25, 1.0}
 
 
 @pytest.mark.parametrize("projected", ["none", "unit"])
 def test_n3_is_the_mean_over_triples_of_the_cubes_of_their_vectors(projected: str) -> None:
     torch.manual_seed(0)
-    model = STransE(SIZES, settings(n3=0.3, projected_constraint=projected))
+    model = STransE(SIZES, settings(projected_constraint=projected))
     heads, relations, tails = torch.tensor([0, 5]), torch.tensor([2, 1]), torch.tensor([5, 3])
     total = 0.0
     for triple in zip(heads, relations, tails, strict=True):
@@ -96,22 +102,23 @@ def test_n3_is_the_mean_over_triples_of_the_cubes_of_their_vectors(projected: st
         vectors = [model.entities[h], model.relations[r], model.entities[t]]
         vectors += [model.project(h, r, "head"), model.project(t, r, "tail")]
         total += sum(float(vector.detach().abs().pow(3).sum()) for vector in vectors)
-    penalty = model.penalty(heads, relations, tails)
-    assert penalty is not None
-    assert float(penalty.detach()) == pytest.approx(0.3 * total / 2)
+    penalty = REGULARIZERS["n3"](model.factors(heads, relations, tails))
+    assert float(penalty.detach()) == pytest.approx(total / 2)
     penalty.backward()
     assert model.entities.grad is not None
-    assert STransE(SIZES, settings(n3=0.0)).penalty(heads, relations, tails) is None
+    assert model.penalty(heads, relations, tails) is None
 
 
-def test_n3_and_the_l1_penalty_add_up() -> None:
-    torch.manual_seed(0)
-    triples = (torch.tensor([0]), torch.tensor([1]), torch.tensor([2]))
-    both, alone, other = (
-        ITransF(SIZES, ITransF.Config(dim=4, concepts=3, attention="l1", l1_weight=weight, n3=n3))
-        for weight, n3 in ((0.1, 0.2), (0.1, 0.0), (0.0, 0.2))
-    )
-    alone.load_state_dict(both.state_dict())
-    other.load_state_dict(both.state_dict())
-    parts = [model.penalty(*triples) for model in (both, alone, other)]
-    assert float(parts[0].detach()) == pytest.approx(float(parts[1].detach()) + float(parts[2].detach()))
+@pytest.mark.parametrize("kind", [TransE, TransR, STransE])
+def test_constraints_bring_touched_entities_to_unit_length(kind: type[TransE]) -> None:
+    model = kind(SIZES, settings(entity_constraint="unit"))
+    with torch.no_grad():
+        model.entities.normal_(0.0, 0.6)
+    before, touched = model.entities.detach().clone(), torch.tensor([3, 1, 3])
+    model.constrain(touched, None)
+    assert torch.linalg.vector_norm(model.entities[touched], dim=1).tolist() == pytest.approx([1.0, 1.0, 1.0])
+    scaled = model.entities[touched] * torch.linalg.vector_norm(before[touched], dim=1, keepdim=True)
+    torch.testing.assert_close(scaled.detach(), before[touched])
+    model.constrain(None, None)
+    lengths = torch.linalg.vector_norm(model.entities, dim=1)
+    torch.testing.assert_close(lengths, torch.ones_like(lengths))

@@ -14,7 +14,7 @@ from itransf.data.graph import Graph
 from itransf.data.vocabulary import Vocabulary
 from itransf.errors import CheckpointError, ConfigError, ITransFError, RunError
 from itransf.files import _umask, lock
-from itransf.run import MODEL_CONFIGS, Run, open_run
+from itransf.run import Run, open_run
 from itransf.run.opening import check_same
 from itransf.storage import CHECKPOINT, RunFolder
 from itransf.training.trainer import weights
@@ -179,14 +179,14 @@ class TestSameness:
         return made
 
     def test_the_same_graph_and_settings_go_on(self, folder: RunFolder, graph: Graph, config: Config) -> None:
-        check_same(folder, graph, config, folder.read_config(MODEL_CONFIGS))
+        check_same(folder, graph, config, folder.read_config())
 
     def test_other_settings_are_named_with_both_values(
         self, folder: RunFolder, graph: Graph, configure: Configure
     ) -> None:
         other = configure("itransf", "training.learning_rate=0.06", "model.dim=5", "seed=2")
         with pytest.raises(RunError) as caught:
-            check_same(folder, graph, other, folder.read_config(MODEL_CONFIGS))
+            check_same(folder, graph, other, folder.read_config())
         for part in (
             "model.dim: 4 then, 5 now",
             "seed: 0 then, 2 now",
@@ -196,7 +196,7 @@ class TestSameness:
 
     def test_another_model_is_named(self, folder: RunFolder, graph: Graph, configure: Configure) -> None:
         with pytest.raises(CheckpointError, match=r"model\.name: 'itransf' then, 'transe' now"):
-            check_same(folder, graph, configure("transe"), folder.read_config(MODEL_CONFIGS))
+            check_same(folder, graph, configure("transe"), folder.read_config())
 
     def test_how_long_and_how_safely_may_change(self, folder: RunFolder, graph: Graph, configure: Configure) -> None:
         longer = configure(
@@ -208,7 +208,7 @@ class TestSameness:
             "checkpoint.minutes=1",
             "checkpoint.epochs=1",
         )
-        check_same(folder, graph, longer, folder.read_config(MODEL_CONFIGS))
+        check_same(folder, graph, longer, folder.read_config())
 
     def test_other_triples_or_names_are_refused(self, folder: RunFolder, graph: Graph, config: Config) -> None:
         renamed = Vocabulary(["another", *graph.entities.names[1:]], kind="entity")

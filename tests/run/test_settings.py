@@ -12,7 +12,6 @@ from itransf.data.graph import Graph
 from itransf.errors import ConfigError
 from itransf.models import MODELS
 from itransf.run import (
-    MODEL_CONFIGS,
     choose_device,
     flatten,
     list_idle,
@@ -116,7 +115,7 @@ class TestDevices:
 
 
 def note(*settings: str) -> list[str]:
-    config = build_config([assignments_layer(settings)], MODEL_CONFIGS)
+    config = build_config([assignments_layer(settings)])
     return list_idle(config, read_given(None, settings))
 
 
@@ -173,14 +172,14 @@ def test_what_has_an_effect_is_not(settings: tuple[str, ...]) -> None:
 def test_files_and_mappings_are_looked_at_too(tmp_path: Path) -> None:
     file = tmp_path / "mine.toml"
     file.write_text("[loss]\nscale = 2.0\n", encoding="utf-8")
-    config = build_config([], MODEL_CONFIGS)
+    config = build_config([])
     told = ["loss.scale has no effect where loss.name is 'hinge'"]
     assert list_idle(config, read_given(file, ["training.epochs=3", "loss.scale=1.0"])) == told
     assert list_idle(config, read_given({"loss": {"scale": 2.0}}, [])) == told
 
 
 def test_every_rule_names_settings_that_there_are() -> None:
-    known = set(flatten(build_config([], MODEL_CONFIGS).to_dict()))
+    known = set(flatten(build_config([]).to_dict()))
     for rule in IDLE_RULES:
         assert rule.setting in known
         for key in rule.idle:

@@ -13,11 +13,9 @@ from itransf.models import SIDES, ITransF, Side, Sizes
 from itransf.models.projection import FORBIDDEN, FREE, PINNED
 from itransf.teaching.changing import measure_costs, measure_use
 from itransf.teaching.edits import Costs, forbid, merge, pin, prune
-from itransf.training.assignment import reassign
-from itransf.training.choosing import obey
+from itransf.training.assignment import draw_sample, obey, reassign
 from itransf.training.losses import make_contrast_loss
-from itransf.training.negatives import NegativeSampler
-from itransf.training.sample import draw_sample
+from itransf.training.negatives import make_sampler
 from itransf.training.trainer import weights
 
 SIZES = Sizes(9, 3)
@@ -248,7 +246,7 @@ class TestRulesHold:
             dearest = int(costs["tail"][relation].argmax())
             model = forbid(model, costs, relation, "head", cheapest)
             model = pin(model, relation, "tail", dearest)
-        sampler = NegativeSampler(graph, config.negatives, torch.device("cpu"))
+        sampler = make_sampler(graph, config.negatives, torch.device("cpu"))
         sample = draw_sample(torch.as_tensor(graph.train), sampler, 0, 2, torch.Generator().manual_seed(0))
         settings = AssignmentConfig(accept=accept, sides="together")  # type: ignore[arg-type]
         reassign(model, sample, make_contrast_loss(config.loss), settings)

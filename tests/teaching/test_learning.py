@@ -21,7 +21,7 @@ PAIRS = [("e0", "e1"), ("e2", "e3"), ("e4", "e5")]
 MENTIONS = [("new", "r0", "e1"), ("e2", "r1", "new"), ("e3", "r1", "new")]
 KINDS = {
     "itransf": ("itransf",),
-    "softmax": ("itransf", "loss.name=cross_entropy", "negatives.filtered=false", "model.n3=0.01"),
+    "softmax": ("itransf", "loss.name=cross_entropy", "negatives.filtered=false", "regularizer.weight=0.01"),
     "l1": ("itransf", "model.attention=l1"),
     "dense": ("itransf", "model.attention=dense"),
     "free": ("itransf", "model.entity_constraint=none", "model.projected_constraint=none", "model.p_norm=2"),
@@ -194,7 +194,7 @@ class TestEntity:
     @pytest.mark.parametrize("name", list(MODELS))
     @pytest.mark.parametrize("loss", ["hinge", "cross_entropy"])
     def test_all_else_keeps_its_bits(self, short: Callable[..., Run], graph: Graph, name: str, loss: str) -> None:
-        run = short(graph, name, f"loss.name={loss}", "negatives.filtered=false", "model.n3=0.01")
+        run = short(graph, name, f"loss.name={loss}", "negatives.filtered=false", "regularizer.weight=0.01")
         learned = run.learn_entity("new", MENTIONS, effort=QUICK)
         same_but_for(run, learned, {"entities"})
         assert torch.linalg.vector_norm(learned.model.get_parameter("entities")[-1]).item() == pytest.approx(1.0)

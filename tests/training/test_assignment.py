@@ -13,12 +13,18 @@ from itransf.config import AssignmentConfig, LossConfig, NegativesConfig
 from itransf.data.graph import Graph
 from itransf.models import SIDES, ITransF, Side, Sizes
 from itransf.ops.grouping import occurrence_numbers
-from itransf.training import sample as sampling
-from itransf.training.assignment import reassign, relation_losses, single_concept_costs
-from itransf.training.choosing import choose_lowest
+from itransf.training import assignment as sampling
+from itransf.training.assignment import (
+    NEARNESS,
+    Sample,
+    choose_lowest,
+    draw_sample,
+    reassign,
+    relation_losses,
+    single_concept_costs,
+)
 from itransf.training.losses import ContrastLoss, make_contrast_loss
-from itransf.training.negatives import NegativeSampler
-from itransf.training.sample import NEARNESS, Sample, draw_sample
+from itransf.training.negatives import make_sampler
 
 if TYPE_CHECKING:
     from conftest import GraphMaker
@@ -46,7 +52,7 @@ def make_model(graph: Graph, seed: int = 0, **settings: Any) -> ITransF:
 
 
 def make_sample(graph: Graph, triples: int = 0, negatives: int = 2, seed: int = 0) -> Sample:
-    sampler = NegativeSampler(graph, NEGATIVES, CPU)
+    sampler = make_sampler(graph, NEGATIVES, CPU)
     return draw_sample(torch.as_tensor(graph.train), sampler, triples, negatives, torch.Generator().manual_seed(seed))
 
 

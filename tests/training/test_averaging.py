@@ -10,8 +10,7 @@ from itransf.config import Config
 from itransf.data.graph import Graph
 from itransf.models import MODELS, Model, Sizes
 from itransf.training import Trainer
-from itransf.training.averaging import Average
-from itransf.training.trainer import copy_weights, load_weights, weights
+from itransf.training.trainer import Average, copy_weights, load_weights, weights
 
 if TYPE_CHECKING:
     from conftest import Configure, GraphMaker
@@ -47,7 +46,7 @@ def average_by_hand(model: Model, epochs: list[Weights]) -> Weights:
     }
     kept = copy_weights(model)
     load_weights(model, means)
-    model.constrain(None)
+    model.constrain(None, None)
     found = copy_weights(model)
     load_weights(model, kept)
     return found

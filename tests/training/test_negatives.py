@@ -9,6 +9,7 @@ import torch
 
 from itransf.config import NegativesConfig
 from itransf.data.graph import Graph
+from itransf.registry import SAMPLERS
 from itransf.training.negatives import NegativeSampler, domain_probabilities
 
 if TYPE_CHECKING:
@@ -19,7 +20,9 @@ PLAIN = NegativesConfig(per_triple=1, sampler="uniform", domain=0.0, filtered=Fa
 
 
 def make_sampler(graph: Graph, **settings: Any) -> NegativeSampler:
-    return NegativeSampler(graph, replace(PLAIN, **settings), CPU)
+    config = replace(PLAIN, **settings)
+    sampler: NegativeSampler = SAMPLERS[config.sampler](graph, config, CPU)
+    return sampler
 
 
 def draw(sampler: NegativeSampler, triple: int, count: int, seed: int = 0) -> tuple[torch.Tensor, torch.Tensor]:
@@ -70,9 +73,9 @@ class TestSides:
 
 
 class TestDomains:
-    def test_probability_is_the_appendixs_before_its_cap(self, star: Graph) -> None:
+    def test_probability_is_the_appendixs_with_its_cap(self, star: Graph) -> None:
         # |M_tail| |M_head| / |N_r|: 4 * 1 / 4 for both relations, from train alone (valid has others).
-        assert domain_probabilities(star.statistics).tolist() == [1.0, 1.0]
+        assert domain_probabilities(star.statistics, 1.0).tolist() == [0.5, 0.5]
         assert domain_probabilities(star.statistics, 0.001).tolist() == pytest.approx([0.001, 0.001])
 
     @pytest.mark.parametrize(("strength", "wanted"), [(0.1, 0.225), (0.2, 0.45), (0.3, 0.5), (50.0, 0.5)])
@@ -153,8 +156,8 @@ class TestKnownTriples:
 
 def test_settings_reach_the_sampler(configure: Configure, star: Graph) -> None:
     config = configure("transe", "negatives.domain=0.3", "negatives.sampler=uniform")
-    sampler = NegativeSampler(star, config.negatives, CPU)
-    assert sampler.config.domain == 0.3
+    sampler = SAMPLERS[config.negatives.sampler](star, config.negatives, CPU)
+    assert sampler.tail.domain_chance.max() == 0.3
     assert sampler.head_chance.tolist() == [0.5, 0.5]
 
 

@@ -11,7 +11,7 @@ from itransf.config import Config
 from itransf.data.graph import Graph
 from itransf.models import MODELS, Model, Sizes
 from itransf.training.losses import hinge
-from itransf.training.negatives import NegativeSampler
+from itransf.training.negatives import make_sampler
 from itransf.training.objectives import SoftmaxObjective, make_objective
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ def brute_force(
 
 def run(graph: Graph, config: Config, model: Model, triples: list[int], seed: int = 0) -> tuple[Tensor, Tensor | None]:
     train = torch.as_tensor(graph.train)
-    objective = make_objective(graph, train, NegativeSampler(graph, config.negatives, CPU), config)
+    objective = make_objective(graph, train, make_sampler(graph, config.negatives, CPU), config)
     (negatives,) = objective.draw(torch.tensor(triples), len(triples), torch.Generator().manual_seed(seed))
     return objective(model, torch.tensor(triples), negatives)
 
@@ -136,7 +136,7 @@ def test_contrast_equals_the_loss_on_the_same_negatives(configure: Configure, gr
     config = configure("stranse", "loss.name=hinge", "loss.margin=2", "negatives.per_triple=3")
     model, triples = make_model(graph, config), [3, 0, 7, 11]
     loss, touched = run(graph, config, model, triples, seed=2)
-    sampler = NegativeSampler(graph, config.negatives, CPU)
+    sampler = make_sampler(graph, config.negatives, CPU)
     corruption = sampler.corrupt(torch.tensor(triples), 3, torch.Generator().manual_seed(2))
     total = 0.0
     for triple, is_head, row in zip(triples, *(part.tolist() for part in corruption), strict=True):
@@ -154,7 +154,7 @@ def test_shared_copies_that_are_left_out_cost_nothing(configure: Configure, grap
     model = make_model(graph, config)
     triples = sorted([3, 0, 7, 11], key=lambda triple: graph.train[triple, 1])
     loss, _ = run(graph, config, model, triples, seed=2)
-    sampler = NegativeSampler(graph, config.negatives, CPU)
+    sampler = make_sampler(graph, config.negatives, CPU)
     shared = sampler.corrupt_together(torch.tensor(triples), 3, 4, torch.Generator().manual_seed(2))
     columns = torch.as_tensor(graph.train)[triples].unbind(1)
     own = shared.replaces_head[shared.owners], shared.replacements[shared.owners]
@@ -167,7 +167,7 @@ def test_contrast_names_the_entities_it_touches(configure: Configure, random_gra
     graph = random_graph(entities=100, relations=2, train=60)
     config = configure("transe", "negatives.per_triple=2")
     _, touched = run(graph, config, make_model(graph, config), [5, 6], seed=1)
-    corruption = NegativeSampler(graph, config.negatives, CPU).corrupt(
+    corruption = make_sampler(graph, config.negatives, CPU).corrupt(
         torch.tensor([5, 6]), 2, torch.Generator().manual_seed(1)
     )
     assert touched is not None
@@ -179,7 +179,7 @@ def test_the_contrast_is_the_mean_over_triples(configure: Configure, graph: Grap
     config = configure("transe", "loss.margin=1.5")
     model, triples = make_model(graph, config), [1, 2, 3]
     loss, _ = run(graph, config, model, triples, seed=6)
-    corruption = NegativeSampler(graph, config.negatives, CPU).corrupt(
+    corruption = make_sampler(graph, config.negatives, CPU).corrupt(
         torch.tensor(triples), 1, torch.Generator().manual_seed(6)
     )
     columns = torch.as_tensor(graph.train)[triples].unbind(1)
@@ -191,5 +191,5 @@ def test_the_contrast_is_the_mean_over_triples(configure: Configure, graph: Grap
 def test_softmax_needs_no_negatives(configure: Configure, graph: Graph) -> None:
     config = configure("transe", *SOFTMAX)
     train = torch.as_tensor(graph.train)
-    sampler = NegativeSampler(graph, config.negatives, CPU)
+    sampler = make_sampler(graph, config.negatives, CPU)
     assert isinstance(make_objective(graph, train, sampler, config), SoftmaxObjective)

@@ -22,7 +22,7 @@ class Tables(nn.Module):
         self.rows = nn.Parameter(torch.randn(6, 3, generator=generator, dtype=torch.float64))
         self.whole = nn.Parameter(torch.randn(3, 3, generator=generator, dtype=torch.float64))
 
-    def rate(self, parameter: str) -> float:
+    def learning_rate_factor(self, parameter: str) -> float:
         """Return the factor on the learning rate, as models do."""
         return self.whole_rate if parameter == "whole" else 1.0
 

@@ -10,12 +10,17 @@ from itransf.config import AssignmentConfig, LossConfig
 from itransf.data.graph import Graph
 from itransf.models import SIDES, ITransF
 from itransf.models.projection import FORBIDDEN, PINNED
-from itransf.training import sample as sampling
-from itransf.training.assignment import reassign, relation_losses
-from itransf.training.choosing import choose_pairs
+from itransf.training import assignment as sampling
+from itransf.training.assignment import (
+    NEARNESS,
+    Sample,
+    choose_pairs,
+    fit_translations,
+    pair_costs,
+    reassign,
+    relation_losses,
+)
 from itransf.training.losses import make_contrast_loss
-from itransf.training.pairing import fit_translations, pair_costs
-from itransf.training.sample import NEARNESS, Sample
 from training.test_assignment import make_model, make_sample, supports_of
 
 if TYPE_CHECKING:

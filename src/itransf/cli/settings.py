@@ -11,10 +11,9 @@ from rich.console import Console
 from rich.padding import Padding
 from rich.text import Text
 
-import itransf
 from itransf.cli.options import AsJson
 from itransf.cli.output import make_console, print_json
-from itransf.config.describing import Setting, describe_settings
+from itransf.config import Setting, describe_settings
 from itransf.errors import ConfigError, did_you_mean
 
 PAGE = """# Settings
@@ -36,7 +35,7 @@ def show_settings(
     """List what can be set, with defaults and meanings."""
     if markdown and as_json:
         raise ConfigError("--markdown and --json do not go together: choose one")
-    everything = describe_settings(itransf.run.MODEL_CONFIGS, "itransf")
+    everything = describe_settings("itransf")
     found = [setting for setting in everything if text.casefold() in setting.key]
     if not found:
         hint = did_you_mean(text, [setting.key for setting in everything])
@@ -54,7 +53,7 @@ def show_list(settings: Sequence[Setting], console: Console) -> None:
     for setting in settings:
         line = Text.assemble((setting.key, "bold"), f" = {write_value(setting.default)}  ", (setting.values, "dim"))
         console.print(line, soft_wrap=True)
-        console.print(Padding(Text(setting.meaning.replace("`", "")), (0, 0, 0, 4)))
+        console.print(Padding(Text(setting.description.replace("`", "")), (0, 0, 0, 4)))
 
 
 def write_page(settings: Sequence[Setting]) -> str:
@@ -66,7 +65,7 @@ def write_page(settings: Sequence[Setting]) -> str:
         if dot and before != section:
             section = before
             lines.append(f"\n## {section}\n")
-        lines.append(f"- `{setting.key} = {write_value(setting.default)}` ({setting.values}): {setting.meaning}")
+        lines.append(f"- `{setting.key} = {write_value(setting.default)}` ({setting.values}): {setting.description}")
     return "\n".join(lines) + "\n"
 
 

@@ -120,7 +120,7 @@ def find_moved(graph: itransf.Graph, folder: Path, **choices: Any) -> list[str]:
     begun = itransf.storage.RunFolder(folder)
     if not begun.has_checkpoint:
         return []
-    stored = begun.read_config(itransf.run.MODEL_CONFIGS)
+    stored = begun.read_config()
     return itransf.run.list_rescheduled(stored, itransf.run.resolve_config(graph, **choices, stored=stored))
 
 

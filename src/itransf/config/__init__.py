@@ -1,24 +1,33 @@
-"""Settings: frozen dataclasses, filled from layers of TOML and `a.b=value` strings.
+"""Settings: frozen dataclasses, filled from layers of TOML and `section.key=value` strings.
 
-A later layer overrides an earlier one key by key. Unknown keys and values that do not fit are refused with the
-name of the layer they came from.
+A later layer overrides an earlier one key by key. Unknown keys and unfit values are refused with the name of their
+layer.
 """
 
 from __future__ import annotations
 
-from itransf.config.building import build_config
-from itransf.config.layers import Layer, assignments_layer, read_layer
+from itransf.config.layers import (
+    Layer,
+    Setting,
+    assignments_layer,
+    build_config,
+    check_plugins,
+    describe_settings,
+    format_toml,
+    read_layer,
+)
 from itransf.config.sections import (
     AssignmentConfig,
     CheckpointConfig,
     Config,
     LossConfig,
     NegativesConfig,
+    RegularizerConfig,
     TrainingConfig,
     ValidationConfig,
     WarmStartConfig,
+    setting,
 )
-from itransf.config.writing import format_toml
 
 __all__ = [
     "AssignmentConfig",
@@ -27,11 +36,16 @@ __all__ = [
     "Layer",
     "LossConfig",
     "NegativesConfig",
+    "RegularizerConfig",
+    "Setting",
     "TrainingConfig",
     "ValidationConfig",
     "WarmStartConfig",
     "assignments_layer",
     "build_config",
+    "check_plugins",
+    "describe_settings",
     "format_toml",
     "read_layer",
+    "setting",
 ]

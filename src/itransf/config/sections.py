@@ -1,4 +1,4 @@
-"""The sections of settings, and the whole they make: frozen dataclasses."""
+"""The sections of settings, and the whole they make: frozen dataclasses with a description of each setting."""
 
 from __future__ import annotations
 
@@ -6,175 +6,187 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
 
-@dataclass(frozen=True)
-class NegativesConfig:
-    """How true triples are corrupted.
+def setting(default: Any, description: str, auto: str = "") -> Any:
+    """Declare a setting.
 
-    Attributes:
-        per_triple: Corrupted copies of each triple in each epoch.
-        sampler: Which side is replaced: `uniform` (a coin) or `bernoulli` (by the relation's mapping, TransH).
-        domain: The paper's lambda: a replacement comes from the relation's own domain with probability
-            min(lambda |M_tail| |M_head| / |N_r|, 0.5). Zero switches domain sampling off.
-        domain_stop: Share of all epochs after which replacements come from all entities again; one never does.
-        filtered: Draw again where the corrupted triple is a training triple; with the `cross_entropy` loss, leave other
-            training answers out.
-        tries: How often, at most; what is still a training triple then is kept.
-        shared: Whether the triples of a relation in a batch have their copies in common: the same side is replaced, by
-            the same entities, each of which is projected once. Copies that are training triples are left out then, and
-            not drawn again. Unused by the `cross_entropy` loss.
+    Args:
+        default: Value where nothing else is given.
+        description: One or two sentences for the documentation.
+        auto: How a training without a preset chooses the value, where it depends on the graph or the model.
     """
-
-    per_triple: int = 1
-    sampler: Literal["uniform", "bernoulli"] = "bernoulli"
-    domain: float = 0.0
-    domain_stop: float = 1.0
-    filtered: bool = True
-    tries: int = 5
-    shared: bool = False
-
-
-@dataclass(frozen=True)
-class LossConfig:
-    """What is minimised, averaged over the triples of a batch.
-
-    Attributes:
-        name: `hinge` (the paper's Eq. 2), `self_adversarial` (self-adversarial logistic loss over many negatives) or
-            `cross_entropy` (cross-entropy of the right entity among candidates that a whole batch shares).
-        margin: The hinge's margin; the adversarial loss's fixed margin; unused by `cross_entropy`.
-        adversarial_temperature: Of the weights on hard negatives (`self_adversarial`).
-        scale: What scores are multiplied with inside the softmax (`cross_entropy`).
-        candidates: How many random entities, shared by a batch, the softmax runs over; zero takes all
-            (`cross_entropy`).
-    """
-
-    name: Literal["hinge", "self_adversarial", "cross_entropy"] = "hinge"
-    margin: float = 1.0
-    adversarial_temperature: float = 1.0
-    scale: float = 1.0
-    candidates: int = 0
-
-
-@dataclass(frozen=True)
-class AssignmentConfig:
-    """The block-iterative step that chooses each relation's concepts anew.
-
-    Attributes:
-        init: What supports are before the first step: `random`, or `mirrored` by what train shows of relations:
-            inverse ones have each other's sides, duplicates the same ones, and a symmetric one has concepts that
-            reflect on its head, which are on no other side (`model.concept_init = "mixed"` has both kinds).
-        every: Epochs between two steps; zero never re-chooses.
-        start: Epochs before the first step.
-        stop: Share of all epochs after which supports stay as they are.
-        search: `single` (a side is offered each concept alone, the other side stays as it is: the paper's) or `pairs`
-            (both sides are offered each pair of concepts, with the translation that suits it, which the relation then
-            starts from; the work grows with the square of their number).
-        tolerance: How much more than its best pair a relation accepts of one that an earlier relation has, as it is or
-            turned around, as a share of how far the middle of all pairs is from the best (`pairs`): inverse relations
-            share concepts then. Zero insists on the best.
-        accept: `always`, or `if_better`: only where the loss on the same triples and negatives does not rise.
-        triples: The most triples per relation to judge by; zero takes all.
-        negatives: Corrupted copies of each of them.
-    """
-
-    init: Literal["random", "mirrored"] = "random"
-    every: int = 5
-    start: int = 5
-    stop: float = 0.8
-    search: Literal["single", "pairs"] = "single"
-    tolerance: float = 0.0
-    accept: Literal["always", "if_better"] = "if_better"
-    triples: int = 0
-    negatives: int = 1
-
-
-@dataclass(frozen=True)
-class WarmStartConfig:
-    """Where entity and relation vectors come from.
-
-    Attributes:
-        epochs: Epochs of TransE trained first, with the same loss and optimiser; zero starts at random.
-        learning_rate: Of those epochs; zero takes the training's own.
-        sampler: How triples are corrupted in those epochs: the `same` as in training; or `uniform` or `bernoulli`,
-            as `negatives.sampler` has it, from all entities.
-        run: A finished run whose vectors are taken instead.
-    """
-
-    epochs: int = 0
-    learning_rate: float = 0.0
-    sampler: Literal["same", "uniform", "bernoulli"] = "same"
-    run: str = ""
+    return field(default=default, metadata={"description": description, "auto": auto})
 
 
 @dataclass(frozen=True)
 class TrainingConfig:
-    """The optimisation.
+    """Optimization."""
 
-    Attributes:
-        epochs: Passes over the training triples.
-        batch_size: Triples per update.
-        block_size: How many triples of one relation stay together when triples are shuffled. One shuffles triples
-            freely; more bring fewer relations into a batch, so that fewer matrices are composed and products are
-            larger.
-        optimizer: `sgd`, `adagrad` or `adam`; all update only the rows a batch touches.
-        learning_rate: Of the batch-averaged loss: a triple moves its vectors by learning_rate / batch_size, so a
-            larger batch with the same quotient is nearly the same recipe.
-        lr_decay: `none`, or `linear` to zero over all epochs.
-        weight_averaging: Over which share of the epochs, the last ones, weights are averaged. The averages are looked
-            at and kept; training itself goes on from the weights, as it does after a warm start. Zero averages nothing.
-        max_minutes: Stop after so many minutes of epochs, in the warm start and in training each; zero has no limit.
-        deterministic: Ask a GPU for the same bits every time.
-    """
+    epochs: int = setting(
+        100, "Passes over the training triples.", "10 to 200, by the number of training triples and the device"
+    )
+    batch_size: int = setting(1024, "Triples per update.", "32 to 512 on a graph under 20,000 triples, else 1024")
+    block_size: int = setting(
+        128,
+        "Triples of one relation that stay together when triples are shuffled. 1 shuffles freely. Larger blocks bring "
+        "fewer relations into a batch, so fewer matrices are composed and matrix products are larger.",
+        "an eighth of the batch",
+    )
+    optimizer: str = setting("adam", "Optimizer: sgd, adagrad or adam. All update only the rows a batch touches.")
+    learning_rate: float = setting(
+        0.015,
+        "Learning rate for the loss averaged over a batch. A triple moves its embeddings by learning_rate / "
+        "batch_size.",
+        "by model and size of the graph",
+    )
+    lr_decay: Literal["none", "linear"] = setting("linear", "Learning rate schedule: constant, or linear to zero.")
+    weight_averaging: float = setting(
+        0.0,
+        "Fraction of final epochs over which parameters are averaged (Polyak averaging). The average is validated and "
+        "saved; optimization continues from the raw parameters. 0 switches it off.",
+    )
+    max_minutes: float = setting(
+        0.0, "Time limit in minutes, for the warm start and for training each. 0 sets no limit."
+    )
+    deterministic: bool = setting(False, "Use deterministic algorithms on a GPU.")
+    tracker: str = setting("none", "Tracker that receives the results of every epoch: none, log, or one of your own.")
 
-    epochs: int = 100
-    batch_size: int = 1000
-    block_size: int = 1
-    optimizer: Literal["sgd", "adagrad", "adam"] = "sgd"
-    learning_rate: float = 0.1
-    lr_decay: Literal["none", "linear"] = "none"
-    weight_averaging: float = 0.0
-    max_minutes: float = 0.0
-    deterministic: bool = False
+
+@dataclass(frozen=True)
+class LossConfig:
+    """Loss, averaged over the triples of a batch."""
+
+    name: str = setting(
+        "cross_entropy",
+        "Loss: hinge (the paper's Eq. 2), self_adversarial (logistic loss with self-adversarial negative sampling), or "
+        "cross_entropy (of the right entity among all entities or sampled candidates, on both sides).",
+    )
+    margin: float = setting(1.0, "Margin of hinge and self_adversarial.")
+    adversarial_temperature: float = setting(1.0, "Temperature of the weights on hard negatives (self_adversarial).")
+    scale: float = setting(1.0, "Factor on scores inside the softmax (cross_entropy).")
+    candidates: int = setting(
+        0,
+        "Random entities, shared by a batch, that cross_entropy runs over. 0 takes all entities (1-vs-all).",
+        "all up to 2,500 entities, else 1024",
+    )
+
+
+@dataclass(frozen=True)
+class RegularizerConfig:
+    """Regularization of the embeddings of a batch's triples, averaged over the batch."""
+
+    name: str = setting("n3", "Regularizer: n3 (Lacroix et al., 2018), l2 or l1.")
+    weight: float = setting(0.0, "Weight of the regularizer. 0 switches it off.", "by model and size of the graph")
+
+
+@dataclass(frozen=True)
+class NegativesConfig:
+    """Negative sampling, for losses against sampled negatives."""
+
+    per_triple: int = setting(1, "Negatives per training triple.")
+    sampler: str = setting(
+        "bernoulli",
+        "Which side of a triple is replaced: uniform (either side with probability 1/2) or bernoulli (by the "
+        "relation's "
+        "tails per head and heads per tail; Wang et al., 2014).",
+    )
+    domain: float = setting(
+        0.0,
+        "Domain sampling (the paper's lambda): a replacement is drawn from the relation's own domain with probability "
+        "min(lambda |M_tail| |M_head| / |N_r|, 0.5). 0 switches it off.",
+    )
+    domain_stop: float = setting(1.0, "Fraction of epochs after which domain sampling ends. 1 never ends it.")
+    filtered: bool = setting(
+        False,
+        "Avoid negatives that are training triples: draw again. With cross_entropy, mask other training answers.",
+    )
+    tries: int = setting(5, "Maximum number of new draws; a negative that is still a training triple is then kept.")
+    shared: bool = setting(
+        False,
+        "Share negatives among the triples of a relation in a batch; each is projected once. Negatives that are "
+        "training "
+        "triples are masked, not drawn again. Ignored by cross_entropy.",
+    )
+
+
+@dataclass(frozen=True)
+class AssignmentConfig:
+    """The block-iterative step that assigns concepts to relations (models with sparse attention)."""
+
+    init: Literal["random", "mirrored"] = setting(
+        "random",
+        "Initial supports: random, or mirrored from the training triples: inverse relations get each other's sides, "
+        "duplicates the same, symmetric relations reflecting concepts on their heads (with model.concept_init=mixed).",
+    )
+    every: int = setting(5, "Epochs between two assignment steps. 0 never reassigns.")
+    start: int = setting(5, "Epoch of the first assignment step.")
+    stop: float = setting(0.3, "Fraction of epochs after which supports stay fixed.")
+    search: Literal["single", "pairs"] = setting(
+        "single",
+        "single scores each concept alone on one side, as in the paper. pairs scores every pair of a head and a tail "
+        "concept with its best translation; the cost grows with the square of the number of concepts.",
+    )
+    tolerance: float = setting(
+        0.0,
+        "Slack for reusing a concept pair of an earlier relation, possibly with sides swapped (search=pairs): "
+        "accepted if "
+        "cost <= best + tolerance * (median - best). 0 always takes the best pair.",
+    )
+    accept: Literal["always", "if_better"] = setting(
+        "if_better", "always, or if_better: only if the loss on the same triples and negatives does not rise."
+    )
+    triples: int = setting(300, "Maximum number of triples per relation to score concepts on. 0 takes all.")
+    negatives: int = setting(4, "Negatives per triple of this step.")
+
+
+@dataclass(frozen=True)
+class WarmStartConfig:
+    """Initialization of entity and relation embeddings."""
+
+    epochs: int = setting(0, "Epochs of TransE trained first, with the same loss and optimizer. 0 starts at random.")
+    learning_rate: float = setting(0.0, "Learning rate of these epochs. 0 uses training.learning_rate.")
+    sampler: str = setting(
+        "same", "Negative sampler of these epochs: same as in training, or a sampler's name without domain sampling."
+    )
+    run: str = setting("", "Folder of a finished run on the same graph whose embeddings are used instead.")
 
 
 @dataclass(frozen=True)
 class ValidationConfig:
-    """When to look, and when to stop.
+    """Validation and early stopping."""
 
-    Attributes:
-        every: Epochs between two looks; zero never looks and keeps the last weights.
-        metric: What is watched; the weights with the best value are kept.
-        patience: Looks without improvement before training stops; zero never stops early.
-        triples: The most validation triples ranked at each look (a fixed sample); zero takes all.
-    """
-
-    every: int = 10
-    metric: Literal["mrr", "mr", "hits@1", "hits@3", "hits@10"] = "mrr"
-    patience: int = 0
-    triples: int = 0
+    every: int = setting(
+        10, "Epochs between two validations. 0 never validates and keeps the last weights.", "a tenth of the epochs"
+    )
+    metric: Literal["mrr", "mr", "hits@1", "hits@3", "hits@10"] = setting(
+        "mrr", "Metric that decides which weights are kept."
+    )
+    patience: int = setting(0, "Validations without improvement before training stops early. 0 never stops early.")
+    triples: int = setting(2000, "Maximum number of validation triples to rank (a fixed sample). 0 takes all.")
 
 
 @dataclass(frozen=True)
 class CheckpointConfig:
-    """How much a crash may cost.
+    """Checkpoints for resuming."""
 
-    Attributes:
-        minutes: A checkpoint is due after so many; zero writes none by time.
-        epochs: And after so many epochs; zero writes none by epochs.
-    """
-
-    minutes: float = 5.0
-    epochs: int = 0
+    minutes: float = setting(5.0, "Minutes between two checkpoints. 0 writes none by time.")
+    epochs: int = setting(0, "Epochs between two checkpoints. 0 writes none by epochs.")
 
 
 @dataclass(frozen=True)
 class Config:
-    """Everything a run depends on, beside the graph."""
+    """All settings of a run.
+
+    Attributes:
+        name: Name of the model.
+        model: The model's own settings.
+    """
 
     name: str
     model: Any
-    seed: int = 0
+    seed: int = setting(0, "Random seed.")
     training: TrainingConfig = field(default_factory=TrainingConfig)
     loss: LossConfig = field(default_factory=LossConfig)
+    regularizer: RegularizerConfig = field(default_factory=RegularizerConfig)
     negatives: NegativesConfig = field(default_factory=NegativesConfig)
     assignment: AssignmentConfig = field(default_factory=AssignmentConfig)
     warm_start: WarmStartConfig = field(default_factory=WarmStartConfig)
@@ -183,11 +195,11 @@ class Config:
 
     @property
     def has_supports(self) -> bool:
-        """Whether relations use a few of the concepts, which they choose."""
+        """Whether relations choose a few of the model's concepts."""
         return getattr(self.model, "attention", "") == "sparse"
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain nested dictionaries, as a TOML or JSON file would hold them."""
+        """Return nested dictionaries of plain values, as a TOML or JSON file holds them."""
         content = asdict(self)
         name = content.pop("name")
         content["model"] = {"name": name, **content["model"]}

@@ -1,29 +1,28 @@
-"""The models, by name. A new one is a file beside these and a line here."""
+"""The models. A new one is a file of this folder with a class of the file's name; `MODELS` finds it."""
 
 from __future__ import annotations
 
-from itransf.models.base import SIDES, Model, QueryModel, Side, Sizes
+from itransf.models.base import SIDES, Model, Paper, QueryModel, Side, Sizes
+from itransf.models.concepts import ConceptModel
 from itransf.models.itransf import ITransF
 from itransf.models.stranse import STransE
 from itransf.models.transe import TransE
+from itransf.models.translation import Translation
 from itransf.models.transr import TransR
-
-MODELS: dict[str, type[Model]] = {
-    "transe": TransE,
-    "transr": TransR,
-    "stranse": STransE,
-    "itransf": ITransF,
-}
+from itransf.registry import MODELS
 
 __all__ = [
     "MODELS",
     "SIDES",
+    "ConceptModel",
     "ITransF",
     "Model",
+    "Paper",
     "QueryModel",
     "STransE",
     "Side",
     "Sizes",
     "TransE",
     "TransR",
+    "Translation",
 ]

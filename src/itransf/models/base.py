@@ -1,20 +1,25 @@
-"""What every model promises.
+"""The contract of a model: score triples given as tensors of indices. Higher is more plausible.
 
-A model gets sizes and its own config, and scores triples given as tensors of indices. Higher is more plausible.
-Shapes: b batch, n replacements per triple, e entities, r relations, m concepts, k support size, d dimension.
+The quick way: subclass `Model` and write `score`. Training, ranking, prediction and saving then work, correct if not
+fast. The fast way: subclass `QueryModel` and write `queries`: a triple's score compares a query vector with a candidate
+vector, which gives fast ranking, many negatives and 1-vs-all losses.
+
+Shapes: b batch, n negatives per triple, e entities, r relations, m concepts, k support size, d dimension.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from collections.abc import Callable, Sized
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar, Literal, NamedTuple, Protocol
 
 import torch
 from torch import Tensor, nn
+from torch.nn.functional import embedding
 
-from itransf.ops.distance import Norm, grouped_distance, pairwise_distance
+from itransf.errors import ConfigError
+from itransf.ops.distance import Norm, distance, grouped_distance, pairwise_distance
 from itransf.ops.grouping import Grouping, group_rows, sorted_grouping
 from itransf.ops.products import grouped_product, multiply_transposed
 
@@ -22,53 +27,117 @@ Side = Literal["head", "tail"]
 SIDES: tuple[Side, Side] = ("head", "tail")
 Scorer = Callable[[Tensor], Tensor]
 Compare = Literal["l1", "l2", "dot"]
+SCORES_AT_ONCE = 1 << 20  # triples scored in one call where a model has no query form
+
+
+class TrainingGraph(Protocol):
+    """What a model may look at when it is built: names and training triples."""
+
+    @property
+    def entities(self) -> Sized:
+        """Names of the entities."""
+
+    @property
+    def relations(self) -> Sized:
+        """Names of the relations."""
+
+    @property
+    def train(self) -> Any:
+        """Training triples as an integer array, (n, 3)."""
 
 
 @dataclass(frozen=True)
 class Sizes:
-    """How many entities and relations a model has to know."""
+    """Numbers of entities and relations."""
 
     entities: int
     relations: int
 
 
+class Paper(NamedTuple):
+    """Publication that introduced a model."""
+
+    title: str
+    authors: str
+    venue: str
+    link: str
+
+
 @dataclass(frozen=True)
 class Pool:
-    """Candidate answers: which entities (None: all), and, where the model has such, their vectors (n, d)."""
+    """Candidate answers: entity indices (None: all entities) and, for a query model, their vectors (n, d)."""
 
     entities: Tensor | None
     vectors: Tensor | None = None
 
 
 class Model(nn.Module, ABC):
-    """The contract: three ways to score triples, and hooks that do nothing unless a model needs them."""
+    """A scoring function with parameters.
+
+    Attributes:
+        Config: Frozen dataclass of the model's own settings.
+        paper: Publication, if there is one.
+        fused: Whether the fused training steps compute exactly this class; not inherited.
+        can_start_from_transe: Whether `warm_start.epochs` of TransE may initialize the embeddings.
+    """
 
     Config: ClassVar[type]
+    paper: ClassVar[Paper | None] = None
+    fused: ClassVar[bool] = False
+    can_start_from_transe: ClassVar[bool] = False
 
     def __init__(self, sizes: Sizes, config: Any) -> None:
         super().__init__()
         self.sizes, self.config = sizes, config
 
+    @classmethod
+    def build(cls, graph: TrainingGraph, config: Any) -> Model:
+        """Return a new model for a graph; override it to look at the training triples."""
+        return cls(Sizes(len(graph.entities), len(graph.relations)), config)
+
+    @classmethod
+    def defaults(cls, graph: TrainingGraph, device: str) -> dict[str, dict[str, Any]]:
+        """Return settings by section for a graph, where they differ from the defaults of the sections.
+
+        Args:
+            graph: Graph to train on.
+            device: "cpu" or "cuda".
+        """
+        return size_settings(cls, graph, device)
+
     @abstractmethod
     def score(self, heads: Tensor, relations: Tensor, tails: Tensor) -> Tensor:
         """Return the plausibility of each triple, (b,)."""
 
-    @abstractmethod
     def score_tails(self, heads: Tensor, relations: Tensor) -> Tensor:
         """Return the plausibility of every entity as the tail, (b, e)."""
+        return self.score_pool(heads, relations, "tail", self.pool())
 
-    @abstractmethod
     def score_heads(self, relations: Tensor, tails: Tensor) -> Tensor:
         """Return the plausibility of every entity as the head, (b, e)."""
+        return self.score_pool(tails, relations, "head", self.pool())
 
     def pool(self, entities: Tensor | None = None) -> Pool:
-        """Return candidates to score again and again: these entities, or all."""
+        """Return these entities, or all, as candidates."""
         return Pool(entities)
+
+    def score_pool(self, anchors: Tensor, relations: Tensor, side: Side, pool: Pool) -> Tensor:
+        """Return the scores (b, n) of the pool's entities on `side` of the queries (anchor, relation)."""
+        candidates = pool.entities
+        if candidates is None:
+            candidates = torch.arange(self.sizes.entities, device=anchors.device)
+        n = len(candidates)
+        parts = []
+        for rows in torch.split(torch.arange(len(anchors), device=anchors.device), max(1, SCORES_AT_ONCE // max(n, 1))):
+            answers, known = candidates.repeat(len(rows)), anchors[rows].repeat_interleave(n)
+            heads, tails = (answers, known) if side == "head" else (known, answers)
+            parts.append(self.score(heads, relations[rows].repeat_interleave(n), tails).view(-1, n))
+        return torch.cat(parts)
 
     def scorer(self, relation: int, side: Side, pool: Pool | None = None) -> Scorer:
         """Return a function from anchors (q,) to the scores (q, n) of the pool's entities on `side`.
 
-        What depends on the relation alone is computed once, here; the anchors may come in any chunks.
+        What depends on the relation alone is computed once.
         """
         candidates = self.pool() if pool is None else pool
 
@@ -77,31 +146,25 @@ class Model(nn.Module, ABC):
 
         return score_all
 
-    def score_pool(self, anchors: Tensor, relations: Tensor, side: Side, pool: Pool) -> Tensor:
-        """Return the scores (b, n) of the pool's entities as answers to the questions (anchor, relation)."""
-        tails = side == "tail"
-        scores = self.score_tails(anchors, relations) if tails else self.score_heads(relations, anchors)
-        return scores if pool.entities is None else scores[:, pool.entities]
-
     def score_contrast(
         self, heads: Tensor, relations: Tensor, tails: Tensor, replaces_head: Tensor, replacements: Tensor
     ) -> tuple[Tensor, Tensor]:
-        """Score triples beside corrupted copies of them.
+        """Score triples and their negatives.
 
         Args:
             heads: (b,)
             relations: (b,)
             tails: (b,)
-            replaces_head: Whether the replacements stand in for the head (else for the tail), bool (b,).
+            replaces_head: Whether the negatives replace the head (else the tail), bool (b,).
             replacements: Entities, (b, n).
 
         Returns:
-            The scores of the triples (b,) and of their corrupted copies (b, n).
+            The scores of the triples (b,) and of their negatives (b, n).
         """
         n = replacements.shape[1]
-        corrupted_heads = torch.where(replaces_head[:, None], replacements, heads[:, None])
-        corrupted_tails = torch.where(replaces_head[:, None], tails[:, None], replacements)
-        negatives = self.score(corrupted_heads.flatten(), relations.repeat_interleave(n), corrupted_tails.flatten())
+        negative_heads = torch.where(replaces_head[:, None], replacements, heads[:, None])
+        negative_tails = torch.where(replaces_head[:, None], tails[:, None], replacements)
+        negatives = self.score(negative_heads.flatten(), relations.repeat_interleave(n), negative_tails.flatten())
         return self.score(heads, relations, tails), negatives.view(-1, n)
 
     def score_shared(
@@ -113,77 +176,82 @@ class Model(nn.Module, ABC):
         replaces_head: Tensor,
         replacements: Tensor,
     ) -> tuple[Tensor, Tensor]:
-        """Score triples beside corrupted copies that the triples of a group have in common.
+        """Score triples and the negatives that the triples of a group share.
 
         Args:
             heads: (b,)
-            relations: (b,), the same in a group.
+            relations: (b,), the same within a group.
             tails: (b,)
-            owners: The group of each triple, (b,), ascending, none without triples.
-            replaces_head: Which side of its triples a group replaces, bool (g,).
-            replacements: By which entities, (g, n).
+            owners: Group of each triple, (b,), ascending; every group has a triple.
+            replaces_head: Whether a group's negatives replace the head, bool (g,).
+            replacements: Entities, (g, n).
 
         Returns:
-            The scores of the triples (b,) and of their corrupted copies (b, n).
+            The scores of the triples (b,) and of their negatives (b, n).
         """
         return self.score_contrast(heads, relations, tails, replaces_head[owners], replacements[owners])
 
-    def rate(self, parameter: str) -> float:
-        """Return what the learning rate of the parameter of this name is multiplied with."""
-        return 1.0
+    def factors(self, heads: Tensor, relations: Tensor, tails: Tensor) -> tuple[Tensor, ...]:
+        """Return the vectors (b, d) that a regularizer is applied to; complex ones as moduli.
 
-    def constrain(self, touched_entities: Tensor | None) -> None:
-        """Restore the model's constraints after an update of these entities (None: of all)."""
+        Raises:
+            ConfigError: The model names none.
+        """
+        raise ConfigError(f"a {type(self).__name__} model has no factors to regularize; set regularizer.weight = 0")
 
     def penalty(self, heads: Tensor, relations: Tensor, tails: Tensor) -> Tensor | None:
-        """Return what the model adds to the mean loss of a batch of triples, if anything."""
+        """Return a term of the model's own that is added to the mean loss of a batch, if any."""
         return None
 
-    def supports(self, side: Side) -> Tensor | None:
-        """Return which concepts each relation may use on `side`, (r, k), to be written in place; None: no such."""
-        return None
+    def learning_rate_factor(self, parameter: str) -> float:
+        """Return the factor on the learning rate of a parameter, by name."""
+        return 1.0
 
-    def rules(self, side: Side) -> Tensor | None:
-        """Return which concepts are pinned or forbidden to each relation on `side`, (r, m); None: no such."""
-        return None
+    def constrain(self, entities: Tensor | None, relations: Tensor | None) -> None:
+        """Restore constraints after an update of these rows (None: of all rows)."""
 
-    def single_concept_scores(self, heads: Tensor, relations: Tensor, tails: Tensor, side: Side) -> Tensor:
-        """Score triples as if `side` used one concept alone, for each concept in turn, (b, m)."""
-        raise NotImplementedError(f"{type(self).__name__} has no concepts")
-
-    def project_alone(self, entities: Tensor) -> Tensor:
-        """Return what each concept alone makes of entities (b,), (b, m, d)."""
-        raise NotImplementedError(f"{type(self).__name__} has no concepts")
-
-    def to_bridge(self, heads: Tensor, relations: Tensor, tails: Tensor) -> Tensor:
-        """Return what a relation's vector would have to be for each triple alone, (b, d)."""
-        raise NotImplementedError(f"{type(self).__name__} has no translations")
+    def embeddings(self) -> dict[str, nn.Parameter]:
+        """Return the tables "entities" (e, ...) and "relations" (r, ...), where the model has them."""
+        found = {name: getattr(self, name, None) for name in ("entities", "relations")}
+        return {name: table for name, table in found.items() if isinstance(table, nn.Parameter)}
 
 
 class QueryModel(Model):
-    """A model whose score compares a query vector with a table of candidates."""
+    """A model that compares a query vector with candidate vectors.
+
+    Subclasses set `compare`, write `queries`, and hold a parameter `entities` (e, d); those whose candidates depend on
+    the relation override `candidates`, too.
+    """
 
     @property
     @abstractmethod
     def compare(self) -> Compare:
-        """How a query is compared with a candidate."""
+        """How a query is compared with a candidate; a class may set it as an attribute."""
 
     @abstractmethod
     def queries(self, anchors: Tensor, relations: Tensor, side: Side) -> Tensor:
-        """Return what to look for on `side` given the entity on the other side, (b, d)."""
+        """Return the vectors to compare candidates on `side` with, given the entities on the other side, (b, d)."""
 
-    @abstractmethod
     def pool(self, entities: Tensor | None = None) -> Pool:
-        """Return candidates with their vectors."""
+        """Return these entities, or all, with their vectors."""
+        table = self.get_parameter("entities")
+        return Pool(None, table) if entities is None else Pool(entities, look_up(table, entities))
 
-    @abstractmethod
     def candidates(self, relations: Tensor, side: Side, pool: Pool) -> Tensor:
-        """Return the pool's entities as seen on `side` of each relation (u,), (u, n, d)."""
+        """Return the pool's vectors on `side` of each relation (u,), (u, n, d)."""
+        assert pool.vectors is not None, "pools of query models hold vectors"
+        return pool.vectors.expand(len(relations), -1, -1)
+
+    def score(self, heads: Tensor, relations: Tensor, tails: Tensor) -> Tensor:
+        """Return the comparison of each tail query with its own tail, (b,)."""
+        if type(self).candidates is not QueryModel.candidates:
+            raise NotImplementedError(f"{type(self).__name__} overrides candidates and so must override score")
+        own = look_up(self.get_parameter("entities"), tails)
+        return compare_rows(self.queries(heads, relations, "tail"), own, self.compare)
 
     def scorer(self, relation: int, side: Side, pool: Pool | None = None) -> Scorer:
-        """Return a function from anchors to scores; the pool is projected once, here."""
-        device = next(self.parameters()).device
-        wanted = torch.tensor([relation], device=device)
+        """Return a function from anchors to scores; the candidates are computed once."""
+        wanted = torch.tensor([relation], device=next(self.parameters()).device)
         table = self.candidates(wanted, side, self.pool() if pool is None else pool)[0]
 
         def score_all(anchors: Tensor) -> Tensor:
@@ -193,10 +261,13 @@ class QueryModel(Model):
         return score_all
 
     def score_pool(self, anchors: Tensor, relations: Tensor, side: Side, pool: Pool) -> Tensor:
-        """Return the scores (b, n) of the pool; each relation projects it once."""
+        """Return the scores (b, n) of the pool; its candidates are computed once per relation."""
+        queries = self.queries(anchors, relations, side)  # (b, d)
+        if type(self).candidates is QueryModel.candidates:
+            assert pool.vectors is not None, "pools of query models hold vectors"
+            return compare_all(queries, pool.vectors, self.compare)
         grouping = group_rows(relations)
         tables = self.candidates(grouping.keys, side, pool)  # (u, n, d)
-        queries = self.queries(anchors, relations, side)  # (b, d)
         if grouping.order is None:
             return compare_grouped(queries, tables, grouping, self.compare)
         scores = compare_grouped(queries[grouping.order], tables, sorted_grouping(grouping), self.compare)
@@ -211,15 +282,24 @@ class QueryModel(Model):
         return self._score_side(tails, relations, "head")
 
     def _score_side(self, anchors: Tensor, relations: Tensor, side: Side) -> Tensor:
-        scores = self.new_scores(len(anchors))
+        """Score all entities one relation at a time, so that only one table of candidates is in memory."""
+        scores = next(self.parameters()).new_empty(len(anchors), self.sizes.entities)
         for relation in torch.unique(relations).tolist():
             rows = (relations == relation).nonzero().squeeze(1)
             scores = scores.index_copy(0, rows, self.scorer(relation, side)(anchors[rows]))
         return scores
 
-    def new_scores(self, rows: int) -> Tensor:
-        """Return an unset score matrix of `rows` queries, on the model's device."""
-        return next(self.parameters()).new_empty(rows, self.sizes.entities)
+
+def look_up(table: Tensor, rows: Tensor) -> Tensor:
+    """Return rows of an embedding table; their gradient is sparse, so an update touches these rows only."""
+    return embedding(rows, table, sparse=True)
+
+
+def compare_rows(queries: Tensor, candidates: Tensor, compare: Compare) -> Tensor:
+    """Return the score of each query (b, d) against its own candidate (b, d), (b,)."""
+    if compare == "dot":
+        return (queries * candidates).sum(-1)
+    return -distance(queries - candidates, 1 if compare == "l1" else 2)
 
 
 def compare_grouped(queries: Tensor, tables: Tensor, grouping: Grouping, compare: Compare) -> Tensor:
@@ -235,3 +315,26 @@ def compare_all(queries: Tensor, table: Tensor, compare: Compare) -> Tensor:
         return multiply_transposed(queries, table)
     norm: Norm = 1 if compare == "l1" else 2
     return -pairwise_distance(queries, table, norm)
+
+
+SMALL = 20_000  # training triples below which a graph is small
+VISITS = {"small": 250_000, "cpu": 2_000_000, "cuda": 30_000_000}  # triples seen in all epochs together
+FEWEST_EPOCHS, MOST_EPOCHS = 10, 200
+ALL_CANDIDATES, SOME_CANDIDATES = 2500, 1024  # entities up to which all are candidates; number of candidates beyond
+FEWEST_BATCHES = 16  # per epoch of a small graph, while they hold 32 triples
+
+
+def size_settings(model: type[Model], graph: TrainingGraph, device: str) -> dict[str, dict[str, Any]]:
+    """Return the settings that depend on the size of the graph, for any model."""
+    triples = len(graph.train)
+    is_small = triples < SMALL
+    epochs = VISITS["small" if is_small else device] // max(triples, 1)
+    epochs = min(max(epochs, FEWEST_EPOCHS), MOST_EPOCHS)
+    batch = min(max(triples // FEWEST_BATCHES, 32), 512) if is_small else 1024
+    own = {entry.name for entry in fields(model.Config)}
+    return {
+        "model": {"dim": 64 if is_small else 100} if "dim" in own else {},
+        "training": {"epochs": epochs, "batch_size": batch, "block_size": max(batch // 8, 1)},
+        "loss": {"candidates": 0 if len(graph.entities) <= ALL_CANDIDATES else SOME_CANDIDATES},
+        "validation": {"every": max(epochs // 10, 1)},
+    }

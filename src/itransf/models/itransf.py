@@ -3,58 +3,62 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import torch
 from torch import Tensor, nn
-from torch.nn.functional import embedding
 
+from itransf.config import setting
 from itransf.errors import ConfigError
-from itransf.models.base import SIDES, Side, Sizes
-from itransf.models.projection import AttentionKind, ConceptProjection, noisy_identities
+from itransf.models.base import SIDES, SMALL, Paper, Side, Sizes, TrainingGraph, look_up
+from itransf.models.concepts import ConceptModel
+from itransf.models.projection import ConceptProjection, noisy_identities
 from itransf.models.translation import Translation, TranslationConfig
 from itransf.ops.gathering import gathered_distance
 from itransf.ops.products import spread_product
 
 TABLE_NUMBERS = 1 << 24  # floats that tables of projected entities may hold at once
-ConceptStart = Literal["identity", "reflect", "mixed"]
+FEWEST_CONCEPTS, MOST_CONCEPTS = 8, 300  # that the defaults choose
 
 
 @dataclass(frozen=True)
 class ITransFConfig(TranslationConfig):
-    """Settings of ITransF beside those of the family.
+    """Settings of ITransF beside those of the family."""
 
-    Attributes:
-        concepts: m, how many concept matrices are shared by all relations.
-        support_size: k, the most concepts one side of a relation may use (the paper never gives it).
-        temperature: Of the softmax over a support; the paper's 1/4.
-        attention: `sparse` (at most k concepts), `dense` (all, softmax) or `l1` (all, no softmax, penalised).
-        l1_weight: Coefficient of the l1 penalty, a mean over triples as the loss is; only with `attention = "l1"`.
-        concept_init: `identity` (plus noise, as in the paper), `reflect` (random +-1 diagonals, which can tell the
-            two ends of a symmetric relation apart) or `mixed` (half of them identities, the
-            other half one and the same random +-1 diagonal, so that the coordinates it leaves alone are common to all).
-    """
-
-    concepts: int = 30
-    support_size: int = 5
-    temperature: float = 0.25
-    attention: AttentionKind = "sparse"
-    l1_weight: float = 0.001
-    concept_init: ConceptStart = "identity"
+    concepts: int = setting(
+        30,
+        "Number m of concept matrices that all relations share.",
+        "three quarters of the relations under 20,000 triples, else half, from 8 to 300",
+    )
+    support_size: int = setting(
+        5, "Maximum number k of concepts on one side of a relation.", "5 under 20,000 triples, else 3"
+    )
+    temperature: float = setting(0.25, "Temperature of the softmax over a support (the paper's 1/4).")
+    attention: Literal["sparse", "dense", "l1"] = setting(
+        "sparse", "sparse (softmax over at most k concepts), dense (softmax over all) or l1 (free weights, penalized)."
+    )
+    l1_weight: float = setting(0.001, "Coefficient of the l1 penalty, averaged over triples (attention=l1).")
+    concept_init: Literal["identity", "reflect", "mixed"] = setting(
+        "mixed",
+        "Initial concepts: identity (plus noise, as in the paper), reflect (random +-1 diagonals, which can tell "
+        "the two "
+        "ends of a symmetric relation apart) or mixed (half identities, half one shared +-1 diagonal).",
+    )
 
     def __post_init__(self) -> None:
-        """Refuse sizes that mean nothing."""
+        """Refuse impossible sizes."""
         for key in ("concepts", "support_size", "temperature"):
             if getattr(self, key) <= 0:
                 raise ConfigError(f"model.{key} must be above zero, not {getattr(self, key)}")
         if self.attention == "sparse" and self.support_size > self.concepts:
             raise ConfigError(
-                f"model.support_size = {self.support_size} asks for more concepts on a side than there are "
-                f"(model.concepts = {self.concepts}); lower the one or raise the other"
+                f"model.support_size = {self.support_size} is larger than model.concepts = {self.concepts}; lower "
+                f"it or "
+                "raise model.concepts"
             )
 
 
-class ITransF(Translation):
+class ITransF(Translation, ConceptModel):
     """-|sum_i a_head[r, i] D[i] h + r - sum_i a_tail[r, i] D[i] t|   (Xie et al., 2017, Eq. 1).
 
     The attention a[r] = SparseSoftmax(v[r], support[r]) is non-zero on at most k of the m concepts D, which both
@@ -62,8 +66,15 @@ class ITransF(Translation):
     """
 
     Config: ClassVar[type] = ITransFConfig
-    fused: ClassVar[bool] = True
     config: ITransFConfig
+    fused: ClassVar[bool] = True
+    tuned: ClassVar[tuple[float, float]] = (0.2, 0.002)
+    paper = Paper(
+        "An Interpretable Knowledge Transfer Model for Knowledge Base Completion",
+        "Xie, Ma, Dai, Hovy",
+        "ACL 2017",
+        "https://aclanthology.org/P17-1088",
+    )
     project_head: ConceptProjection
     project_tail: ConceptProjection
 
@@ -76,40 +87,40 @@ class ITransF(Translation):
             )
             setattr(self, f"project_{side}", projection)
 
+    @classmethod
+    def defaults(cls, graph: TrainingGraph, device: str) -> dict[str, dict[str, Any]]:
+        """Return the family's settings for a graph, with the number of concepts."""
+        found = super().defaults(graph, device)
+        is_small, relations = len(graph.train) < SMALL, len(graph.relations)
+        wanted = relations * 3 // 4 if is_small else relations // 2
+        concepts = min(max(wanted, FEWEST_CONCEPTS), MOST_CONCEPTS)
+        found["model"] |= {"concepts": concepts, "support_size": 5 if is_small else 3}
+        return found
+
     def concept_projection(self, side: Side) -> ConceptProjection:
-        """Return the projection of one side: its attention, supports and scores."""
+        """Return the attention, supports and rules of one side."""
         return self.project_head if side == "head" else self.project_tail
 
     def penalty(self, heads: Tensor, relations: Tensor, tails: Tensor) -> Tensor | None:
-        """Return the family's penalty, and the l1 penalty where that kind of attention is asked for."""
-        inherited = super().penalty(heads, relations, tails)
+        """Return the l1 penalty of that kind of attention."""
         if self.config.attention != "l1":
-            return inherited
-        weights = [embedding(relations, self.concept_projection(side).scores, sparse=True) for side in SIDES]
-        total = torch.stack([each.abs().sum(1).mean() for each in weights]).sum()
-        return self.config.l1_weight * total + (0.0 if inherited is None else inherited)
+            return None
+        weights = [look_up(self.concept_projection(side).scores, relations) for side in SIDES]
+        return self.config.l1_weight * torch.stack([each.abs().sum(1).mean() for each in weights]).sum()
 
-    def rate(self, parameter: str) -> float:
-        """Return the factor of matrices for free weights too: these scale matrices, and start as small as 1 / m."""
+    def learning_rate_factor(self, parameter: str) -> float:
+        """Return the factor of matrices for free attention weights, too: they scale matrices and start at 1 / m."""
         if self.config.attention == "l1" and parameter.endswith(".scores"):
             return self.config.matrix_lr_factor
-        return super().rate(parameter)
-
-    def supports(self, side: Side) -> Tensor | None:
-        """Return the supports of one side, (r, k), where attention is sparse."""
-        return self.concept_projection(side).support if self.config.attention == "sparse" else None
-
-    def rules(self, side: Side) -> Tensor | None:
-        """Return the rules of one side, (r, m), where attention is sparse."""
-        return self.concept_projection(side).rules if self.config.attention == "sparse" else None
+        return super().learning_rate_factor(parameter)
 
     def project_alone(self, entities: Tensor) -> Tensor:
-        """Return what each concept alone makes of entities (b,), (b, m, d)."""
+        """Return the projection of entities (b,) by each concept alone, (b, m, d)."""
         return self.limit_projected(spread_product(self.entities[entities], self.concepts)).transpose(0, 1)
 
     @torch.no_grad()
     def single_concept_scores(self, heads: Tensor, relations: Tensor, tails: Tensor, side: Side) -> Tensor:
-        """Score triples as if `side` used one concept alone, for each concept in turn, (b, m).
+        """Return the scores of triples if `side` used one concept alone, for each concept, (b, m).
 
         The other side keeps its attention. Every distinct entity is projected once per concept.
         """
@@ -126,8 +137,8 @@ class ITransF(Translation):
         return scores
 
 
-def start_concepts(count: int, dim: int, kind: ConceptStart) -> Tensor:
-    """Return the first concept matrices (m, d, d)."""
+def start_concepts(count: int, dim: int, kind: str) -> Tensor:
+    """Return the initial concept matrices, (m, d, d)."""
     concepts = noisy_identities(count, dim)
     reflecting = {"identity": 0, "reflect": count, "mixed": count // 2}[kind]
     patterns = 1 if kind == "mixed" else reflecting

@@ -1,36 +1,52 @@
-"""The ways a model can project entities into the space of a relation side."""
+"""Projections of entity vectors into the space of a relation."""
 
 from __future__ import annotations
 
-from typing import Literal, Protocol
+from abc import ABC, abstractmethod
+from typing import Literal
 
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import embedding
 
+from itransf.errors import ConfigError
 from itransf.ops.attention import compose, scatter_weights, sparse_softmax
 from itransf.ops.grouping import group_rows
 from itransf.ops.products import grouped_product, spread_product
 
 AttentionKind = Literal["sparse", "dense", "l1"]
-FREE, PINNED, FORBIDDEN = 0, 1, -1  # what a person may rule about a concept and a side of a relation
-NOISE = 0.005  # standard deviation of what is added to the identity at the start (the paper's value)
+FREE, PINNED, FORBIDDEN = 0, 1, -1  # a person's rule for a concept on a side of a relation
+NOISE = 0.005  # standard deviation of the noise on the initial identity (the paper's value)
 
 
-class Projection(Protocol):
+class Projection(nn.Module, ABC):
     """Maps entity vectors into the space of their relations."""
 
-    def __call__(self, vectors: Tensor, relations: Tensor) -> Tensor:
-        """Project each vector (b, d) as its relation (b,) does."""
-        ...
+    @abstractmethod
+    def forward(self, vectors: Tensor, relations: Tensor) -> Tensor:
+        """Return each vector (b, d) as its relation (b,) projects it."""
 
     def project_table(self, table: Tensor, relations: Tensor) -> Tensor:
-        """Project every row of a table (n, d) as each of these relations (u,) does, (u, n, d)."""
-        ...
+        """Return every row of a table (n, d) as each of these relations (u,) projects it, (u, n, d)."""
+        n = len(table)
+        rows = self(table.repeat(len(relations), 1), relations.repeat_interleave(n))
+        return torch.as_tensor(rows.view(len(relations), n, -1))
+
+    def matrices(self, relations: Tensor) -> Tensor:
+        """Return the matrices (u, d, d) of distinct relations (u,).
+
+        Raises:
+            ConfigError: The projection is not given by matrices.
+        """
+        raise ConfigError(f"a {type(self).__name__} is not given by a matrix per relation, so it cannot be explained")
 
 
-class NoProjection(nn.Module):
-    """Leaves entities where they are."""
+class NoProjection(Projection):
+    """The identity."""
+
+    def __init__(self, dim: int) -> None:
+        super().__init__()
+        self.dim = dim
 
     def forward(self, vectors: Tensor, relations: Tensor) -> Tensor:
         """Return the vectors."""
@@ -40,13 +56,17 @@ class NoProjection(nn.Module):
         """Return the table, once per relation."""
         return table.expand(len(relations), -1, -1)
 
+    def matrices(self, relations: Tensor) -> Tensor:
+        """Return identity matrices, (u, d, d)."""
+        return torch.eye(self.dim, device=relations.device).expand(len(relations), -1, -1)
 
-class MatrixProjection(nn.Module):
-    """Multiplies with one matrix per relation, however those come about."""
 
+class MatrixProjection(Projection):
+    """Multiplies with one matrix per relation."""
+
+    @abstractmethod
     def matrices(self, relations: Tensor) -> Tensor:
         """Return the matrices (u, d, d) of distinct relations (u,)."""
-        raise NotImplementedError
 
     def forward(self, vectors: Tensor, relations: Tensor) -> Tensor:
         """Return W[r] v for each row (b, d)."""
@@ -59,7 +79,7 @@ class MatrixProjection(nn.Module):
 
 
 class FullProjection(MatrixProjection):
-    """One free matrix per relation, started as the identity with a little noise."""
+    """One free matrix per relation, initialized as the identity plus noise."""
 
     def __init__(self, relations: int, dim: int) -> None:
         super().__init__()
@@ -74,14 +94,14 @@ class FullProjection(MatrixProjection):
 class ConceptProjection(MatrixProjection):
     """Matrices composed of shared concepts: W[r] = sum_i attention[r, i] D[i].
 
-    `support` (r, k) holds the concepts that each relation may use, `rules` (r, m) which of them a person pinned or
-    forbade: whoever writes supports keeps to them.
+    `support` (r, k) holds the concepts that each relation may use. `rules` (r, m) holds which of them a person pinned
+    or forbade; code that writes supports must keep to them.
 
     Args:
-        concepts: The concept tensor D (m, d, d), shared with the projection of the other side.
-        relations: How many relations there are.
-        support_size: k, the most concepts a relation may use; ignored unless `kind` is sparse.
-        temperature: Of the softmax.
+        concepts: Concept tensor D (m, d, d), shared with the projection of the other side.
+        relations: Number of relations.
+        support_size: Maximum number k of concepts of a relation; ignored unless `kind` is sparse.
+        temperature: Temperature of the softmax.
         kind: `sparse` (softmax over at most k), `dense` (softmax over all m), `l1` (free weights, no softmax).
     """
 
@@ -99,7 +119,7 @@ class ConceptProjection(MatrixProjection):
         super().__init__()
         m = concepts.shape[0]
         self.concepts, self.temperature, self.kind = concepts, temperature, kind
-        # Free weights start where the softmax of equal scores does: an even mixture.
+        # Free weights start as the softmax of equal scores: an even mixture.
         start = 1.0 / m if kind == "l1" else 0.0
         self.scores = nn.Parameter(torch.full((relations, m), start, device="cpu"))
         k = support_size if kind == "sparse" else m

@@ -1,51 +1,63 @@
-"""The translation family: -|P_head(h) + r - P_tail(t)|, whatever the projections P are."""
+"""The translation family: -|P_head(h) + r - P_tail(t)|, with a projection P for each side."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar, Literal
 
 import torch
 from torch import Tensor, nn
-from torch.nn.functional import embedding
 
-from itransf.models.base import SIDES, Compare, Pool, QueryModel, Side, Sizes, compare_grouped
+from itransf.config import setting
+from itransf.models.base import (
+    SIDES,
+    SMALL,
+    Compare,
+    Pool,
+    QueryModel,
+    Side,
+    Sizes,
+    TrainingGraph,
+    compare_grouped,
+    look_up,
+    size_settings,
+)
 from itransf.models.projection import NoProjection, Projection
-from itransf.ops.distance import Length, Norm, distance, limit_length
+from itransf.ops.distance import Length, distance, limit_length
 from itransf.ops.grouping import Grouping
 
 
 @dataclass(frozen=True)
 class TranslationConfig:
-    """Settings all translation models share.
+    """Settings of all translation models."""
 
-    Attributes:
-        dim: Length d of entity and relation vectors.
-        p_norm: The distance, 1 or 2.
-        entity_constraint: Length entity vectors are held to after each update.
-        projected_constraint: Length projected vectors are held to (in the forward pass).
-        matrix_lr_factor: Factor on the learning rate of projection matrices, and of the free weights of l1 attention.
-            Below one matrices stay near the identity for longer, which keeps them from learning rare relations by
-            heart.
-        n3: Weight of the summed cubes of a triple's vectors, as they are and as projected (Lacroix et al., 2018).
-    """
-
-    dim: int = 50
-    p_norm: Norm = 1
-    entity_constraint: Length = "unit"
-    projected_constraint: Length = "unit"
-    matrix_lr_factor: float = 1.0
-    n3: float = 0.0
+    dim: int = setting(100, "Dimension d of entity and relation embeddings.", "64 under 20,000 triples, else 100")
+    p_norm: Literal[1, 2] = setting(2, "Norm of the distance: 1 or 2.")
+    entity_constraint: Literal["unit", "ball", "none"] = setting(
+        "none", "Constraint on the length of entity embeddings after each update: unit length, unit ball, or none."
+    )
+    projected_constraint: Literal["unit", "ball", "none"] = setting(
+        "none", "Constraint on the length of projected embeddings in the forward pass: unit length, unit ball, or none."
+    )
+    matrix_lr_factor: float = setting(
+        0.03,
+        "Learning-rate multiplier for projection matrices and for the free weights of l1 attention. Values below 1 "
+        "keep "
+        "matrices near the identity and reduce overfitting on rare relations.",
+        "0.01 under 20,000 triples, else 0.03",
+    )
 
 
 class Translation(QueryModel):
-    """Entity and relation vectors, a projection for each side, and a distance.
+    """Entity and relation embeddings, a projection for each side, and a distance.
 
-    `fused` declares that the compiled training steps compute this very class; it is not inherited.
+    Attributes:
+        tuned: Learning rate and weight of N3 for a small graph, chosen on validation (`results/tuning-world-*.json`).
     """
 
     Config: ClassVar[type] = TranslationConfig
-    fused: ClassVar[bool] = False
+    can_start_from_transe: ClassVar[bool] = True
+    tuned: ClassVar[tuple[float, float]] = (0.2, 0.003)
     config: TranslationConfig
     project_head: Projection
     project_tail: Projection
@@ -54,35 +66,55 @@ class Translation(QueryModel):
         super().__init__(sizes, config)
         self.entities = nn.Parameter(start_vectors(sizes.entities, config.dim, config.entity_constraint))
         self.relations = nn.Parameter(start_vectors(sizes.relations, config.dim, config.entity_constraint))
-        self.project_head = NoProjection()
-        self.project_tail = NoProjection()
+        self.project_head = NoProjection(config.dim)
+        self.project_tail = NoProjection(config.dim)
+
+    @classmethod
+    def defaults(cls, graph: TrainingGraph, device: str) -> dict[str, dict[str, Any]]:
+        """Return settings for a graph, chosen on validation of `world` (small) and CoDEx-S (large)."""
+        found = size_settings(cls, graph, device)
+        is_small = len(graph.train) < SMALL
+        rate, weight = cls.tuned if is_small else (0.015, 0.003)
+        found["model"] |= {"matrix_lr_factor": 0.01 if is_small else 0.03}
+        found["training"] |= {"learning_rate": rate}
+        return found | {"regularizer": {"weight": weight}}
+
+    @property
+    def is_explainable(self) -> bool:
+        """Whether the score is exactly the family's distance, between entities that matrices project."""
+        family = ("score", "project", "limit_projected", "translate")
+        exact = all(getattr(type(self), name) is getattr(Translation, name) for name in family)
+        projections = (self.project_head, self.project_tail)
+        return exact and all(type(each).matrices is not Projection.matrices for each in projections)
 
     @property
     def compare(self) -> Compare:
-        """How a query is compared with a candidate."""
+        """Norm of the distance."""
         return "l1" if self.config.p_norm == 1 else "l2"
 
     def project(self, entities: Tensor, relations: Tensor, side: Side) -> Tensor:
-        """Return entities (b,) as their relations (b,) see them on `side`, (b, d)."""
-        projection = self.project_head if side == "head" else self.project_tail
-        vectors = projection(embedding(entities, self.entities, sparse=True), relations)
-        return self.limit_projected(vectors)
+        """Return entities (b,) projected as `side` of their relations (b,), (b, d)."""
+        return self.limit_projected(self.projection(side)(look_up(self.entities, entities), relations))
+
+    def projection(self, side: Side) -> Projection:
+        """Return the projection of one side."""
+        return self.project_head if side == "head" else self.project_tail
 
     def limit_projected(self, vectors: Tensor) -> Tensor:
-        """Hold projected vectors to the configured length."""
+        """Apply the constraint on projected embeddings."""
         return limit_length(vectors, self.config.projected_constraint)
 
     def translate(self, relations: Tensor) -> Tensor:
-        """Return the relation vectors, (b, d)."""
-        return embedding(relations, self.relations, sparse=True)
+        """Return the relation embeddings, (b, d)."""
+        return look_up(self.relations, relations)
 
     def score(self, heads: Tensor, relations: Tensor, tails: Tensor) -> Tensor:
         """Return -|P_head(h) + r - P_tail(t)|, (b,)."""
         head, tail = self.project(heads, relations, "head"), self.project(tails, relations, "tail")
         return -distance(head + self.translate(relations) - tail, self.config.p_norm)
 
-    def to_bridge(self, heads: Tensor, relations: Tensor, tails: Tensor) -> Tensor:
-        """Return P_tail(t) - P_head(h), (b, d)."""
+    def exact_translations(self, heads: Tensor, relations: Tensor, tails: Tensor) -> Tensor:
+        """Return P_tail(t) - P_head(h), (b, d): the translation that would fit each triple exactly."""
         return self.project(tails, relations, "tail") - self.project(heads, relations, "head")
 
     def queries(self, anchors: Tensor, relations: Tensor, side: Side) -> Tensor:
@@ -91,22 +123,15 @@ class Translation(QueryModel):
             return self.project(anchors, relations, "head") + self.translate(relations)
         return self.project(anchors, relations, "tail") - self.translate(relations)
 
-    def pool(self, entities: Tensor | None = None) -> Pool:
-        """Return the vectors of these entities, or of all."""
-        if entities is None:
-            return Pool(None, self.entities)
-        return Pool(entities, embedding(entities, self.entities, sparse=True))
-
     def candidates(self, relations: Tensor, side: Side, pool: Pool) -> Tensor:
         """Return the pool projected as `side` of each relation (u,), (u, n, d)."""
-        assert pool.vectors is not None, "pools of this model hold vectors"
-        projection = self.project_head if side == "head" else self.project_tail
-        return self.limit_projected(projection.project_table(pool.vectors, relations))
+        assert pool.vectors is not None, "pools of query models hold vectors"
+        return self.limit_projected(self.projection(side).project_table(pool.vectors, relations))
 
     def score_contrast(
         self, heads: Tensor, relations: Tensor, tails: Tensor, replaces_head: Tensor, replacements: Tensor
     ) -> tuple[Tensor, Tensor]:
-        """Score triples beside corrupted copies; every entity is projected once."""
+        """Score triples and their negatives; every entity is projected once."""
         n = replacements.shape[1]
         head, other_heads = self._project_both(heads, relations, replaces_head, replacements, "head")
         tail, other_tails = self._project_both(tails, relations, ~replaces_head, replacements, "tail")
@@ -157,37 +182,34 @@ class Translation(QueryModel):
         own, rest = torch.split(projected, [len(entities), others.numel()])
         return own, rest.view(-1, n, projected.shape[-1])
 
-    def penalty(self, heads: Tensor, relations: Tensor, tails: Tensor) -> Tensor | None:
-        """Return the weighted mean over triples of the cubes of all vectors that take part."""
-        if not self.config.n3:
-            return None
-        vectors = [
-            embedding(heads, self.entities, sparse=True),
-            embedding(tails, self.entities, sparse=True),
+    def factors(self, heads: Tensor, relations: Tensor, tails: Tensor) -> tuple[Tensor, ...]:
+        """Return the embeddings of each triple, and its entities as projected."""
+        return (
+            look_up(self.entities, heads),
+            look_up(self.entities, tails),
             self.translate(relations),
             self.project(heads, relations, "head"),
             self.project(tails, relations, "tail"),
-        ]
-        return self.config.n3 * torch.stack([vector.abs().pow(3).sum(1).mean() for vector in vectors]).sum()
+        )
 
-    def rate(self, parameter: str) -> float:
-        """Return the factor of matrices; vectors and the scores of a softmax learn at the full rate."""
+    def learning_rate_factor(self, parameter: str) -> float:
+        """Return the factor of matrices; embeddings and attention scores have the full learning rate."""
         return self.config.matrix_lr_factor if parameter == "concepts" or parameter.endswith(".weight") else 1.0
 
     @torch.no_grad()
-    def constrain(self, touched_entities: Tensor | None) -> None:
-        """Hold the touched entity vectors to the configured length."""
+    def constrain(self, entities: Tensor | None, relations: Tensor | None) -> None:
+        """Apply the constraint on entity embeddings."""
         if self.config.entity_constraint == "none":
             return
-        if touched_entities is None:
+        if entities is None:
             self.entities.copy_(limit_length(self.entities, self.config.entity_constraint))
         else:
-            rows = limit_length(self.entities[touched_entities], self.config.entity_constraint)
-            self.entities.index_copy_(0, touched_entities, rows)
+            rows = limit_length(self.entities[entities], self.config.entity_constraint)
+            self.entities.index_copy_(0, entities, rows)
 
 
 def start_vectors(count: int, dim: int, length: Length) -> Tensor:
-    """Draw vectors uniformly from [-6/sqrt(d), 6/sqrt(d)], as TransE does, and hold them to `length`."""
+    """Draw embeddings uniformly from [-6/sqrt(d), 6/sqrt(d)], as TransE does, of unit length where constrained."""
     bound = 6.0 / dim**0.5
     drawn = torch.empty(count, dim, device="cpu").uniform_(-bound, bound)
     # Relation vectors start at unit length wherever entities are constrained, and are free afterwards (TransE).

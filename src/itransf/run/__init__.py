@@ -5,7 +5,6 @@ from __future__ import annotations
 from itransf.run.opening import open_run, train
 from itransf.run.run import Run
 from itransf.run.settings import (
-    MODEL_CONFIGS,
     choose_device,
     flatten,
     list_idle,
@@ -17,7 +16,6 @@ from itransf.run.settings import (
 open = open_run
 
 __all__ = [
-    "MODEL_CONFIGS",
     "Run",
     "choose_device",
     "flatten",

@@ -15,11 +15,11 @@ from itransf.data.graph import Graph, NamedTriples
 from itransf.errors import CheckpointError, ConfigError, RunError
 from itransf.fitting import Fit, build_model
 from itransf.models.base import SIDES, Model
+from itransf.models.concepts import ConceptModel
 from itransf.records import RunRecord, hash_graph
 from itransf.run.run import Run
 from itransf.run.settings import (
     CHANGEABLE,
-    MODEL_CONFIGS,
     Device,
     Given,
     check_settings,
@@ -70,7 +70,7 @@ def train(
     folder = None if out is None else RunFolder(Path(out))
     stored = None
     if resume and folder is not None and folder.has_checkpoint:
-        stored = folder.read_config(MODEL_CONFIGS)
+        stored = folder.read_config()
     resolved = resolve_config(triples, preset, config, chosen, place, stored)
     fit = Fit(triples, resolved, place, folder, progress)
     if folder is None:
@@ -125,7 +125,7 @@ def open_run(path: str | Path, device: Device = "auto") -> Run:
     """
     folder = RunFolder(Path(path))
     record = folder.read_record()
-    config, graph = folder.read_config(MODEL_CONFIGS), folder.read_graph()
+    config, graph = folder.read_config(), folder.read_graph()
     model = build_model(graph, config, choose_device(device))
     stored, epoch, is_mean = find_weights(folder)
     try:
@@ -134,7 +134,7 @@ def open_run(path: str | Path, device: Device = "auto") -> Run:
         raise CheckpointError(f"{folder.path}: its weights do not fit its config: {error}") from None
     check_weights(model, folder.path)
     if is_mean:
-        model.constrain(None)
+        model.constrain(None, None)
     run = Run(graph, config, model, folder.read_history(), folder.read_concept_names(), epoch, record)
     run.is_stored = True
     return run
@@ -145,10 +145,10 @@ def check_weights(model: Model, path: Path) -> None:
     for name, tensor in weights(model).items():
         if tensor.is_floating_point() and not tensor.isfinite().all():
             raise CheckpointError(f"{path}: its weights {name!r} are not all numbers; restore them or train again")
+    if not isinstance(model, ConceptModel):
+        return
     for side in SIDES:
         supports, rules = model.supports(side), model.rules(side)  # (r, k) and (r, m)
-        if supports is None or rules is None:
-            continue
         wrong = supports[(supports < 0) | (supports >= rules.shape[1])]
         if len(wrong):
             raise CheckpointError(

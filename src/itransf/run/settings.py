@@ -10,7 +10,6 @@ import torch
 
 from itransf.config import Config, Layer, assignments_layer, build_config, read_layer
 from itransf.data.graph import Graph
-from itransf.defaults import default_layer
 from itransf.errors import ConfigError
 from itransf.models import MODELS
 from itransf.presets import read_preset
@@ -19,7 +18,6 @@ Device = str | torch.device | None
 """A device by name or as a torch device; None is "auto"."""
 Given = str | Path | Mapping[str, Any] | Config | None
 """Settings from a TOML file, a nested mapping, or another run."""
-MODEL_CONFIGS = {name: model.Config for name, model in MODELS.items()}
 
 # Settings that a resumed run may change: they say how long or how safely to train.
 CHANGEABLE = {
@@ -45,7 +43,13 @@ def resolve_config(
         layers.insert(0, Layer("the stored run", stored.to_dict()))
     elif not preset:
         layers.insert(0, default_layer(graph, find_model_name(layers), choose_device(device).type))
-    return build_config(layers, MODEL_CONFIGS)
+    return build_config(layers)
+
+
+def default_layer(graph: Graph, model: str, device: str = "cpu") -> Layer:
+    """Return the settings that a model chooses for a graph and a kind of device, "cpu" or "cuda"."""
+    chosen: dict[str, Any] = MODELS[model].defaults(graph, device)
+    return Layer("defaults", {**chosen, "model": {"name": model, **chosen.get("model", {})}})
 
 
 def read_given(config: Given, settings: Sequence[str]) -> list[Layer]:

@@ -16,10 +16,9 @@ from itransf.interpret.ablation import measure_ablations
 from itransf.models import SIDES, ITransF, Side
 from itransf.models.projection import PINNED
 from itransf.teaching.edits import Costs, forbid, merge, pin, prune
-from itransf.training.assignment import single_concept_costs
+from itransf.training.assignment import draw_sample, single_concept_costs
 from itransf.training.losses import make_contrast_loss
-from itransf.training.negatives import NegativeSampler
-from itransf.training.sample import draw_sample
+from itransf.training.negatives import make_sampler
 
 ABLATED_TRIPLES = 1000  # validation triples ranked without a concept, at most, to tell what it is worth
 
@@ -106,7 +105,7 @@ def measure_costs(model: ITransF, graph: Graph, config: Config) -> Costs:
     """Return what each relation's training triples cost if a side used one concept alone, as the block step does."""
     device = model.concepts.device
     generator = torch.Generator(device).manual_seed(config.seed)
-    sampler = NegativeSampler(graph, config.negatives, device)
+    sampler = make_sampler(graph, config.negatives, device)
     train = torch.as_tensor(graph.train, device=device)
     sample = draw_sample(train, sampler, config.assignment.triples, config.assignment.negatives, generator)
     loss = make_contrast_loss(config.loss)

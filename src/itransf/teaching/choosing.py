@@ -17,9 +17,9 @@ from itransf.models import ITransF, Side
 from itransf.ops.distance import Norm, distance, grouped_distance, pairwise_distance
 from itransf.ops.grouping import Grouping
 from itransf.ops.products import spread_product
-from itransf.training.choosing import choose_lowest
+from itransf.training.assignment import choose_lowest
 from itransf.training.losses import ContrastLoss, make_contrast_loss
-from itransf.training.objectives import HIDDEN
+from itransf.training.objectives import MASKED
 
 MOST_PAIRS = 2500  # pairs of concepts up to which all are tried
 RIVALS = 512  # entities that triples are compared with
@@ -64,7 +64,7 @@ class Trial:
         heads = pairwise_distance((others - shift).flatten(0, 1), self.rivals[head], self.norm)
         total = torch.zeros_like(positive)
         for distances, answers in ((heads, self.head_answers), (tails, self.tail_answers)):
-            total += self.loss(positive, (-distances).masked_fill_(answers.repeat(m, 1), HIDDEN))
+            total += self.loss(positive, (-distances).masked_fill_(answers.repeat(m, 1), MASKED))
         return total.view(m, b).sum(1)
 
 

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from itransf.config import Config
 from itransf.data.graph import Graph
 from itransf.models import Model
-from itransf.training.negatives import NegativeSampler
+from itransf.training.negatives import make_sampler
 from itransf.training.objectives import make_objective
 from itransf.training.optimizers import Adam
 
@@ -61,7 +61,7 @@ def fit_row(
     settings = replace(
         config, negatives=replace(config.negatives, per_triple=max(config.negatives.per_triple, NEGATIVES))
     )
-    objective = make_objective(near, train, NegativeSampler(near, settings.negatives, device), settings)
+    objective = make_objective(near, train, make_sampler(near, settings.negatives, device), settings)
     generator = torch.Generator(device).manual_seed(config.seed)
     tables = {name: model.get_parameter(name) for name in parameters}
     anchors = {name: drop_anchor(table, row, effort.hold / count) for name, table in tables.items()}
@@ -78,7 +78,7 @@ def fit_row(
                 table.grad = keep_row(table.grad, row, anchors[name].pull(table[row]))
             optimizer.learning_rate = effort.rate * (1 - step / effort.steps)
             optimizer.step()
-            model.constrain(touched)
+            model.constrain(touched, None)
 
 
 def keep_relations(graph: Graph, relations: npt.NDArray[np.int64]) -> Graph:

@@ -1,7 +1,8 @@
-"""The block-iterative step: each relation side takes the k concepts that do best alone (paper, section 3.2)."""
+"""The block-iterative step of the paper: assign to each side of a relation the concepts with the lowest loss."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import torch
@@ -9,19 +10,78 @@ from torch import Tensor
 
 from itransf.config import AssignmentConfig
 from itransf.models.base import SIDES, Model, Side
-from itransf.training.choosing import choose_lowest, choose_pairs, obey
+from itransf.models.concepts import ConceptModel
+from itransf.models.projection import FORBIDDEN, PINNED
+from itransf.ops.grouping import occurrence_numbers
 from itransf.training.losses import ContrastLoss
-from itransf.training.pairing import fit_translations, pair_costs
-from itransf.training.sample import NEARNESS, Sample, corrupted_triples, count_numbers
+from itransf.training.negatives import Corruption, NegativeSampler
+
+CHUNK_NUMBERS = 1 << 24  # floats that the largest tensor of a chunk may hold
+NEARNESS = 1e-6  # weight of distances in costs: ties are broken by distance
+SHARE_OF_FREE = 64  # free bytes of a GPU per such float: each has 4, and about six such tensors exist at once
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Triples and negatives that a step scores all concepts on."""
+
+    heads: Tensor
+    relations: Tensor
+    tails: Tensor
+    corruption: Corruption
+
+    def chunks(self, size: int) -> Iterator[Sample]:
+        """Yield the sample in pieces of at most `size` triples."""
+        for start in range(0, len(self.heads), size):
+            part = slice(start, start + size)
+            yield Sample(
+                self.heads[part],
+                self.relations[part],
+                self.tails[part],
+                Corruption(*(tensor[part] for tensor in self.corruption)),
+            )
+
+
+def draw_sample(
+    train: Tensor,
+    sampler: NegativeSampler,
+    triples_per_relation: int,
+    negatives: int,
+    generator: torch.Generator,
+) -> Sample:
+    """Draw triples, all or a maximum per relation, and their negatives."""
+    triples = torch.arange(len(train), device=train.device)
+    if triples_per_relation:
+        triples = triples[torch.randperm(len(triples), generator=generator, device=train.device)]
+        triples = triples[occurrence_numbers(train[triples, 1]) < triples_per_relation]
+    triples = triples[torch.argsort(train[triples, 1], stable=True)]
+    heads, relations, tails = train[triples].unbind(1)
+    return Sample(heads, relations, tails, sampler.corrupt(triples, negatives, generator))
+
+
+def corrupted_triples(sample: Sample) -> tuple[Tensor, Tensor, Tensor]:
+    """Return heads, relations and tails of the negatives, (b * n,) each."""
+    replaces_head, replacements = sample.corruption
+    heads = torch.where(replaces_head[:, None], replacements, sample.heads[:, None])
+    tails = torch.where(replaces_head[:, None], sample.tails[:, None], replacements)
+    return heads.flatten(), sample.relations.repeat_interleave(replacements.shape[1]), tails.flatten()
+
+
+def count_numbers(device: torch.device) -> int:
+    """Return how many floats the largest tensor of a chunk may hold: on a GPU a share of the free memory."""
+    if device.type != "cuda":
+        return CHUNK_NUMBERS
+    free, _ = torch.cuda.mem_get_info(device)
+    return max(CHUNK_NUMBERS, free // SHARE_OF_FREE)
 
 
 @dataclass(frozen=True)
 class AssignmentReport:
-    """What a step did.
+    """Result of a step.
 
     Attributes:
-        changed: Share of relations whose supports are now others.
-        rejected: Share of the proposed changes that were refused because the loss would have risen.
+        changed: Fraction of relations whose supports changed.
+        rejected: Fraction of the proposed changes that were rejected because the loss would have risen.
     """
 
     changed: float
@@ -29,18 +89,18 @@ class AssignmentReport:
 
 
 def is_due(schedule: AssignmentConfig, epoch: int, epochs: int) -> bool:
-    """Return whether concepts are chosen after an epoch, of all `epochs`, the first of which is 1."""
+    """Return whether a step is due after an epoch, counted from 1."""
     if not schedule.every or not schedule.start <= epoch <= schedule.stop * epochs:
         return False
     return (epoch - schedule.start) % schedule.every == 0
 
 
 @torch.no_grad()
-def single_concept_costs(model: Model, sample: Sample, side: Side, loss: ContrastLoss) -> Tensor:
+def single_concept_costs(model: ConceptModel, sample: Sample, side: Side, loss: ContrastLoss) -> Tensor:
     """Return each relation's loss if `side` had one concept alone, (r, m), in bounded memory.
 
-    A relation whose triples are beyond the margin with any concept would cost nothing with all of them. So that such
-    relations do not all choose the first ones, distances are added to the costs, too small to matter otherwise.
+    A relation whose triples are beyond the margin with every concept would have the cost zero for all of them. Small
+    multiples of distances break such ties.
     """
     costs: Tensor | None = None
     per_triple = sample.corruption.replacements.shape[1] + 1
@@ -54,7 +114,7 @@ def single_concept_costs(model: Model, sample: Sample, side: Side, loss: Contras
         negative = scores[b:].view(b, -1, m).transpose(1, 2).reshape(b * m, -1)  # (b * m, n)
         losses = loss(scores[:b].reshape(b * m), negative).view(b, m) - NEARNESS * scores[:b]
         if costs is None:
-            costs = losses.new_zeros(model.sizes.relations, m, dtype=torch.float64)  # sums of many small numbers
+            costs = losses.new_zeros(model.sizes.relations, m, dtype=torch.float64)  # sums of many small values
         costs.index_add_(0, part.relations, losses.double())
     assert costs is not None, "a graph without training triples is refused when it is read"
     return costs
@@ -62,7 +122,7 @@ def single_concept_costs(model: Model, sample: Sample, side: Side, loss: Contras
 
 @torch.no_grad()
 def relation_losses(model: Model, sample: Sample, loss: ContrastLoss) -> Tensor:
-    """Return each relation's loss on the sample under its present supports, (r,)."""
+    """Return each relation's loss on the sample with its present supports, (r,)."""
     totals = torch.zeros(model.sizes.relations, dtype=torch.float64, device=sample.heads.device)
     width = (sample.corruption.replacements.shape[1] + 1) * getattr(model.config, "dim", 1)
     for part in sample.chunks(max(1, count_numbers(sample.heads.device) // width)):
@@ -72,13 +132,13 @@ def relation_losses(model: Model, sample: Sample, loss: ContrastLoss) -> Tensor:
 
 
 @torch.no_grad()
-def reassign(model: Model, sample: Sample, loss: ContrastLoss, config: AssignmentConfig) -> AssignmentReport:
-    """Choose every relation's supports anew, writing them into the model."""
+def reassign(model: ConceptModel, sample: Sample, loss: ContrastLoss, config: AssignmentConfig) -> AssignmentReport:
+    """Choose the supports of every relation again and write them into the model."""
     seen = torch.zeros(model.sizes.relations, dtype=torch.bool, device=sample.heads.device)
     seen[sample.relations] = True
-    before = {side: support.clone() for side in SIDES if (support := model.supports(side)) is not None}
+    before: dict[Side, Tensor] = {side: model.supports(side).clone() for side in SIDES}
     loss_before = relation_losses(model, sample, loss) if config.accept == "if_better" else None
-    found = _choose(model, sample, loss, config, before)
+    found = _choose(model, sample, loss, config, before["head"].shape[1])
     chosen = {side: torch.where(seen[:, None], found[side], old) for side, old in before.items()}
     moved = torch.stack([(chosen[side] != old).any(1) for side, old in before.items()]).any(0)
     _write(model, chosen)
@@ -95,21 +155,146 @@ def reassign(model: Model, sample: Sample, loss: ContrastLoss, config: Assignmen
 
 
 def _choose(
-    model: Model, sample: Sample, loss: ContrastLoss, config: AssignmentConfig, before: dict[Side, Tensor]
+    model: ConceptModel, sample: Sample, loss: ContrastLoss, config: AssignmentConfig, size: int
 ) -> dict[Side, Tensor]:
-    """Return new supports of the sides that have some now."""
-    sizes = {side: support.shape[1] for side, support in before.items()}
+    """Return the supports with the lowest costs, (r, k) for each side."""
+    rules = {side: model.rules(side) for side in SIDES}
     if config.search == "pairs":
-        rules = {side: found for side in SIDES if (found := model.rules(side)) is not None}
-        return choose_pairs(pair_costs(model, sample, loss), sizes["head"], rules, config.tolerance)
+        return choose_pairs(pair_costs(model, sample, loss), size, rules, config.tolerance)
     return {
-        side: choose_lowest(obey(single_concept_costs(model, sample, side, loss), model.rules(side)), size)
-        for side, size in sizes.items()
+        side: choose_lowest(obey(single_concept_costs(model, sample, side, loss), rules[side]), size) for side in SIDES
     }
 
 
-def _write(model: Model, chosen: dict[Side, Tensor]) -> None:
+def _write(model: ConceptModel, chosen: dict[Side, Tensor]) -> None:
     for side, support in chosen.items():
-        place = model.supports(side)
-        assert place is not None, "it had supports to choose anew"
-        place.copy_(support)
+        model.supports(side).copy_(support)
+
+
+def choose_lowest(costs: Tensor, size: int) -> Tensor:
+    """Return the `size` cheapest concepts of each relation, ascending by number, (r, k)."""
+    return costs.topk(size, dim=1, largest=False).indices.sort(dim=1).values
+
+
+def obey(costs: Tensor, rules: Tensor) -> Tensor:
+    """Return costs under which pinned concepts are chosen first and forbidden ones never."""
+    return costs.masked_fill(rules == PINNED, -torch.inf).masked_fill(rules == FORBIDDEN, torch.inf)
+
+
+def choose_pairs(costs: Tensor, size: int, rules: Mapping[Side, Tensor], tolerance: float = 0.0) -> dict[Side, Tensor]:
+    """Return the supports of both sides, (r, k) each: the best pair, then the best concepts beside each part of it.
+
+    Args:
+        costs: Costs of pairs, (r, m, m).
+        size: Support size k.
+        rules: Pinned and forbidden concepts of each side, (r, m).
+        tolerance: Slack for a pair of an earlier relation, as `AssignmentConfig.tolerance` says.
+    """
+    allowed = {side: _offer(rules[side]) for side in SIDES}
+    offered = costs.masked_fill(~(allowed["head"][:, :, None] & allowed["tail"][:, None, :]), torch.inf)
+    pairs = _share_pairs(offered.cpu(), tolerance).to(costs.device)
+    rows, head, tail = torch.arange(len(costs), device=costs.device), *pairs.unbind(1)
+    first: dict[Side, Tensor] = {"head": head, "tail": tail}
+    beside: dict[Side, Tensor] = {"head": costs[rows, :, tail], "tail": costs[rows, head, :]}
+    chosen: dict[Side, Tensor] = {}
+    for side in SIDES:
+        ordered = obey(beside[side], rules[side])
+        ordered[rows, first[side]] = -torch.inf
+        chosen[side] = choose_lowest(ordered, size)
+    return chosen
+
+
+def _share_pairs(costs: Tensor, tolerance: float) -> Tensor:
+    """Return the pair of each relation, (r, 2): its best, or one of an earlier relation, possibly with sides swapped.
+
+    Otherwise inverse relations would keep different pairs that fit each of them only slightly better.
+    """
+    m = costs.shape[1]
+    taken = torch.zeros(m, m, dtype=torch.bool, device="cpu")
+    pairs = torch.empty(len(costs), 2, dtype=torch.int64, device="cpu")
+    for relation, table in enumerate(costs):
+        best, middle = table.min(), table[table.isfinite()].median()
+        fitting = taken & (table <= best + tolerance * (middle - best))
+        place = int((table.masked_fill(~fitting, torch.inf) if fitting.any() else table).argmin())
+        head, tail = divmod(place, m)
+        if table.any():  # a relation without triples has no costs and takes no pair
+            taken[head, tail] = taken[tail, head] = True
+        pairs[relation] = torch.tensor([head, tail], device="cpu")
+    return pairs
+
+
+def _offer(rules: Tensor) -> Tensor:
+    """Return which concepts may be part of the best pair: the pinned ones if there are any, never forbidden ones."""
+    pinned = rules == PINNED
+    return torch.where(pinned.any(1, keepdim=True), pinned, rules != FORBIDDEN)
+
+
+@torch.no_grad()
+def pair_costs(model: ConceptModel, sample: Sample, loss: ContrastLoss) -> Tensor:
+    """Return each relation's loss if each side had one concept, for all pairs of concepts, (r, m, m).
+
+    The translation of a pair is the mean of P_tail(t) - P_head(h) over the relation's triples: subtracting the mean
+    from each side's projections leaves no translation.
+    """
+    means = {side: _mean_projections(model, sample, side) for side in SIDES}
+    m = means["head"].shape[1]
+    costs = means["head"].new_zeros(model.sizes.relations, m, m, dtype=torch.float64)  # sums of many small values
+    for part in sample.chunks(_chunk_size(model, sample, m)):
+        positive, negative = _pair_distances(model, part, means)  # (b, m, m), (b, n, m, m)
+        n = negative.shape[1]
+        losses = loss(-positive.flatten(), -negative.movedim(1, 3).reshape(-1, n)).view_as(positive)
+        costs.index_add_(0, part.relations, (losses + NEARNESS * positive).double())
+    return costs
+
+
+def _mean_projections(model: ConceptModel, sample: Sample, side: Side) -> Tensor:
+    """Return the mean projection of a relation's entities on `side` by each concept, (r, m, d)."""
+    totals: Tensor | None = None
+    counts = torch.bincount(sample.relations, minlength=model.sizes.relations)
+    entities = sample.heads if side == "head" else sample.tails
+    size = _chunk_size(model, sample, 1)
+    for rows, relations in zip(torch.split(entities, size), torch.split(sample.relations, size), strict=True):
+        projected = model.project_alone(rows)  # (b, m, d)
+        if totals is None:
+            totals = projected.new_zeros(model.sizes.relations, *projected.shape[1:])
+        totals.index_add_(0, relations, projected)
+    assert totals is not None, "a graph without training triples is refused when it is read"
+    return totals / counts.clamp_min(1)[:, None, None]
+
+
+def _pair_distances(model: ConceptModel, part: Sample, means: dict[Side, Tensor]) -> tuple[Tensor, Tensor]:
+    """Return the distances of triples, (b, m, m), and of their negatives, (b, n, m, m): head by tail concept."""
+    of_head, of_tail = (means[side][part.relations] for side in SIDES)  # (b, m, d)
+    heads, tails = model.project_alone(part.heads) - of_head, model.project_alone(part.tails) - of_tail
+    replaces_head, replacements = part.corruption
+    others = model.project_alone(replacements.flatten()).view(*replacements.shape, *heads.shape[1:])  # (b, n, m, d)
+    others = others - torch.where(replaces_head[:, None, None], of_head, of_tail)[:, None]
+    p = 1.0 if model.config.p_norm == 1 else 2.0
+    mine = torch.where(replaces_head[:, None, None], tails, heads)[:, None]  # the side that stays
+    negative = torch.cdist(others, mine.expand_as(others).contiguous(), p=p)  # (b, n, m, m)
+    negative = torch.where(replaces_head[:, None, None, None], negative, negative.transpose(2, 3))
+    return torch.cdist(heads, tails, p=p), negative
+
+
+def _chunk_size(model: ConceptModel, sample: Sample, pairs: int) -> int:
+    """Return the number of triples to compare at once."""
+    width = model.config.concepts * max(model.config.dim, pairs)
+    copies = sample.corruption.replacements.shape[1] + 2
+    return max(1, count_numbers(sample.heads.device) // (copies * int(width)))
+
+
+@torch.no_grad()
+def fit_translations(model: ConceptModel, sample: Sample, relations: Tensor) -> Tensor:
+    """Set the embeddings of the marked relations, (r,), to the mean of their exact translations.
+
+    Returns:
+        All relation embeddings as they were.
+    """
+    vectors = model.get_parameter("relations")
+    triples, counts = relations[sample.relations].nonzero().squeeze(1), torch.bincount(sample.relations)
+    totals, before = torch.zeros_like(vectors), vectors.clone()
+    for rows in torch.split(triples, max(1, count_numbers(triples.device) // vectors.shape[1])):
+        kinds = sample.relations[rows]
+        totals.index_add_(0, kinds, model.exact_translations(sample.heads[rows], kinds, sample.tails[rows]))
+    vectors[relations] = totals[relations] / counts[relations.nonzero()]
+    return before

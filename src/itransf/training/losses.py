@@ -1,47 +1,62 @@
-"""Losses of triples beside corrupted copies; each returns one value per triple."""
+"""Losses and regularizers.
+
+A loss is a function of the scores of triples (b,), the scores of their negatives (b, n) and the settings, which returns
+one value per triple. A loss with the attribute `one_vs_all = True` gets the scores of all entities, or of candidates
+that the batch shares, instead of sampled negatives. A regularizer is a function of the factors that a model returns.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 
 import torch
 from torch import Tensor
 from torch.nn.functional import logsigmoid, relu, softplus
 
 from itransf.config import LossConfig
+from itransf.registry import LOSSES
 
 ContrastLoss = Callable[[Tensor, Tensor], Tensor]
 
 
-def hinge(positive: Tensor, negative: Tensor, margin: float) -> Tensor:
-    """Return the mean over negatives of [margin + f(triple) - f(corrupted)]_+, f = -score (Eq. 2).
-
-    Args:
-        positive: Scores of the triples, (b,).
-        negative: Scores of their corrupted copies, (b, n).
-        margin: How far apart they should be.
-    """
-    return relu(margin - positive[:, None] + negative).mean(1)
+def hinge(positive: Tensor, negative: Tensor, config: LossConfig) -> Tensor:
+    """Return the mean over negatives of [margin + f(triple) - f(negative)]_+, f = -score (the paper's Eq. 2)."""
+    return relu(config.margin - positive[:, None] + negative).mean(1)
 
 
-def self_adversarial(positive: Tensor, negative: Tensor, margin: float, temperature: float) -> Tensor:
-    """Return the logistic loss whose negatives weigh more the more plausible they look (Sun et al., 2019)."""
-    weights = torch.softmax(negative.detach() * temperature, dim=1)
+def self_adversarial(positive: Tensor, negative: Tensor, config: LossConfig) -> Tensor:
+    """Return the logistic loss in which plausible negatives weigh more (Sun et al., 2019)."""
+    margin = config.margin
+    weights = torch.softmax(negative.detach() * config.adversarial_temperature, dim=1)
     return -(logsigmoid(margin + positive) + (weights * logsigmoid(-margin - negative)).sum(1)) / 2
 
 
-def sampled_softmax(positive: Tensor, negative: Tensor, scale: float) -> Tensor:
-    """Return the cross-entropy of the triple among itself and its corrupted copies."""
+def cross_entropy(positive: Tensor, negative: Tensor, config: LossConfig) -> Tensor:
+    """Return the cross-entropy of the triple among itself and its negatives."""
+    scale = config.scale
     others = torch.logsumexp(negative * scale if scale != 1.0 else negative, dim=1)
     return softplus(others - positive * scale)
 
 
+cross_entropy.one_vs_all = True  # type: ignore[attr-defined]
+
+
 def make_contrast_loss(config: LossConfig) -> ContrastLoss:
     """Return the configured loss as a function of positive (b,) and negative (b, n) scores."""
-    if config.name == "hinge":
-        return lambda positive, negative: hinge(positive, negative, config.margin)
-    if config.name == "self_adversarial":
-        return lambda positive, negative: self_adversarial(
-            positive, negative, config.margin, config.adversarial_temperature
-        )
-    return lambda positive, negative: sampled_softmax(positive, negative, config.scale)
+    return partial(LOSSES[config.name], config=config)
+
+
+def n3(factors: Sequence[Tensor]) -> Tensor:
+    """Return the nuclear 3-norm regularizer (Lacroix et al., 2018): the mean over triples of summed cubes."""
+    return torch.stack([factor.abs().pow(3).sum(1).mean() for factor in factors]).sum()
+
+
+def l2(factors: Sequence[Tensor]) -> Tensor:
+    """Return the mean over triples of summed squares."""
+    return torch.stack([factor.square().sum(1).mean() for factor in factors]).sum()
+
+
+def l1(factors: Sequence[Tensor]) -> Tensor:
+    """Return the mean over triples of summed absolute values."""
+    return torch.stack([factor.abs().sum(1).mean() for factor in factors]).sum()

@@ -1,7 +1,8 @@
-"""Corrupted triples: Bernoulli or uniform sides, replacements partly from the relation's own domain."""
+"""Negative sampling: uniform or Bernoulli sides, replacements partly from the relation's own domain."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from typing import NamedTuple
 
 import numpy as np
@@ -11,12 +12,13 @@ from torch import Tensor
 from itransf.config import NegativesConfig
 from itransf.data.graph import Graph
 from itransf.data.statistics import RelationStatistics
+from itransf.registry import SAMPLERS
 
-DOMAIN_CAP = 0.5  # the most replacements that may come from a relation's own domain (paper, appendix)
+DOMAIN_CAP = 0.5  # maximum probability of domain sampling (paper, appendix)
 
 
 class Corruption(NamedTuple):
-    """Replacements (b, n) for one side of each triple; `replaces_head` (b,) says which."""
+    """Replacements (b, n) for one side of each triple: of the head where `replaces_head` (b,)."""
 
     replaces_head: Tensor
     replacements: Tensor
@@ -27,13 +29,13 @@ class Corruption(NamedTuple):
 
 
 class SharedCorruption(NamedTuple):
-    """Replacements that the triples of a relation in a batch, a group, have in common.
+    """Replacements that the triples of a relation in a batch, a group, share.
 
     Attributes:
-        owners: The group of each triple, (b,), ascending.
-        replaces_head: Which side of its triples a group replaces, (g,).
-        replacements: By what, (g, n).
-        left_out: Which of them count nothing for a triple, (b, n).
+        owners: Group of each triple, (b,), ascending.
+        replaces_head: Whether a group replaces heads, (g,).
+        replacements: Entities, (g, n).
+        left_out: Negatives to mask for a triple, (b, n).
     """
 
     owners: Tensor
@@ -53,13 +55,13 @@ class SharedCorruption(NamedTuple):
 
 
 class _Side:
-    """What is needed to replace one side: the domains, and the training triples as sorted keys.
+    """Tables for replacing one side: the domains, and the training triples as sorted keys.
 
-    A triple's other two parts are numbered as a pair; pair * entities + replacement is then a unique key that stays
-    far below 2^63 for any graph that fits in memory.
+    A triple's other two parts are numbered as a pair; pair * entities + replacement is a unique key, far below 2^63 for
+    any graph that fits in memory.
     """
 
-    def __init__(self, graph: Graph, column: int, device: torch.device) -> None:
+    def __init__(self, graph: Graph, column: int, strength: float, device: torch.device) -> None:
         statistics, entities = graph.statistics, len(graph.entities)
         others = graph.train[:, [0, 1]] if column == 2 else graph.train[:, [2, 1]]
         packed = others[:, 0] * len(graph.relations) + others[:, 1]
@@ -72,40 +74,49 @@ class _Side:
         self.keys = torch.as_tensor(np.sort(pairs.reshape(-1) * entities + graph.train[:, column]), device=device)
         self.domain_offsets = torch.as_tensor(getattr(statistics, f"{name}_domain_offsets"), device=device)
         self.domain_values = torch.as_tensor(getattr(statistics, f"{name}_domain_values"), device=device)
-        # Where every member of the domain is already a known answer, the domain has nothing to offer.
-        has_offer = counts[pairs.reshape(-1)] < sizes[relations]
-        chance = domain_probabilities(statistics)[relations] * has_offer
-        self.chance_per_lambda = torch.as_tensor(chance, device=device)
+        # Where every member of the domain is a training answer, the domain holds no negative.
+        has_negatives = counts[pairs.reshape(-1)] < sizes[relations]
+        chance = domain_probabilities(statistics, strength)[relations] * has_negatives
+        self.domain_chance = torch.as_tensor(chance, device=device)
 
     def are_known(self, triples: Tensor, replacements: Tensor) -> Tensor:
-        """Tell which replacements (b, n) of the triples (b,) give a training triple."""
+        """Return which replacements (b, n) of the triples (b,) give a training triple."""
         wanted = self.pair_of_triple[triples][:, None] * self.entities + replacements
         places = torch.searchsorted(self.keys, wanted).clamp_max(len(self.keys) - 1)
         return self.keys[places] == wanted
 
 
-def domain_probabilities(statistics: RelationStatistics, strength: float = 1.0) -> np.ndarray:
-    """Return lambda |M_tail| |M_head| / |N_r| for each relation, without the cap, (r,)."""
+def domain_probabilities(statistics: RelationStatistics, strength: float) -> np.ndarray:
+    """Return min(lambda |M_tail| |M_head| / |N_r|, 0.5) for each relation (paper, appendix), (r,)."""
     product = statistics.head_domain_sizes * statistics.tail_domain_sizes
-    return np.asarray(strength * product / np.maximum(statistics.counts, 1))
+    return np.minimum(strength * product / np.maximum(statistics.counts, 1), DOMAIN_CAP)
 
 
-class NegativeSampler:
-    """Draws corrupted copies of training triples, on the device the triples live on."""
+class NegativeSampler(ABC):
+    """Draws negatives of training triples, on the device of the triples.
+
+    A sampler of your own overrides `head_probabilities`, or `corrupt` (and `corrupt_together` for shared negatives).
+
+    Args:
+        graph: Graph with the training triples.
+        config: Settings of negative sampling.
+        device: Device of the triples.
+    """
 
     def __init__(self, graph: Graph, config: NegativesConfig, device: torch.device) -> None:
         self.config = config
-        self.strength = config.domain  # lambda, until someone changes it
+        self.uses_domains = bool(config.domain)
         self.entities = len(graph.entities)
         self.relation_of_triple = torch.as_tensor(graph.train[:, 1], device=device)
-        self.head, self.tail = _Side(graph, 0, device), _Side(graph, 2, device)
-        tails_per_head, heads_per_tail = graph.statistics.tails_per_head, graph.statistics.heads_per_tail
-        total = np.maximum(tails_per_head + heads_per_tail, 1e-12)
-        chance = tails_per_head / total if config.sampler == "bernoulli" else np.full(len(total), 0.5)
-        self.head_chance = torch.as_tensor(chance, device=device)
+        self.head, self.tail = (_Side(graph, column, config.domain, device) for column in (0, 2))
+        self.head_chance = torch.as_tensor(self.head_probabilities(graph.statistics), device=device)
+
+    @abstractmethod
+    def head_probabilities(self, statistics: RelationStatistics) -> np.ndarray:
+        """Return the probability that the head is replaced, for each relation, (r,)."""
 
     def corrupt(self, triples: Tensor, count: int, generator: torch.Generator) -> Corruption:
-        """Draw `count` replacements for one side of each triple (indices into train, (b,))."""
+        """Draw `count` negatives of each triple (indices into train, (b,))."""
         draws = torch.rand(len(triples), generator=generator, device=triples.device, dtype=torch.float64)
         replaces_head = draws < self.head_chance[self.relation_of_triple[triples]]
         replacements = torch.empty(len(triples), count, dtype=torch.int64, device=triples.device)
@@ -114,13 +125,13 @@ class NegativeSampler:
         return Corruption(replaces_head, replacements)
 
     def corrupt_together(self, triples: Tensor, count: int, batch: int, generator: torch.Generator) -> SharedCorruption:
-        """Draw `count` replacements for all triples of a relation in a batch.
+        """Draw `count` negatives for all triples of a relation in a batch.
 
         Args:
-            triples: Indices into train, (b,), sorted by relation inside each batch.
-            count: n.
-            batch: How many triples are a batch.
-            generator: Of all draws.
+            triples: Indices into train, (b,), sorted by relation within each batch.
+            count: Number n of negatives.
+            batch: Batch size.
+            generator: Random generator.
         """
         device = triples.device
         owners, relations = self._group(triples, batch)
@@ -129,10 +140,10 @@ class NegativeSampler:
         replacements = torch.empty(len(relations), count, dtype=torch.int64, device=device)
         left_out = torch.zeros(len(triples), count, dtype=torch.bool, device=device)
         for side, groups in ((self.head, replaces_head), (self.tail, ~replaces_head)):
-            # The domain has something to offer to a group if it has to one of its triples.
-            offers = torch.zeros(len(relations), dtype=torch.float64, device=device)
-            offers.scatter_reduce_(0, owners, side.chance_per_lambda[triples], "amax")
-            replacements[groups] = self._draw(side, relations[groups], offers[groups], count, generator)
+            # The domain holds a negative for a group if it holds one for a triple of the group.
+            chances = torch.zeros(len(relations), dtype=torch.float64, device=device)
+            chances.scatter_reduce_(0, owners, side.domain_chance[triples], "amax")
+            replacements[groups] = self._draw(side, relations[groups], chances[groups], count, generator)
             if self.config.filtered:
                 rows = groups[owners]
                 left_out[rows] = side.are_known(triples[rows], replacements[owners[rows]])
@@ -140,17 +151,15 @@ class NegativeSampler:
 
     def _group(self, triples: Tensor, batch: int) -> tuple[Tensor, Tensor]:
         """Return the group of each triple (b,), and the relation of each group (g,)."""
-        relations, batches = (
-            self.relation_of_triple[triples],
-            torch.arange(len(triples), device=triples.device) // batch,
-        )
+        relations = self.relation_of_triple[triples]
+        batches = torch.arange(len(triples), device=triples.device) // batch
         begins = torch.ones_like(relations, dtype=torch.bool)
         begins[1:] = (relations.diff() != 0) | (batches.diff() != 0)
         return begins.cumsum(0) - 1, relations[begins]
 
     def _replace(self, side: _Side, triples: Tensor, count: int, generator: torch.Generator) -> Tensor:
-        """Draw replacements (b, n) and, in a bounded number of rounds, draw known triples again."""
-        drawn = self._draw(side, self.relation_of_triple[triples], side.chance_per_lambda[triples], count, generator)
+        """Draw replacements (b, n); those that give a training triple are drawn again, `tries` times at most."""
+        drawn = self._draw(side, self.relation_of_triple[triples], side.domain_chance[triples], count, generator)
         if not self.config.filtered:
             return drawn
         flat, owners = drawn.flatten(), triples.repeat_interleave(count)
@@ -160,26 +169,45 @@ class NegativeSampler:
             if len(suspects) == 0:
                 break
             again = owners[suspects]
-            relations, offers = self.relation_of_triple[again], side.chance_per_lambda[again]
-            flat[suspects] = self._draw(side, relations, offers, 1, generator).squeeze(1)
+            relations, chances = self.relation_of_triple[again], side.domain_chance[again]
+            flat[suspects] = self._draw(side, relations, chances, 1, generator).squeeze(1)
         return flat.view(-1, count)
 
-    def _draw(self, side: _Side, relations: Tensor, offers: Tensor, count: int, generator: torch.Generator) -> Tensor:
-        """Draw entities (b, n) for relations (b,): from the domain with the paper's probability, else from everywhere.
-
-        `offers` is that probability for a lambda of one, without the cap, (b,).
-        """
+    def _draw(self, side: _Side, relations: Tensor, chances: Tensor, count: int, generator: torch.Generator) -> Tensor:
+        """Draw entities (b, n) for relations (b,): from the domain with probability `chances` (b,), else from all."""
         device = relations.device
         anyone = torch.randint(self.entities, (len(relations), count), generator=generator, device=device)
-        if not self.strength:
+        if not self.uses_domains:
             return anyone
         start = side.domain_offsets[relations][:, None]
         size = side.domain_offsets[relations + 1][:, None] - start
         places = torch.rand(len(relations), count, generator=generator, device=device, dtype=torch.float64)
         member = side.domain_values[start + (places * size).long().clamp_max(size - 1)]
-        chance = (self.strength * offers).clamp_max(DOMAIN_CAP)
         coin = torch.rand(len(relations), count, generator=generator, device=device, dtype=torch.float64)
-        return torch.where(coin < chance[:, None], member, anyone)
+        return torch.where(coin < chances[:, None], member, anyone)
+
+
+class UniformSampler(NegativeSampler):
+    """Replaces head or tail with equal probability."""
+
+    def head_probabilities(self, statistics: RelationStatistics) -> np.ndarray:
+        """Return 1/2 for each relation."""
+        return np.full(len(statistics.counts), 0.5)
+
+
+class BernoulliSampler(NegativeSampler):
+    """Replaces the side with fewer false negatives more often (Wang et al., 2014)."""
+
+    def head_probabilities(self, statistics: RelationStatistics) -> np.ndarray:
+        """Return tails per head / (tails per head + heads per tail) for each relation."""
+        total = np.maximum(statistics.tails_per_head + statistics.heads_per_tail, 1e-12)
+        return np.asarray(statistics.tails_per_head / total)
+
+
+def make_sampler(graph: Graph, config: NegativesConfig, device: torch.device) -> NegativeSampler:
+    """Return the configured sampler."""
+    sampler: NegativeSampler = SAMPLERS[config.sampler](graph, config, device)
+    return sampler
 
 
 def draw_negatives(

@@ -1,4 +1,4 @@
-"""What one batch of training triples costs."""
+"""Objectives: the loss of one batch of training triples."""
 
 from __future__ import annotations
 
@@ -13,10 +13,11 @@ from itransf.config import Config
 from itransf.data.graph import Graph
 from itransf.data.known import KnownIndex
 from itransf.models.base import SIDES, Model, Side
-from itransf.training.losses import make_contrast_loss, sampled_softmax
+from itransf.registry import LOSSES
+from itransf.training.losses import make_contrast_loss
 from itransf.training.negatives import Corruption, NegativeSampler, SharedCorruption, draw_negatives
 
-HIDDEN = -1e9  # the score of what is no rival; finite, so that a question without rivals still has a gradient
+MASKED = -1e9  # finite, so that a query without negatives still has a gradient
 
 
 class Objective(Protocol):
@@ -27,12 +28,12 @@ class Objective(Protocol):
         ...
 
     def __call__(self, model: Model, triples: Tensor, negatives: Any) -> tuple[Tensor, Tensor | None]:
-        """Return the mean loss of a batch and the entities an update will touch (None: all of them)."""
+        """Return the mean loss of a batch and the entities that get a gradient (None: all of them)."""
         ...
 
 
 class ContrastObjective:
-    """Triples against sampled corrupted copies."""
+    """Triples against sampled negatives."""
 
     def __init__(self, sampler: NegativeSampler, train: Tensor, config: Config) -> None:
         self.sampler, self.train, self.config = sampler, train, config.negatives
@@ -51,21 +52,22 @@ class ContrastObjective:
         heads, relations, tails = self.train[triples].unbind(1)
         if isinstance(negatives, SharedCorruption):
             positive, negative = model.score_shared(heads, relations, tails, *negatives[:3])
-            negative = negative.masked_fill(negatives.left_out, HIDDEN)
+            negative = negative.masked_fill(negatives.left_out, MASKED)
         else:
             positive, negative = model.score_contrast(heads, relations, tails, *negatives)
         touched = torch.cat([heads, tails, negatives.replacements.flatten()])
         return self.loss(positive, negative).mean(), touched if len(touched) < model.sizes.entities else None
 
 
-class SoftmaxObjective:
-    """Triples against candidates that the whole batch shares, on both sides.
+class CandidateObjective:
+    """Triples against all entities, or against candidates that the batch shares, on both sides.
 
-    Other training answers are rivals too unless known triples are avoided; left in, they teach how answers are spread.
+    Other training answers count as negatives unless `negatives.filtered` masks them.
     """
 
     def __init__(self, graph: Graph, train: Tensor, config: Config) -> None:
         self.train, self.config, self.filtered = train, config.loss, config.negatives.filtered
+        self.loss = make_contrast_loss(config.loss)
         self.entities = len(graph.entities)
         self.known = KnownIndex(graph.train, len(graph.entities), len(graph.relations))
 
@@ -81,7 +83,7 @@ class SoftmaxObjective:
         return [each.unique() for each in drawn]  # type: ignore[no-untyped-call]
 
     def __call__(self, model: Model, triples: Tensor, negatives: Tensor | None) -> tuple[Tensor, Tensor | None]:
-        """Return the mean loss of both questions that a triple answers."""
+        """Return the mean loss of the head query and the tail query of each triple."""
         batch, drawn = self.train[triples], negatives
         pool = model.pool(drawn)
         heads, relations, tails = batch.unbind(1)
@@ -89,13 +91,13 @@ class SoftmaxObjective:
         total = torch.zeros((), device=batch.device)
         for side in SIDES:
             scores = model.score_pool(tails if side == "head" else heads, relations, side, pool)  # (b, n)
-            scores.masked_fill_(self._are_answers(batch, side, drawn, scores.shape), HIDDEN)
-            total = total + sampled_softmax(positive, scores, self.config.scale).mean()
+            scores.masked_fill_(self._are_answers(batch, side, drawn, scores.shape), MASKED)
+            total = total + self.loss(positive, scores).mean()
         touched = None if drawn is None else torch.cat([heads, tails, drawn])
         return total / 2, touched
 
     def _are_answers(self, batch: Tensor, side: Side, drawn: Tensor | None, shape: torch.Size) -> Tensor:
-        """Mark the candidates (b, n) that are no rivals: the answer itself, and other training answers if avoided."""
+        """Mark the candidates (b, n) that are not negatives: the answer and, if filtered, other training answers."""
         rows, found = self._list_answers(batch, side)
         marks = torch.zeros(shape, dtype=torch.bool, device=batch.device)
         if drawn is None:
@@ -107,7 +109,7 @@ class SoftmaxObjective:
         return marks
 
     def _list_answers(self, batch: Tensor, side: Side) -> tuple[Tensor, Tensor]:
-        """Return rows of the batch and entities that answer them."""
+        """Return rows of the batch and the entities that answer them."""
         if not self.filtered:
             own = batch[:, 2 if side == "tail" else 0].contiguous()
             return torch.arange(len(batch), device=batch.device), own
@@ -119,6 +121,6 @@ class SoftmaxObjective:
 
 def make_objective(graph: Graph, train: Tensor, sampler: NegativeSampler, config: Config) -> Objective:
     """Return the configured objective."""
-    if config.loss.name == "cross_entropy":
-        return SoftmaxObjective(graph, train, config)
+    if getattr(LOSSES[config.loss.name], "one_vs_all", False):
+        return CandidateObjective(graph, train, config)
     return ContrastObjective(sampler, train, config)

@@ -1,7 +1,4 @@
-"""Optimisers that update only the rows a batch touched.
-
-A row's state moves only when the row has a gradient: the cost of a step does not grow with the tables.
-"""
+"""Optimizers that update only the rows of a batch, so that the cost of a step does not grow with the tables."""
 
 from __future__ import annotations
 
@@ -12,16 +9,17 @@ from torch import Tensor, nn
 
 from itransf.config import TrainingConfig
 from itransf.models.base import Model
+from itransf.registry import OPTIMIZERS
 
 EPSILON = 1e-8
 MOMENTS = (0.9, 0.999)
 
 
 class RowOptimizer:
-    """Base of the optimisers: walks the parameters, hands each touched row and its gradient to `update`."""
+    """Base class: gives each touched row and its gradient to `change`."""
 
     slots: tuple[str, ...] = ()
-    sums_rows = True  # whether `change` needs each row once, with the sum of its gradients
+    sums_rows = True  # whether `change` needs each row once, with its summed gradient
 
     def __init__(
         self,
@@ -41,7 +39,7 @@ class RowOptimizer:
 
     @torch.no_grad()
     def step(self) -> None:
-        """Apply the gradients and forget them."""
+        """Apply the gradients and clear them."""
         self.steps += 1
         for name, parameter in self.parameters.items():
             gradient, parameter.grad = parameter.grad, None
@@ -60,12 +58,12 @@ class RowOptimizer:
                 parameter.add_(self.change(gradient, slots), alpha=-rate)
 
     def change(self, gradient: Tensor, slots: list[Tensor]) -> Tensor:
-        """Return the direction to go against, updating the slots in place."""
+        """Return the direction of descent, updating the slots in place."""
         raise NotImplementedError
 
 
 def sum_rows(gradient: Tensor) -> tuple[Tensor, Tensor]:
-    """Return the distinct rows of a sparse gradient and the sum of what each got."""
+    """Return the distinct rows of a sparse gradient and the summed gradient of each."""
     rows, values = gradient._indices()[0], gradient._values()
     distinct, place = torch.unique(rows, return_inverse=True)
     if len(distinct) == len(rows):
@@ -109,6 +107,6 @@ class Adam(RowOptimizer):
 
 
 def make_optimizer(model: Model, config: TrainingConfig) -> RowOptimizer:
-    """Return the configured optimiser over the model's parameters."""
-    kinds: dict[str, type[RowOptimizer]] = {"sgd": SGD, "adagrad": Adagrad, "adam": Adam}
-    return kinds[config.optimizer](model.named_parameters(), config.learning_rate, model.rate)
+    """Return the configured optimizer over the model's parameters."""
+    kind: type[RowOptimizer] = OPTIMIZERS[config.optimizer]
+    return kind(model.named_parameters(), config.learning_rate, model.learning_rate_factor)

@@ -1,9 +1,9 @@
-"""The epoch loop: batches, updates, constraints, assignment, validation, and a state that can be put away."""
+"""The training loop: batches, updates, constraints, assignment steps, validation, and a state that can be resumed."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -15,19 +15,81 @@ from itransf.config import Config
 from itransf.data.graph import Graph
 from itransf.errors import ITransFError
 from itransf.models.base import Model
+from itransf.models.concepts import ConceptModel
 from itransf.ops.grouping import occurrence_numbers
-from itransf.training.assignment import AssignmentReport, is_due, reassign
-from itransf.training.averaging import Average
+from itransf.registry import REGULARIZERS
+from itransf.training.assignment import AssignmentReport, draw_sample, is_due, reassign
 from itransf.training.fused.engine import make_engine
 from itransf.training.fused.plan import count_planned_batches, sort_by_relation
 from itransf.training.losses import make_contrast_loss
-from itransf.training.negatives import NegativeSampler
+from itransf.training.negatives import make_sampler
 from itransf.training.objectives import make_objective
 from itransf.training.optimizers import make_optimizer
-from itransf.training.reports import EpochReport, Progress
-from itransf.training.sample import draw_sample
 
 Validate = Callable[[Model], float]
+
+
+@dataclass(frozen=True)
+class EpochReport:
+    """Result of one epoch.
+
+    Attributes:
+        epoch: Number of the epoch, from 1.
+        loss: Mean loss of its batches.
+        seconds: Time of its updates.
+        metric: Validation metric, if it was validated.
+        is_best: Whether that metric is the best so far.
+        assignment: Result of the assignment step, if there was one.
+    """
+
+    epoch: int
+    loss: float
+    seconds: float
+    metric: float | None = None
+    is_best: bool = False
+    assignment: AssignmentReport | None = None
+
+
+@dataclass
+class Progress:
+    """Progress of a training, in plain numbers."""
+
+    epoch: int = 0
+    batches: int = 0
+    loss_sum: float = 0.0
+    steps: int = 0
+    best_metric: float | None = None
+    best_epoch: int = 0
+    validations_since_best: int = 0
+    seconds: float = 0.0
+    finished: bool = False
+    averaged: int = 0
+
+
+class Average:
+    """A running mean of parameters over epochs (Polyak and Juditsky, 1992).
+
+    Attributes:
+        means: Means so far; of integers, such as supports, the latest values.
+        count: Number of epochs.
+    """
+
+    def __init__(self) -> None:
+        self.means: dict[str, Tensor] = {}
+        self.count = 0
+
+    def add(self, tensors: Mapping[str, Tensor]) -> None:
+        """Add the tensors of an epoch; means that were handed out before do not change."""
+        self.count += 1
+        for name, tensor in tensors.items():
+            if self.count == 1 or not tensor.is_floating_point():
+                self.means[name] = tensor.clone()
+            else:
+                self.means[name] = self.means[name].lerp(tensor, 1 / self.count)
+
+    def forget(self) -> None:
+        """Start again."""
+        self.means, self.count = {}, 0
 
 
 @dataclass
@@ -35,11 +97,11 @@ class Trainer:
     """Trains one model on one graph.
 
     Args:
-        model: Changed in place.
-        graph: Its training triples are learned.
+        model: Model, trained in place.
+        graph: Graph with the training triples.
         config: All settings.
-        validate: Gives the validation metric of the model.
-        lower_is_better: Whether that metric improves downwards.
+        validate: Function that returns the validation metric of the model.
+        lower_is_better: Whether a lower metric is better.
     """
 
     model: Model
@@ -50,11 +112,11 @@ class Trainer:
     progress: Progress = field(default_factory=Progress)
 
     def __post_init__(self) -> None:
-        """Bring the triples to the model's device and set up what draws and updates."""
+        """Move the triples to the model's device and build sampler, objective, optimizer and engine."""
         device = next(self.model.parameters()).device
         self.train = torch.as_tensor(self.graph.train, device=device)
         self.generator = torch.Generator(device).manual_seed(self.config.seed)
-        self.sampler = NegativeSampler(self.graph, self.config.negatives, device)
+        self.sampler = make_sampler(self.graph, self.config.negatives, device)
         self.objective = make_objective(self.graph, self.train, self.sampler, self.config)
         self.optimizer = make_optimizer(self.model, self.config.training)
         self.engine = make_engine(self.model, self.train, self.sampler, self.optimizer, self.config)
@@ -64,7 +126,7 @@ class Trainer:
         self.average = Average()
 
     def epochs(self, after_batch: Callable[[], None] = lambda: None) -> Iterator[EpochReport]:
-        """Train, one report per epoch, until all are done, patience or time is out."""
+        """Train and yield a report per epoch, until the last epoch, early stopping or the time limit."""
         total = self.config.training.epochs
         while self.progress.epoch < total and not self.progress.finished:
             started = time.perf_counter()
@@ -74,7 +136,7 @@ class Trainer:
             self.progress.epoch += 1
             assignment = self._reassign() if self._is_assignment_due() else None
             self._take_average()
-            metric, is_best = self._look() if self._is_look_due() else (None, False)
+            metric, is_best = self._validate() if self._is_validation_due() else (None, False)
             limit = self.config.training.max_minutes * 60
             if self._is_out_of_patience() or (limit and self.progress.seconds >= limit):
                 self.progress.finished = True
@@ -82,7 +144,7 @@ class Trainer:
         self.progress.finished = True
 
     def _run_epoch(self, after_batch: Callable[[], None]) -> float:
-        """Go through the triples once, from where a stored state left off, and return the mean loss."""
+        """Pass over the triples once, from where a stored state stopped, and return the mean loss."""
         if self.progress.batches == 0:
             self.epoch_random_state = self.generator.get_state()
             self.progress.loss_sum = 0.0
@@ -93,7 +155,7 @@ class Trainer:
             order = self._shuffle()
             self.generator.set_state(now)
         self.optimizer.learning_rate = self._learning_rate()
-        self.sampler.strength = self._domain_strength()
+        self.sampler.uses_domains = self._uses_domains()
         for losses in self._run_batches(order):
             self._note_losses(losses)
             after_batch()
@@ -101,9 +163,9 @@ class Trainer:
         return self.progress.loss_sum / batches
 
     def _run_batches(self, order: Tensor) -> Iterator[list[float]]:
-        """Update on the batches that are left and yield the losses of one, or of as many as an engine runs at once.
+        """Update on the remaining batches and yield the losses of one, or of all that the engine runs at once.
 
-        Negatives are drawn for `planned` batches at once, whoever takes the steps: plain and fused ones see the same.
+        Negatives are drawn for `planned` batches at once, so that plain and fused steps see the same ones.
         """
         size, done = self.config.training.batch_size, self.progress.batches
         for start in range(done - done % self.planned, -(-len(order) // size), self.planned):
@@ -119,7 +181,7 @@ class Trainer:
                 yield [self._step(batch, drawn)]
 
     def _note_losses(self, losses: list[float]) -> None:
-        """Add the losses of batches to the epoch's; one that is no number ends the training."""
+        """Add the losses of batches to the epoch's; a loss that is not finite ends the training."""
         total = sum(losses)
         if not total < float("inf"):
             raise ITransFError(
@@ -133,13 +195,19 @@ class Trainer:
         return shuffle_triples(self.train[:, 1], self.config.training.block_size, self.generator)
 
     def _step(self, triples: Tensor, negatives: Any) -> float:
-        """Update on one batch (triple indices, sorted by relation) and return its loss, without penalties."""
+        """Update on one batch (triple indices, sorted by relation) and return its loss without penalties."""
         loss, touched = self.objective(self.model, triples, negatives)
-        penalty = self.model.penalty(*self.train[triples].unbind(1))
-        total = loss if penalty is None else loss + penalty
+        batch = self.train[triples].unbind(1)
+        total = loss
+        if self.config.regularizer.weight:
+            regularizer = REGULARIZERS[self.config.regularizer.name]
+            total = total + self.config.regularizer.weight * regularizer(self.model.factors(*batch))
+        penalty = self.model.penalty(*batch)
+        if penalty is not None:
+            total = total + penalty
         total.backward()  # type: ignore[no-untyped-call]
         self.optimizer.step()
-        self.model.constrain(touched)
+        self.model.constrain(touched, batch[1])
         return float(loss.detach())
 
     def _learning_rate(self) -> float:
@@ -148,46 +216,47 @@ class Trainer:
             return training.learning_rate
         return training.learning_rate * (1 - self.progress.epoch / training.epochs)
 
-    def _domain_strength(self) -> float:
+    def _uses_domains(self) -> bool:
         negatives = self.config.negatives
         with_domains = round(negatives.domain_stop * self.config.training.epochs)
-        return negatives.domain if self.progress.epoch < with_domains else 0.0
+        return bool(negatives.domain) and self.progress.epoch < with_domains
 
     def _is_assignment_due(self) -> bool:
-        if self.model.supports("head") is None:
+        if not isinstance(self.model, ConceptModel) or not self.model.has_supports:
             return False
         return is_due(self.config.assignment, self.progress.epoch, self.config.training.epochs)
 
     def _reassign(self) -> AssignmentReport:
+        assert isinstance(self.model, ConceptModel), "only concept models have assignment steps"
         settings = self.config.assignment
         sample = draw_sample(self.train, self.sampler, settings.triples, settings.negatives, self.generator)
         return reassign(self.model, sample, make_contrast_loss(self.config.loss), settings)
 
-    def _is_look_due(self) -> bool:
+    def _is_validation_due(self) -> bool:
         every, epoch = self.config.validation.every, self.progress.epoch
         if self.validate is None or not every:
             return False
         return epoch % every == 0 or epoch == self.config.training.epochs
 
     def _take_average(self) -> None:
-        """Take the epoch's weights into their average, if it is one of those that count."""
+        """Add the epoch's weights to their average, if it is one of the final epochs."""
         training = self.config.training
-        before = round(training.epochs * (1 - training.weight_averaging))  # epochs that do not count
+        before = round(training.epochs * (1 - training.weight_averaging))  # epochs that are not averaged
         if self.progress.epoch <= before:
             self.average.forget()
             return
-        if self.average.count > self.progress.epoch - 1 - before:  # begun for fewer epochs, before a resume
+        if self.average.count > self.progress.epoch - 1 - before:  # started for fewer epochs, before a resume
             self.average.forget()
         self.average.add(weights(self.model))
 
     def _load_average(self) -> None:
-        """Put the average into the model, at the lengths that the model holds vectors to."""
+        """Put the average into the model and apply its constraints."""
         load_weights(self.model, self.average.means)
-        self.model.constrain(None)
+        self.model.constrain(None, None)
 
     @contextmanager
     def _averaged(self) -> Iterator[None]:
-        """Have the average in the model while the block runs, if there is one."""
+        """Put the average, if any, into the model while the block runs."""
         if not self.average.count:
             yield
             return
@@ -198,7 +267,7 @@ class Trainer:
         finally:
             load_weights(self.model, kept)
 
-    def _look(self) -> tuple[float, bool]:
+    def _validate(self) -> tuple[float, bool]:
         """Validate, and keep the weights (or their average) if they are the best so far."""
         assert self.validate is not None
         with self._averaged():
@@ -206,25 +275,25 @@ class Trainer:
             is_best = best is None or (metric < best if self.lower_is_better else metric > best)
             if is_best:
                 self.progress.best_metric, self.progress.best_epoch = metric, self.progress.epoch
-                self.progress.looks_since_best = 0
+                self.progress.validations_since_best = 0
                 self.best = copy_weights(self.model)
             else:
-                self.progress.looks_since_best += 1
+                self.progress.validations_since_best += 1
         return metric, is_best
 
     def _is_out_of_patience(self) -> bool:
         patience = self.config.validation.patience
-        return bool(patience) and self.progress.looks_since_best >= patience
+        return bool(patience) and self.progress.validations_since_best >= patience
 
     def restore_best(self) -> None:
-        """Put into the model what is kept: the best seen on validation or, where nobody looked, the average, if any."""
+        """Put the best validated weights into the model or, without validation, the average, if any."""
         if self.best is not None:
             load_weights(self.model, self.best)
         elif self.average.count:
             self._load_average()
 
     def state(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
-        """Return all that is needed to go on: tensors, and plain numbers."""
+        """Return everything needed to resume: tensors and plain numbers."""
         self.progress.steps, self.progress.averaged = self.optimizer.steps, self.average.count
         tensors = {f"model.{name}": tensor for name, tensor in weights(self.model).items()}
         tensors |= {f"best.{name}": tensor for name, tensor in (self.best or {}).items()}
@@ -237,7 +306,7 @@ class Trainer:
         return tensors, vars(self.progress).copy()
 
     def load_state(self, tensors: dict[str, Tensor], progress: dict[str, Any]) -> None:
-        """Take up a stored state."""
+        """Restore a stored state."""
         self.progress = Progress(**progress)
         self.optimizer.steps = self.progress.steps
         load_weights(self.model, _under("model.", tensors))
@@ -249,7 +318,7 @@ class Trainer:
         self.epoch_random_state = tensors["random.epoch"].cpu()
 
     def _bring(self, prefix: str, tensors: dict[str, Tensor]) -> dict[str, Tensor]:
-        """Return stored tensors whose names begin so, by the rest of their names, where the model is."""
+        """Return stored tensors whose names have this prefix, without it, on the model's device."""
         return {name: tensor.to(self.train.device) for name, tensor in _under(prefix, tensors).items()}
 
 
@@ -265,18 +334,18 @@ def shuffle_triples(relations: Tensor, block_size: int, generator: torch.Generat
 
 
 def weights(model: Model) -> dict[str, Tensor]:
-    """Return what a model has learned, each tensor once (shared ones under their first name)."""
+    """Return the parameters and buffers of a model, shared ones once, under their first name."""
     return {name: tensor.detach() for name, tensor in [*model.named_parameters(), *model.named_buffers()]}
 
 
 def copy_weights(model: Model) -> dict[str, Tensor]:
-    """Return copies of what a model has learned."""
+    """Return copies of the parameters and buffers of a model."""
     return {name: tensor.clone() for name, tensor in weights(model).items()}
 
 
 @torch.no_grad()
 def load_weights(model: Model, stored: dict[str, Tensor]) -> None:
-    """Copy stored weights into a model of the same shape; where no rules were stored there are none."""
+    """Copy stored weights into a model of the same shape; stored weights without rules leave them as they are."""
     for name, tensor in weights(model).items():
         if name in stored or not name.endswith(".rules"):
             tensor.copy_(stored[name])

@@ -7,7 +7,6 @@ from typing import Any
 
 from itransf.config import Config, assignments_layer, build_config
 from itransf.experiments.bench.costs import Shape
-from itransf.run import MODEL_CONFIGS
 
 ENDLESS = 10**6  # epochs; whoever measures stops long before
 PAPER: Mapping[str, Any] = {
@@ -29,7 +28,7 @@ PAPER: Mapping[str, Any] = {
 
 def make_config(settings: Mapping[str, Any]) -> Config:
     """Return the whole configuration of dotted settings."""
-    return build_config([assignments_layer([f"{key}={value}" for key, value in settings.items()])], MODEL_CONFIGS)
+    return build_config([assignments_layer([f"{key}={value}" for key, value in settings.items()])])
 
 
 def configure(shape: Shape, seed: int = 0) -> Config:

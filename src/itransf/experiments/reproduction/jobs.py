@@ -10,7 +10,6 @@ from typing import Any
 
 from itransf.config import Config, assignments_layer, build_config
 from itransf.presets import list_presets, read_preset
-from itransf.run import MODEL_CONFIGS
 from itransf.run.settings import flatten
 
 STAND_INS = {"wn18": "world", "fb15k": "planted", "wn18rr": "world", "fb15k-237": "planted"}
@@ -109,7 +108,7 @@ class Job:
     def resolve(self) -> Config:
         """Return all settings of the training."""
         chosen = (*self.all_settings, f"seed={self.seed}")
-        return build_config([read_preset(self.preset), assignments_layer(chosen)], MODEL_CONFIGS)
+        return build_config([read_preset(self.preset), assignments_layer(chosen)])
 
     def to_dict(self) -> dict[str, Any]:
         """Return what it is made of, ready for JSON."""

@@ -13,7 +13,6 @@ from itransf.config import Config, Layer, build_config
 from itransf.errors import ConfigError, DataError
 from itransf.experiments.reproduction.jobs import HARMLESS, Job
 from itransf.files import write_text
-from itransf.run import MODEL_CONFIGS
 from itransf.run.settings import flatten
 
 Record = Mapping[str, Any]
@@ -126,4 +125,4 @@ def list_differences(then: Mapping[str, Any], now: Config) -> list[str]:
 
 
 def _fill_defaults(model: str) -> dict[str, Any]:
-    return build_config([Layer("defaults", {"model": {"name": model}})], MODEL_CONFIGS).to_dict()
+    return build_config([Layer("defaults", {"model": {"name": model}})]).to_dict()

@@ -10,7 +10,7 @@ from typing import Any
 from itransf.data import Graph, load
 from itransf.experiments.reproduction.jobs import Job
 from itransf.experiments.reproduction.results import list_differences
-from itransf.run import MODEL_CONFIGS, Run, train
+from itransf.run import Run, train
 from itransf.storage import RunFolder
 
 
@@ -42,7 +42,7 @@ class Workshop:
         A folder whose training had other settings than the job has now is begun again.
         """
         folder, config = self.folder(job), job.resolve()
-        if folder.has_checkpoint and list_differences(folder.read_config(MODEL_CONFIGS).to_dict(), config):
+        if folder.has_checkpoint and list_differences(folder.read_config().to_dict(), config):
             folder.clear()
         options: dict[str, Any] = {"preset": job.preset, "settings": job.all_settings, "seed": job.seed}
         options |= {"out": folder.path, "resume": True, "device": self.device, "progress": self.progress}

@@ -65,7 +65,7 @@ def can_fuse(model: Model, config: Config) -> bool:
         len(kinds) == 1
         and kinds <= set(PROJECTIONS)
         and model.entities.dtype == torch.float32
-        and not model.config.n3
+        and not config.regularizer.weight
         and config.loss.name in LOSSES
         and config.negatives.sampler in SAMPLERS
         and config.training.optimizer in OPTIMIZERS

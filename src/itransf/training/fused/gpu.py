@@ -180,7 +180,7 @@ class RecordedEngine(FusedEngine):
             weights = f"{name}.weight"
             updates.update_matrices[(slots, triton.cdiv(size, BLOCK))](
                 *(self.counter, plan.slot_relations, plan.segment_offsets, self.buffers.matrix_gradients),
-                *(*self._state(weights), self.rates, self.model.rate(weights)),
+                *(*self._state(weights), self.rates, self.model.learning_rate_factor(weights)),
                 *(place * slots, slots, self.layout.groups, size),
                 OPTIMIZER=self._optimizer,
                 BLOCK=BLOCK,
@@ -201,7 +201,13 @@ class RecordedEngine(FusedEngine):
         seen = (self.counter, plan.slot_relations, self.buffers.gains)
         if projection.kind == "l1":
             updates.update_free_weights[(slots,)](
-                *(*seen, *self._state(scores), self.rates, self.model.rate(scores), self.config.model.l1_weight),
+                *(
+                    *seen,
+                    *self._state(scores),
+                    self.rates,
+                    self.model.learning_rate_factor(scores),
+                    self.config.model.l1_weight,
+                ),
                 *(plan.sizes, plan.slot_offsets, first, slots, layout.concepts),
                 OPTIMIZER=self._optimizer,
                 K=triton.next_power_of_2(layout.concepts),
@@ -220,7 +226,7 @@ class RecordedEngine(FusedEngine):
         updates.update_concepts[(layout.concepts, triton.cdiv(size, NARROW_BLOCK))](
             *(self.counter, plan.users, plan.user_offsets, plan.segment_offsets),
             *(self.buffers.attention, self.buffers.matrix_gradients),
-            *(*self._state("concepts"), self.rates, self.model.rate("concepts")),
+            *(*self._state("concepts"), self.rates, self.model.learning_rate_factor("concepts")),
             *(layout.groups * layout.support, layout.concepts, layout.groups, layout.support, size),
             OPTIMIZER=self._optimizer,
             CHUNK=CHUNK,
@@ -236,7 +242,7 @@ class RecordedEngine(FusedEngine):
         ):  # fmt: skip
             updates.update_rows[(count,)](
                 *(self.counter, keys, offsets, plan.entity_rows, gradients, *self._state(name), self.rates),
-                *(self.model.rate(name), count, layout.rows, dim),
+                *(self.model.learning_rate_factor(name), count, layout.rows, dim),
                 LISTED=name == "entities",
                 LENGTH=LENGTHS[length],
                 OPTIMIZER=self._optimizer,

@@ -1,8 +1,7 @@
-"""First supports from what train shows of relations: which are symmetric, and which mirror or repeat each other.
+"""Initial supports from the structure of the training triples: symmetric, inverse and duplicate relations.
 
-A model that projects both ends of a symmetric relation alike can only place them in the same spot. Where a head is
-reflected and a tail is not, it has a choice; but once a relation was trained without, its entities suit that, and a
-choice by what concepts cost now does not find the other one.
+A model that projects both ends of a symmetric relation alike can only collapse them. Reflecting concepts on the head
+avoid that, but the assignment step does not find them once a relation was trained without.
 """
 
 from __future__ import annotations
@@ -11,25 +10,25 @@ import torch
 from torch import Tensor
 
 from itransf.data.leakage import Structure
-from itransf.models.itransf import ITransF
+from itransf.models.concepts import ConceptModel
 from itransf.models.projection import random_supports
 
 SHARE = 0.5
-"""The share of their triples that relations have in common to be mirrored; train lacks some of what the graph has."""
+"""Fraction of triples that two relations must share to be mirrored."""
 
 
 @torch.no_grad()
-def mirror_supports(model: ITransF, structure: Structure, seed: int) -> None:
-    """Choose the supports of a fresh model, where its attention is sparse.
+def mirror_supports(model: ConceptModel, structure: Structure, seed: int) -> None:
+    """Choose the supports of a new model with sparse attention.
 
     Args:
-        model: Whose concepts are as they were first drawn.
-        structure: Which relations are symmetric, inverse or duplicates.
-        seed: Of what is left to chance.
+        model: Model with initial concepts.
+        structure: Symmetric, inverse and duplicate relations.
+        seed: Random seed.
     """
-    head, tail = model.supports("head"), model.supports("tail")
-    if head is None or tail is None:
+    if not model.has_supports:
         return
+    head, tail = model.supports("head"), model.supports("tail")
     reflects = model.concepts.diagonal(dim1=1, dim2=2).amin(1).cpu() < 0
     plain, reflecting = (~reflects).nonzero().view(-1), reflects.nonzero().view(-1)
     generator = torch.Generator("cpu").manual_seed(seed)
@@ -42,12 +41,12 @@ def mirror_supports(model: ITransF, structure: Structure, seed: int) -> None:
 
 
 def _draw(offered: Tensor, support: Tensor, generator: torch.Generator) -> Tensor:
-    """Return a support for each relation among the concepts that are offered."""
+    """Return a random support for each relation among the offered concepts."""
     return offered[random_supports(len(support), len(offered), support.shape[1], generator)]
 
 
 def _tie(head: Tensor, tail: Tensor, structure: Structure) -> None:
-    """Give relations the supports of others that they mirror or repeat, those that do so most before the others."""
+    """Give relations the supports of those they mirror or repeat, the strongest pairs first."""
     pairs = [(pair, True) for pair in structure.inverse] + [(pair, False) for pair in structure.duplicate]
     tied: set[int] = set()
     for (first, second, _), turned in sorted(pairs, key=lambda found: -found[0][2]):

@@ -1,0 +1,155 @@
+"""Registries of models, losses, samplers, optimizers, regularizers and trackers.
+
+A name is a built-in ("distmult"), an entry point of an installed package (group `itransf.models` and so on), or a
+dotted path to code of your own ("mypackage.mymodel:MyModel"). Nothing is imported before it is asked for.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from importlib import import_module
+from importlib.metadata import EntryPoint, entry_points
+from pathlib import Path
+from typing import Any
+
+from itransf.errors import ConfigError, did_you_mean
+
+
+@dataclass(frozen=True, eq=False)
+class Registry(Mapping[str, Any]):
+    """Named objects of one kind.
+
+    Attributes:
+        kind: Singular noun for messages, such as "model".
+        group: Entry point group of packages that add to it.
+        builtin: Returns the built-in names and where each is defined, as "module:attribute".
+    """
+
+    kind: str
+    group: str
+    builtin: Callable[[], dict[str, str]]
+
+    @cached_property
+    def names(self) -> dict[str, str]:
+        """Built-in names and their places."""
+        return self.builtin()
+
+    @cached_property
+    def installed(self) -> dict[str, EntryPoint]:
+        """Entry points of installed packages; a built-in name cannot be replaced."""
+        return {point.name: point for point in entry_points(group=self.group) if point.name not in self.names}
+
+    def __iter__(self) -> Iterator[str]:
+        yield from (*self.names, *self.installed)
+
+    def __len__(self) -> int:
+        return len(self.names) + len(self.installed)
+
+    def __contains__(self, name: object) -> bool:
+        return isinstance(name, str) and (name in self.names or name in self.installed or is_path(name))
+
+    def __getitem__(self, name: str) -> Any:
+        """Return the object of this name.
+
+        Raises:
+            ConfigError: The name is unknown, or its code cannot be imported.
+        """
+        if name in self.installed:
+            return self._load(name, self.installed[name].load)
+        place = self.names.get(name, name)
+        if not is_path(place):
+            hint = did_you_mean(name, list(self)) or f" Choose one of {', '.join(self)}, or give package.module:Name."
+            raise ConfigError(f"there is no {self.kind} {name!r}.{hint}")
+        module, _, attribute = place.partition(":")
+        return self._load(name, lambda: getattr(import_module(module), attribute))
+
+    def _load(self, name: str, load: Callable[[], Any]) -> Any:
+        try:
+            return load()
+        except (ImportError, AttributeError) as error:
+            raise ConfigError(
+                f"the {self.kind} {name!r} cannot be imported ({error}); install the package that defines it, or run "
+                "where Python finds it"
+            ) from None
+
+    def source(self, name: str) -> str | None:
+        """Return where a name that is not built in comes from, for a run's record."""
+        if name in self.installed:
+            point = self.installed[name]
+            return f"{point.dist.name} {point.dist.version} ({point.value})" if point.dist else point.value
+        return None if name in self.names else name
+
+    def check_named(self, name: str, named: tuple[str, ...], where: str, source: str | None = None) -> None:
+        """Refuse to import code that nobody named: opening a run must not run what the run's files say.
+
+        Args:
+            name: Name in the run's settings.
+            named: Dotted paths that the user gave.
+            where: Run, for the message.
+            source: Where the run says the name came from.
+
+        Raises:
+            ConfigError: The name is a dotted path that was neither given nor imported before, or an entry point that is
+                not installed.
+        """
+        if name in self.names or name in self.installed or name in named:
+            return
+        if not is_path(name):
+            raise ConfigError(
+                f"{where}: uses the {self.kind} {name!r}" + (f" of {source}" if source else "") + ", which is not "
+                "installed here; install the package that provides it"
+            )
+        if name.partition(":")[0] not in sys.modules:
+            raise ConfigError(
+                f"{where}: uses the {self.kind} {name!r} from outside the package. If you trust that code, install its "
+                f"package and name it: --plugin {name} on the command line, plugins=[{name!r}] in Python"
+            )
+
+
+def is_path(name: str) -> bool:
+    """Return whether a name is a dotted path, "package.module:Name"."""
+    module, colon, attribute = name.partition(":")
+    return bool(colon) and attribute.isidentifier() and all(part.isidentifier() for part in module.split("."))
+
+
+def _find_models() -> dict[str, str]:
+    """Return the built-in models: each module of `itransf.models` whose class of the same name cites a paper."""
+    found: dict[str, str] = {}
+    for file in sorted((Path(__file__).parent / "models").glob("*.py")):
+        text = file.read_text(encoding="utf-8")
+        for name in re.findall(r"^class (\w+)\(", text, re.MULTILINE):
+            if name.lower() == file.stem and "paper = Paper(" in text:
+                found[file.stem] = f"itransf.models.{file.stem}:{name}"
+    return found
+
+
+def _in(module: str, **names: str) -> Callable[[], dict[str, str]]:
+    return lambda: {name: f"itransf.training.{module}:{attribute}" for name, attribute in names.items()}
+
+
+MODELS = Registry("model", "itransf.models", _find_models)
+LOSSES = Registry(
+    "loss",
+    "itransf.losses",
+    _in("losses", hinge="hinge", self_adversarial="self_adversarial", cross_entropy="cross_entropy"),
+)
+SAMPLERS = Registry(
+    "sampler", "itransf.samplers", _in("negatives", uniform="UniformSampler", bernoulli="BernoulliSampler")
+)
+OPTIMIZERS = Registry("optimizer", "itransf.optimizers", _in("optimizers", sgd="SGD", adagrad="Adagrad", adam="Adam"))
+REGULARIZERS = Registry("regularizer", "itransf.regularizers", _in("losses", n3="n3", l2="l2", l1="l1"))
+TRACKERS = Registry("tracker", "itransf.trackers", _in("trackers", none="NoTracker", log="LogTracker"))
+
+BY_SETTING = {
+    "model.name": MODELS,
+    "loss.name": LOSSES,
+    "negatives.sampler": SAMPLERS,
+    "training.optimizer": OPTIMIZERS,
+    "regularizer.name": REGULARIZERS,
+    "training.tracker": TRACKERS,
+}
+"""The registry of each setting that names something."""
