@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import tomllib
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -262,14 +261,3 @@ class TestToml:
     def test_any_text_and_number_comes_back(self, run: str, rate: float, seed: int) -> None:
         config = build({"warm_start": {"run": run, "learning_rate": rate}, "seed": seed})
         assert build(tomllib.loads(format_toml(config.to_dict()))) == config
-
-
-def test_optional_settings_may_be_left_out() -> None:
-    @dataclass(frozen=True)
-    class Optional:
-        size: int | None = None
-
-    assert build_config([Layer("x", {"model": {"name": "new", "size": 3}})], {"new": Optional}).model.size == 3
-    assert build_config([Layer("x", {"model": {"name": "new"}})], {"new": Optional}).model.size is None
-    with pytest.raises(ConfigError, match=r"x: model\.size must be a whole number, not 'a'"):
-        build_config([Layer("x", {"model": {"name": "new", "size": "a"}})], {"new": Optional})

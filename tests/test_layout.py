@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import itransf
-from contracts.references import REFERENCES
+from contracts.cases import REFERENCES
 from itransf.config import build_config
 from itransf.errors import ConfigError
 from itransf.models import MODELS

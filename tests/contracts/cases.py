@@ -25,6 +25,7 @@ CASES = [
     for name, reference in REFERENCES.items()
     for case in reference.CASES
 ]
+TRANSLATION_CASES = [case for case in CASES if "projected_constraint" in case.values[1]]
 MODEL_CASES = [pytest.param(name, reference.CASES[0], id=name) for name, reference in REFERENCES.items()]
 
 

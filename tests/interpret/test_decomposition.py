@@ -6,12 +6,16 @@ import numpy as np
 import pytest
 import torch
 
-from contracts.cases import CASES, SIZES, all_triples, make_model
+from contracts.cases import SIZES, TRANSLATION_CASES, all_triples, make_model
 from itransf.errors import ConfigError
 from itransf.interpret.decomposition import split_distances
 from itransf.interpret.spaces import open_space
 from itransf.models import MODELS
 from stubs import TableModel
+
+
+def geometry(norm: int, projected: str) -> dict[str, Any]:
+    return {"dim": 5, "p_norm": norm, "projected_constraint": projected}
 
 
 def triples_of(relation: int) -> np.ndarray[Any, Any]:
@@ -24,9 +28,9 @@ def score(model: Any, triples: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
         return model.score(*torch.tensor(triples).unbind(1)).double().numpy()
 
 
-@pytest.mark.parametrize(("name", "kind", "norm", "projected"), CASES)
-def test_the_parts_sum_to_the_distance(name: str, kind: dict[str, Any], norm: int, projected: str) -> None:
-    model = make_model(name, kind, norm, projected)
+@pytest.mark.parametrize(("name", "case"), TRANSLATION_CASES)
+def test_the_parts_sum_to_the_distance(name: str, case: dict[str, Any]) -> None:
+    model = make_model(name, case)
     for relation in range(SIZES.relations):
         triples = triples_of(relation)
         split = split_distances(model, triples)
@@ -35,9 +39,9 @@ def test_the_parts_sum_to_the_distance(name: str, kind: dict[str, Any], norm: in
         assert np.abs(split.distances + score(model, triples)).max() < 1e-9
 
 
-@pytest.mark.parametrize(("name", "kind", "norm", "projected"), CASES)
-def test_single_precision_agrees_to_its_tolerance(name: str, kind: dict[str, Any], norm: int, projected: str) -> None:
-    model = make_model(name, kind, norm, projected).float()
+@pytest.mark.parametrize(("name", "case"), TRANSLATION_CASES)
+def test_single_precision_agrees_to_its_tolerance(name: str, case: dict[str, Any]) -> None:
+    model = make_model(name, case).float()
     triples = triples_of(1)
     split = split_distances(model, triples)
     scores = score(model, triples)
@@ -48,7 +52,10 @@ def test_single_precision_agrees_to_its_tolerance(name: str, kind: dict[str, Any
 @pytest.mark.parametrize("norm", [1, 2])
 @pytest.mark.parametrize("projected", ["unit", "ball", "none"])
 def test_each_concept_gives_what_the_formula_says(kind: str, norm: int, projected: str) -> None:
-    model: Any = make_model("itransf", {"concepts": 6, "support_size": 2, "attention": kind}, norm, projected)
+    model: Any = make_model(
+        "itransf",
+        {**geometry(norm, projected), "concepts": 6, "support_size": 2, "attention": kind},
+    )
     head, relation, tail = 2, 3, 5
     split = split_distances(model, np.array([[head, relation, tail]]))
     h, t = model.entities[head].detach().numpy(), model.entities[tail].detach().numpy()
@@ -74,7 +81,7 @@ def test_each_concept_gives_what_the_formula_says(kind: str, norm: int, projecte
 
 @pytest.mark.parametrize("norm", [1, 2])
 def test_a_distance_of_zero_splits_into_zeros(norm: int) -> None:
-    model: Any = make_model("transe", {}, norm, "none")
+    model: Any = make_model("transe", geometry(norm, "none"))
     with torch.no_grad():
         model.relations.zero_()
     split = split_distances(model, np.array([[4, 0, 4]]))
@@ -90,6 +97,6 @@ def test_a_model_of_another_family_is_refused() -> None:
 
 def test_a_matrix_of_its_own_is_one_part() -> None:
     for name in set(MODELS) - {"itransf"}:
-        space = open_space(make_model(name, {}), 1)
+        space = open_space(make_model(name, geometry(1, "unit")), 1)
         assert [len(space.parts[side]) for side in ("head", "tail")] == [1, 1]
         assert space.without("head", 0) is None

@@ -12,7 +12,7 @@ from itransf.data.graph import Graph
 from itransf.models import MODELS, Model, Sizes
 from itransf.training.losses import hinge
 from itransf.training.negatives import make_sampler
-from itransf.training.objectives import SoftmaxObjective, make_objective
+from itransf.training.objectives import CandidateObjective, make_objective
 
 if TYPE_CHECKING:
     from conftest import Configure, GraphMaker
@@ -192,4 +192,4 @@ def test_softmax_needs_no_negatives(configure: Configure, graph: Graph) -> None:
     config = configure("transe", *SOFTMAX)
     train = torch.as_tensor(graph.train)
     sampler = make_sampler(graph, config.negatives, CPU)
-    assert isinstance(make_objective(graph, train, sampler, config), SoftmaxObjective)
+    assert isinstance(make_objective(graph, train, sampler, config), CandidateObjective)
