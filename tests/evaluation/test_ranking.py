@@ -13,7 +13,7 @@ from itransf.errors import ITransFError
 from itransf.evaluation import ranking
 from itransf.evaluation.ranking import ask, rank_triples
 from itransf.models import MODELS, SIDES, Side, Sizes
-from itransf.ops import counting
+from itransf.ops import ranks
 from itransf.ops.ranks import BYTES_PER_SCORE
 from stubs import TableModel
 
@@ -28,7 +28,7 @@ TRIPLE = st.tuples(st.integers(0, ENTITIES - 1), st.integers(0, RELATIONS - 1), 
 def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """Rank with numba, or without it."""
     if request.param == "scores":
-        monkeypatch.setattr(counting, "load_compiled", lambda: None)
+        monkeypatch.setattr(ranks, "load_compiled", lambda: None)
     else:
         pytest.importorskip("numba")
     return str(request.param)

@@ -7,7 +7,7 @@ from torch import Tensor, nn
 from itransf.errors import ConfigError
 from itransf.models import Model, Sizes
 from itransf.models.base import Compare, compare_all, compare_grouped
-from itransf.ops.grouping import group_rows
+from itransf.ops.grouped import group_rows
 
 
 class TableModel(Model):

@@ -10,7 +10,6 @@ import pytest
 import torch
 from torch import Tensor
 
-from itransf.errors import MissingExtraError
 from itransf.ops import counting_cuda
 from itransf.ops.counting_cuda import KnownLists, Tiling, count_closer_cuda, count_grouped_cuda
 from itransf.ops.distance import Norm
@@ -101,10 +100,10 @@ def test_copies_of_the_answer_tie_whatever_their_numbers(norm: Norm) -> None:
     assert bool((found.above >= 0).all())
 
 
-def test_a_table_shared_by_groups_is_turned_once() -> None:
+def test_a_table_shared_by_groups_is_transposed_once() -> None:
     torch.manual_seed(3)
     table = whole_numbers(10, 3)
-    shared = counting_cuda.turn_tables(table.expand(4, -1, -1), 8)
+    shared = counting_cuda.transpose_tables(table.expand(4, -1, -1), 8)
     assert shared.shape == (4, 3, 16)
     assert shared.stride(0) == 0
     assert torch.equal(shared[3, :, :10], table.T)
@@ -144,13 +143,6 @@ def test_no_queries_give_no_counts() -> None:
     queries, table = torch.zeros(0, 3, device=DEVICE), torch.zeros(4, 3, device=DEVICE)
     above, tied = count_closer_cuda(queries, table, nothing, start, nothing, 1)
     assert above.shape == tied.shape == (2, 0)
-
-
-def test_without_triton_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(counting_cuda, "has_triton", lambda: False)
-    nothing = torch.zeros(1, dtype=torch.int64)
-    with pytest.raises(MissingExtraError, match="pip install"):
-        count_closer_cuda(torch.zeros(1, 2), torch.zeros(3, 2), nothing, torch.zeros(2, dtype=torch.int64), nothing, 1)
 
 
 def test_triton_is_not_imported_with_the_package() -> None:

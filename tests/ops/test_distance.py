@@ -4,8 +4,18 @@ import pytest
 import torch
 from torch import Tensor
 
-from itransf.ops.distance import Norm, distance, grouped_distance, limit_length, pairwise_distance
-from itransf.ops.grouping import group_rows
+from itransf.ops import distance as distance_module
+from itransf.ops.distance import (
+    Norm,
+    distance,
+    gathered_distance,
+    grouped_distance,
+    limit_length,
+    pairwise_distance,
+)
+from itransf.ops.grouped import group_rows
+
+DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
 
 
 def loop_distance(queries: Tensor, candidates: Tensor, norm: Norm) -> Tensor:
@@ -68,3 +78,26 @@ def test_limit_length_scales_to_the_sphere_into_the_ball_or_not_at_all() -> None
     assert limit_length(vectors, "none") is vectors
     torch.testing.assert_close(limit_length(vectors, "unit"), torch.tensor([[0.6, 0.8], [0.6, 0.8], [0.0, 0.0]]))
     torch.testing.assert_close(limit_length(vectors, "ball"), torch.tensor([[0.6, 0.8], [0.3, 0.4], [0.0, 0.0]]))
+
+
+def measure_naively(tables: torch.Tensor, rows: torch.Tensor, targets: torch.Tensor, norm: int) -> torch.Tensor:
+    return torch.tensor(
+        [
+            [float((table[row] - vector).double().norm(p=norm)) for table in tables]
+            for row, vector in zip(rows.tolist(), targets, strict=True)
+        ]
+    ).view(len(rows), len(tables))
+
+
+@pytest.mark.parametrize("norm", [1, 2])
+@pytest.mark.parametrize("count", [0, 1, 37])
+@pytest.mark.parametrize("in_kernel", [False, True])
+def test_every_row_is_measured_against_every_table(norm: int, count: int, in_kernel: bool) -> None:
+    tables, targets = torch.randn(3, 9, 5, device=DEVICE), torch.randn(count, 5, device=DEVICE)
+    rows = torch.randint(9, (count,), device=DEVICE)
+    if in_kernel:
+        pytest.importorskip("triton")
+        found = distance_module._gathered_distance_cuda(tables, rows, targets, norm)  # type: ignore[arg-type]
+    else:
+        found = gathered_distance(tables.double(), rows, targets.double(), norm).float()  # type: ignore[arg-type]
+    torch.testing.assert_close(found.cpu(), measure_naively(tables, rows, targets, norm), atol=1e-5, rtol=1e-5)

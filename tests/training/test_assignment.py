@@ -12,7 +12,7 @@ from torch import Tensor
 from itransf.config import AssignmentConfig, LossConfig, NegativesConfig
 from itransf.data.graph import Graph
 from itransf.models import SIDES, ITransF, Side, Sizes
-from itransf.ops.grouping import occurrence_numbers
+from itransf.ops.grouped import occurrence_numbers
 from itransf.training import assignment as sampling
 from itransf.training.assignment import (
     NEARNESS,

@@ -17,9 +17,9 @@ from itransf.data.graph import Triples
 from itransf.data.known import KnownIndex
 from itransf.errors import ITransFError
 from itransf.models.base import SIDES, Model, QueryModel, Scorer, Side, compare_all
-from itransf.ops.counting import count_closer
-from itransf.ops.counting_cuda import DEFAULT_TILING, KnownLists, Tiling, count_grouped_cuda, has_triton
-from itransf.ops.ranks import CHUNK_MEMORY, count_by_scores
+from itransf.ops.counting_cuda import DEFAULT_TILING, KnownLists, Tiling, count_grouped_cuda
+from itransf.ops.distance import has_triton
+from itransf.ops.ranks import CHUNK_MEMORY, count_by_scores, count_closer
 from itransf.progress import Tracker, track
 
 Ties = Literal["realistic", "optimistic", "pessimistic"]

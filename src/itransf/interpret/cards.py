@@ -18,7 +18,7 @@ from itransf.interpret.attention import Attention, strongest_first
 from itransf.interpret.naming import LETTERS, check_concept, find_concept, suggest_names
 from itransf.interpret.sharing import WORTH_TELLING, Use
 from itransf.models import SIDES, ITransF, Side
-from itransf.ops.products import multiply_transposed
+from itransf.ops.grouped import multiply_transposed
 
 MOST_TRIPLES = 1000
 """The most validation triples ranked again for one card, unless more are asked for."""

@@ -20,8 +20,7 @@ from torch.nn.functional import embedding
 
 from itransf.errors import ConfigError
 from itransf.ops.distance import Norm, distance, grouped_distance, pairwise_distance
-from itransf.ops.grouping import Grouping, group_rows, sorted_grouping
-from itransf.ops.products import grouped_product, multiply_transposed
+from itransf.ops.grouped import Grouping, group_rows, grouped_product, multiply_transposed, sorted_grouping
 
 Side = Literal["head", "tail"]
 SIDES: tuple[Side, Side] = ("head", "tail")

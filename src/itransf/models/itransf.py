@@ -14,8 +14,8 @@ from itransf.models.base import SIDES, SMALL, Paper, Side, Sizes, TrainingGraph,
 from itransf.models.concepts import ConceptModel
 from itransf.models.projection import ConceptProjection, noisy_identities
 from itransf.models.translation import Translation, TranslationConfig
-from itransf.ops.gathering import gathered_distance
-from itransf.ops.products import spread_product
+from itransf.ops.distance import gathered_distance
+from itransf.ops.grouped import spread_product
 
 TABLE_NUMBERS = 1 << 24  # floats that tables of projected entities may hold at once
 FEWEST_CONCEPTS, MOST_CONCEPTS = 8, 300  # that the defaults choose

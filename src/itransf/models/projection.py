@@ -11,8 +11,7 @@ from torch.nn.functional import embedding
 
 from itransf.errors import ConfigError
 from itransf.ops.attention import compose, scatter_weights, sparse_softmax
-from itransf.ops.grouping import group_rows
-from itransf.ops.products import grouped_product, spread_product
+from itransf.ops.grouped import group_rows, grouped_product, spread_product
 
 AttentionKind = Literal["sparse", "dense", "l1"]
 FREE, PINNED, FORBIDDEN = 0, 1, -1  # a person's rule for a concept on a side of a relation

@@ -24,7 +24,7 @@ from itransf.models.base import (
 )
 from itransf.models.projection import NoProjection, Projection
 from itransf.ops.distance import Length, distance, limit_length
-from itransf.ops.grouping import Grouping
+from itransf.ops.grouped import Grouping
 
 
 @dataclass(frozen=True)

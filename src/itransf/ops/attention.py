@@ -7,12 +7,12 @@ from torch import Tensor
 
 
 def sparse_softmax(scores: Tensor, support: Tensor, temperature: float) -> Tensor:
-    """Return the weights of the supported concepts alone: softmax(scores / temperature) over the support.
+    """Return the weights of the supported concepts: softmax(scores / temperature) over the support.
 
     Args:
         scores: Pre-softmax scores v, (..., m).
-        support: Which concepts may be used, as indices (..., k); the rest weigh exactly zero.
-        temperature: The softmax temperature; small ones sharpen.
+        support: Indices of the allowed concepts, (..., k); all others have a weight of exactly zero.
+        temperature: Softmax temperature; lower values give sharper weights.
 
     Returns:
         Weights (..., k) in the order of `support`, summing to one.
@@ -29,10 +29,10 @@ def scatter_weights(weights: Tensor, support: Tensor, concepts: int) -> Tensor:
 def compose(concepts: Tensor, support: Tensor, weights: Tensor) -> Tensor:
     """Mix each row's supported concept matrices: sum_i weights[u, i] concepts[support[u, i]].
 
-    The cost depends on k, never on m: unsupported matrices are not read.
+    The cost depends on k, not on m: unsupported matrices are not read.
 
     Args:
-        concepts: The concept tensor D, (m, d, d).
+        concepts: Concept tensor D, (m, d, d).
         support: Indices (u, k).
         weights: Weights (u, k).
 

@@ -1,11 +1,11 @@
-"""Counting closer candidates on the CPU, compiled by numba; imported only where that is installed.
+"""Counting closer candidates on the CPU, compiled by numba; imported only if numba is installed.
 
 Every distance is the same sum in the same order, first dimension to last, each step rounded alone: nothing is
 reassociated or fused. A candidate's distance has the same bits whether it is measured as an answer, as a rival in a
-tile or as one of the known. Under l2 squares are compared, not their roots, which would make ties.
+tile or as a known candidate. For l2 squares are compared, as taking roots would create ties.
 
-Candidates lie side by side in a tile, one per lane, and a tile serves all queries while it is in the nearest cache,
-two queries at a time, as each number read then serves both.
+A tile holds one candidate per lane. All queries are compared with a tile while it is in the nearest cache, two queries
+at a time, so that each number read is used twice.
 """
 
 from __future__ import annotations
@@ -19,26 +19,26 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from itransf.ops.compiling import compiled, telling_of_compiling
+from itransf.ops.compilation import announce_compilation, compiled
 from itransf.ops.distance import Norm
 
 LANES = 128  # candidates of a tile: with 50 dimensions it takes 25 kB
-PARTS_PER_THREAD = 4  # threads that get ahead take more of them
+PARTS_PER_THREAD = 4  # faster threads take more parts
 Floats = npt.NDArray[np.float32]
 Integers = npt.NDArray[np.int64]
 
 
-class Work(NamedTuple):
-    """What is asked: f answers to q queries among n candidates.
+class Inputs(NamedTuple):
+    """Inputs of the kernels: f answers to q queries among n candidates.
 
     Attributes:
         queries: (q, d)
         table: (n, d)
         answers: (f,), those of query i from starts[i] to starts[i + 1].
         starts: (q + 1,)
-        known: Those of query i from offsets[i] to offsets[i + 1].
+        known: Known candidates, those of query i from offsets[i] to offsets[i + 1].
         offsets: (q + 1,)
-        norm: The distance.
+        norm: Norm of the distance.
     """
 
     queries: Floats
@@ -51,42 +51,42 @@ class Work(NamedTuple):
 
 
 def count_closer_cpu(
-    queries: Tensor, table: Tensor, answers: Tensor, offsets: Tensor, known: Tensor, norm: Norm, places: Tensor
+    queries: Tensor, table: Tensor, answers: Tensor, offsets: Tensor, known: Tensor, norm: Norm, answer_queries: Tensor
 ) -> tuple[Tensor, Tensor]:
-    """Count, for each answer, the candidates closer to its query than it is, and those as close.
+    """Count, for each answer, the candidates closer to its query, and those as close.
 
     Args:
         queries: (q, d) float32.
-        table: The candidates, (n, d) float32.
-        answers: The true candidates, (f,).
-        offsets: Where each query's known candidates begin in `known`, (q + 1,).
-        known: Candidates known to be right, the answer among them or not; they are no rivals.
-        norm: The distance.
-        places: The query that each answer belongs to, ascending, (f,).
+        table: Candidates, (n, d) float32.
+        answers: True candidates, (f,).
+        offsets: Start of each query's known candidates in `known`, (q + 1,).
+        known: Candidates left out of the filtered counts; they may include the answer.
+        norm: Norm of the distance.
+        answer_queries: Query of each answer, ascending, (f,).
 
     Returns:
-        (above, tied), both (2, f), filtered first, raw second, as `count_rivals` gives them for minus the distances.
+        (above, tied), both (2, f), as from `ranks.count_rivals` for minus the distances.
     """
-    starts = torch.searchsorted(places, torch.arange(len(queries) + 1, device="cpu"))
+    starts = torch.searchsorted(answer_queries, torch.arange(len(queries) + 1, device="cpu"))
     arrays = (x.detach().contiguous().numpy() for x in (queries, table, answers, starts, known, offsets))
-    work, own = Work._make((*arrays, norm)), np.empty(len(answers), np.float32)
-    with telling_of_compiling("the ranking"):
-        known_above, known_tied = share_out(count_known, len(queries), work, own)
-        above, tied = share_out(count_tiles, -(-len(table) // LANES), work, own)
-    broken = np.isnan(own)  # a model that diverged: its answer comes last
-    above, tied = np.where(broken, len(table) - 1, above), np.where(broken, 0, tied - 1)  # less the answer itself
+    inputs, own = Inputs._make((*arrays, norm)), np.empty(len(answers), np.float32)
+    with announce_compilation("the ranking"):
+        known_above, known_tied = run_in_threads(count_known, len(queries), inputs, own)
+        above, tied = run_in_threads(count_tiles, -(-len(table) // LANES), inputs, own)
+    is_nan = np.isnan(own)  # a model that diverged: its answer comes last
+    above, tied = np.where(is_nan, len(table) - 1, above), np.where(is_nan, 0, tied - 1)  # less the answer itself
     return (
         torch.from_numpy(np.stack([above - known_above, above])),
         torch.from_numpy(np.stack([tied - known_tied, tied])),
     )
 
 
-def share_out(kernel: Callable[..., None], count: int, work: Work, own: Floats) -> Integers:
-    """Return what a kernel counts over a range of queries or tiles, (2, f), on as many threads as torch uses."""
+def run_in_threads(kernel: Callable[..., None], count: int, inputs: Inputs, own: Floats) -> Integers:
+    """Return the counts of a kernel over a range of queries or tiles, (2, f), on as many threads as torch uses."""
 
     def run(first: int, last: int) -> Integers:
         counts = np.zeros((2, len(own)), np.int64)
-        kernel(work, first, last, own, counts)
+        kernel(inputs, first, last, own, counts)
         return counts
 
     threads = torch.get_num_threads()
@@ -99,11 +99,11 @@ def share_out(kernel: Callable[..., None], count: int, work: Work, own: Floats) 
     return counts
 
 
-fast = compiled(nogil=True)  # without the interpreter's lock: threads share the work
-pasted = compiled(nogil=True, inline="always")  # into each caller, so that constants passed are constants in it
+parallel = compiled(nogil=True)  # without the interpreter's lock, so that threads run at the same time
+inlined = compiled(nogil=True, inline="always")  # so that constant arguments are constants in the function
 
 
-@fast
+@parallel
 def fill(tile: Floats, table: Floats, rows: Integers) -> None:
     """Copy candidates into a tile (d, lanes), one per lane."""
     for lane in range(len(rows)):
@@ -111,16 +111,16 @@ def fill(tile: Floats, table: Floats, rows: Integers) -> None:
             tile[k, lane] = table[rows[lane], k]
 
 
-@fast
+@parallel
 def count_within(distances: Floats, limit: Any) -> Any:
-    """Count the distances not above a limit; what is not a number is never counted."""
-    count = np.int32(0)  # as wide as a distance, so that a vector of them fits a vector
+    """Count the distances not above a limit; NaN is never counted."""
+    count = np.int32(0)  # as wide as a distance, so that vector instructions fit
     for lane in range(len(distances)):
         count = np.int32(count + (distances[lane] <= limit))
     return count
 
 
-@fast
+@parallel
 def count_below(distances: Floats, limit: Any) -> Any:
     """Count the distances below a limit."""
     count = np.int32(0)
@@ -129,16 +129,16 @@ def count_below(distances: Floats, limit: Any) -> Any:
     return count
 
 
-@fast
+@parallel
 def gap(left: Any, right: Any, norm: int) -> Any:
-    """Return what one dimension adds to an l1 distance, or to a squared l2 distance."""
+    """Return the contribution of one dimension to an l1 distance, or to a squared l2 distance."""
     difference = left - right
     return abs(difference) if norm == 1 else difference * difference
 
 
-@pasted
+@inlined
 def measure_as(norm: int, distances: Floats, left: Floats, right: Floats, tile: Floats) -> None:
-    """Write the distance of two queries to each lane of a tile, one after the other, four dimensions in one pass."""
+    """Write the distances of two queries to each lane of a tile, four dimensions in one pass."""
     for lane in range(len(distances)):
         distances[lane] = 0
     whole = len(left) // 4 * 4
@@ -160,31 +160,31 @@ def measure_as(norm: int, distances: Floats, left: Floats, right: Floats, tile: 
             distances[LANES + lane] += gap(e, row_0[lane], norm)
 
 
-@fast
+@parallel
 def measure_l1(distances: Floats, left: Floats, right: Floats, tile: Floats) -> None:
     """Measure l1 distances."""
     measure_as(1, distances, left, right, tile)
 
 
-@fast
+@parallel
 def measure_l2(distances: Floats, left: Floats, right: Floats, tile: Floats) -> None:
     """Measure squared l2 distances."""
     measure_as(2, distances, left, right, tile)
 
 
-@fast
+@parallel
 def measure(norm: int, distances: Floats, left: Floats, right: Floats, tile: Floats) -> None:
-    """Measure by either norm; see `measure_as`."""
+    """Measure distances of either norm; see `measure_as`."""
     if norm == 1:
         measure_l1(distances, left, right, tile)
     else:
         measure_l2(distances, left, right, tile)
 
 
-@fast
-def count_known(work: Work, first: int, last: int, own: Floats, counts: Integers) -> None:
-    """Measure the answers of the queries from `first` to `last`; count the known closer than each, and as close."""
-    queries, table, answers, starts, known, offsets, norm = work
+@parallel
+def count_known(inputs: Inputs, first: int, last: int, own: Floats, counts: Integers) -> None:
+    """Measure the answers of a range of queries; count the known candidates closer than each, and as close."""
+    queries, table, answers, starts, known, offsets, norm = inputs
     tile = np.zeros((table.shape[1], LANES), np.float32)
     distances = np.empty(2 * LANES, np.float32)
     for i in range(first, last):
@@ -205,10 +205,10 @@ def count_known(work: Work, first: int, last: int, own: Floats, counts: Integers
                         counts[1, f] += distances[lane] == own[f]
 
 
-@fast
-def count_tiles(work: Work, first: int, last: int, own: Floats, counts: Integers) -> None:
-    """Count the candidates in the tiles from `first` to `last` that are closer than each answer, and as close."""
-    queries, table, starts = work.queries, work.table, work.starts
+@parallel
+def count_tiles(inputs: Inputs, first: int, last: int, own: Floats, counts: Integers) -> None:
+    """Count the candidates in a range of tiles that are closer than each answer, and as close."""
+    queries, table, starts = inputs.queries, inputs.table, inputs.starts
     tile = np.zeros((table.shape[1], LANES), np.float32)
     distances = np.empty(2 * LANES, np.float32)
     for number in range(first, last):
@@ -216,7 +216,7 @@ def count_tiles(work: Work, first: int, last: int, own: Floats, counts: Integers
         fill(tile, table, rows)
         for i in range(0, len(queries), 2):
             pair = min(2, len(queries) - i)
-            measure(work.norm, distances, queries[i], queries[i + pair - 1], tile)
+            measure(inputs.norm, distances, queries[i], queries[i + pair - 1], tile)
             for j in range(pair):
                 near = distances[j * LANES : j * LANES + len(rows)]
                 for f in range(starts[i + j], starts[i + j + 1]):

@@ -1,17 +1,24 @@
-"""Distances and lengths."""
+"""Distances between vectors, and constraints on their length."""
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from typing import Any, Literal
 
 import torch
 from torch import Tensor
 
-from itransf.ops.grouping import Grouping, one_group
+from itransf.ops.grouped import Grouping, one_group
 
 Norm = Literal[1, 2]
 Length = Literal["unit", "ball", "none"]
 SQUARE_FLOOR = 1e-12  # keeps the root differentiable where rounding gives zero or less
+GATHERED_ROWS = 16  # rows that one program of the kernel of gathered distances takes
+
+
+def has_triton() -> bool:
+    """Return whether GPU kernels can be compiled."""
+    return find_spec("triton") is not None
 
 
 def distance(difference: Tensor, norm: Norm) -> Tensor:
@@ -30,9 +37,9 @@ def grouped_distance(queries: Tensor, tables: Tensor, grouping: Grouping, norm: 
 
     Args:
         queries: (b, d), sorted by group.
-        tables: The candidates as each group sees them, (u, n, d).
-        grouping: How the queries fall on the groups.
-        norm: The distance.
+        tables: Candidates of each group, (u, n, d).
+        grouping: Grouping of the queries.
+        norm: Norm of the distance.
 
     Returns:
         Distances (b, n).
@@ -45,7 +52,7 @@ def grouped_distance(queries: Tensor, tables: Tensor, grouping: Grouping, norm: 
 
 
 class _SquaredDistance(torch.autograd.Function):
-    """|q - c|^2 = |q|^2 + |c|^2 - 2 q.c: matrix products alone, and nothing the size of the tables is copied twice."""
+    """|q - c|^2 = |q|^2 + |c|^2 - 2 q.c: matrix products only, with one copy of the tables."""
 
     @staticmethod
     def forward(ctx: Any, queries: Tensor, tables: Tensor, counts: list[int]) -> Tensor:
@@ -88,8 +95,39 @@ class _SquaredDistance(torch.autograd.Function):
         return for_queries, for_tables, None
 
 
+def gathered_distance(tables: Tensor, rows: Tensor, targets: Tensor, norm: Norm) -> Tensor:
+    """Return the distance of a row of every table from a target, for many rows at once.
+
+    Args:
+        tables: (c, n, d)
+        rows: Row of the tables for each target, (b,).
+        targets: Vectors to compare with, (b, d).
+        norm: Norm of the distance.
+
+    Returns:
+        Distances (b, c).
+    """
+    if tables.is_cuda and tables.dtype == torch.float32 and has_triton():
+        return _gathered_distance_cuda(tables.contiguous(), rows, targets.contiguous(), norm)
+    return torch.stack([distance(table[rows] - targets, norm) for table in tables], 1)
+
+
+def _gathered_distance_cuda(tables: Tensor, rows: Tensor, targets: Tensor, norm: Norm) -> Tensor:
+    """Return gathered distances without writing the gathered rows to memory."""
+    from itransf.ops.kernels import measure_gathered, round_up  # noqa: PLC0415 - triton is optional
+
+    count, height, dim = tables.shape
+    distances = targets.new_empty(len(rows), count)
+    if len(rows):
+        measure_gathered[(-(-len(rows) // GATHERED_ROWS),)](
+            tables, rows, targets, distances, len(rows), count, height, dim,
+            NORM=norm, ROWS=GATHERED_ROWS, DIM=round_up(dim),
+        )  # fmt: skip
+    return distances
+
+
 def limit_length(vectors: Tensor, length: Length) -> Tensor:
-    """Scale vectors to unit l2 length, or into the unit ball, or leave them."""
+    """Scale vectors to unit l2 norm (`unit`) or into the unit ball (`ball`), or leave them unchanged (`none`)."""
     if length == "none":
         return vectors
     norms: Tensor = torch.linalg.vector_norm(vectors, dim=-1, keepdim=True)

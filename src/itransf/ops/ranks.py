@@ -1,44 +1,83 @@
-"""Ranks by counting."""
+"""Ranks by counting the candidates that score above, or as high as, an answer."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 
 import torch
 from torch import Tensor
 
+from itransf.ops.counting_cuda import count_closer_cuda
+from itransf.ops.distance import Norm, has_triton, pairwise_distance
+
 CHUNK_MEMORY = 512 * 2**20  # bytes one chunk of scores may take
-BYTES_PER_SCORE = 12  # a float32 score, and what comparing it makes
+BYTES_PER_SCORE = 12  # a float32 score, and the results of comparing it
 
 
-def count_rivals(scores: Tensor, answers: Tensor, offsets: Tensor, known: Tensor) -> tuple[Tensor, Tensor]:
-    """Count, for each query, the candidates that score above its answer and those that tie with it.
+def count_closer(
+    queries: Tensor,
+    table: Tensor,
+    answers: Tensor,
+    offsets: Tensor,
+    known: Tensor,
+    norm: Norm,
+    answer_queries: Tensor | None = None,
+    memory: int = CHUNK_MEMORY,
+) -> tuple[Tensor, Tensor]:
+    """Count, for each answer, the candidates closer to its query, and those as close.
 
-    The answer's score is read from the same matrix as its rivals', so it can neither beat nor lose to itself.
+    Compiled kernels never write a matrix of distances. They run if numba (CPU, the extra `fast`) or triton (CUDA) is
+    installed; otherwise distances are computed and compared in chunks. All of them compute an answer's distance exactly
+    as those of its rivals, so it can neither beat nor lose to itself.
 
     Args:
-        scores: (q, e), higher is better.
-        answers: The true candidate of each query, (q,).
-        offsets: Where each query's known candidates begin in `known`, (q + 1,).
-        known: Candidates known to be right, the answer among them or not; they are no rivals.
+        queries: (q, d)
+        table: Candidates, (n, d).
+        answers: True candidates: one for each query, (q,), or with `answer_queries` any number, (f,).
+        offsets: Start of each query's known candidates in `known`, (q + 1,).
+        known: Candidates left out of the filtered counts, without repetition; they may include the answer.
+        norm: Norm of the distance.
+        answer_queries: Query of each answer, ascending, (f,); None if each query has one.
+        memory: Bytes for one chunk of distances.
 
     Returns:
-        (above, tied), both (q,), neither counting the answer itself nor known candidates; then the same two
-        counts with known candidates included, stacked: above and tied are (2, q), filtered first, raw second.
+        (above, tied), both (2, f), filtered first, raw second, neither counting the answer itself.
     """
-    queries = torch.arange(len(answers), device=scores.device)
-    true = scores[queries, answers]  # (q,)
-    broken = true.isnan()  # a model that diverged: its answer comes last
-    above = torch.where(broken, scores.shape[1] - 1, (scores > true[:, None]).sum(1))
-    tied = torch.where(broken, 0, (scores == true[:, None]).sum(1) - 1)  # less the answer itself
-    rows = torch.repeat_interleave(queries, offsets.diff())
-    others = known != answers[rows]
-    rows, columns = rows[others], known[others]
-    known_scores = scores[rows, columns]
-    beats = (known_scores > true[rows]) | broken[rows]
-    known_above = torch.zeros_like(above).index_add_(0, rows, beats.to(above.dtype))
-    known_tied = torch.zeros_like(tied).index_add_(0, rows, (known_scores == true[rows]).to(tied.dtype))
-    return torch.stack([above - known_above, above]), torch.stack([tied - known_tied, tied])
+    if answer_queries is None:
+        answer_queries = torch.arange(len(queries), device=queries.device)
+    if queries.dtype == torch.float32:  # the type of the kernels
+        if queries.is_cuda and has_triton():
+            lists = repeat_lists(offsets, known, answer_queries)
+            return count_closer_cuda(queries[answer_queries], table, answers, *lists, norm)
+        if queries.device.type == "cpu" and (count_compiled := load_compiled()):
+            return count_compiled(queries, table, answers, offsets, known, norm, answer_queries)
+
+    score = prepare_scores(queries, table, norm)
+    return count_by_scores(score, len(table), answers, offsets, known, answer_queries, memory)
+
+
+@cache
+def load_compiled() -> Callable[..., tuple[Tensor, Tensor]] | None:
+    """Return the compiled counting function of the CPU, or None if numba is not installed or too old."""
+    try:
+        from itransf.ops.counting_cpu import count_closer_cpu  # noqa: PLC0415 (an optional extra)
+    except ImportError:
+        return None
+    return count_closer_cpu
+
+
+def prepare_scores(queries: Tensor, table: Tensor, norm: Norm) -> Callable[[slice], Tensor]:
+    """Return a function from a range of queries to scores (q, n) that order candidates as their distances do.
+
+    The scores for l2 come from matrix products: exact for small whole numbers, else rounded as the vectors' squared
+    lengths are, so that equal candidates may differ by such a rounding.
+    """
+    if norm == 1:
+        return lambda rows: -pairwise_distance(queries[rows], table, norm)
+    transposed, lengths = table.t().contiguous(), torch.linalg.vecdot(table, table)
+    # |q - c|^2 = |q|^2 + |c|^2 - 2 q.c, and |q|^2 is the same for all candidates of a query.
+    return lambda rows: torch.addmm(lengths, queries[rows], transposed, beta=-1.0, alpha=2.0)
 
 
 def count_by_scores(
@@ -47,18 +86,18 @@ def count_by_scores(
     answers: Tensor,
     offsets: Tensor,
     known: Tensor,
-    places: Tensor,
+    answer_queries: Tensor,
     memory: int = CHUNK_MEMORY,
 ) -> tuple[Tensor, Tensor]:
-    """Count rivals of answers to queries that may be asked more than once, a chunk of scores at a time.
+    """Count rivals of any number of answers to each query, one chunk of scores at a time.
 
     Args:
-        score: From a range of queries to their scores, (q, e).
-        candidates: e, how many candidates there are.
-        answers: The true candidates, (f,).
-        offsets: Where each query's known candidates begin in `known`, (q + 1,).
-        known: Candidates known to be right; they are no rivals.
-        places: The query that each answer belongs to, ascending, (f,).
+        score: Function from a range of queries to their scores, (q, e).
+        candidates: Number of candidates, e.
+        answers: True candidates, (f,).
+        offsets: Start of each query's known candidates in `known`, (q + 1,).
+        known: Candidates left out of the filtered counts.
+        answer_queries: Query of each answer, ascending, (f,).
         memory: Bytes for one chunk of scores.
 
     Returns:
@@ -68,15 +107,43 @@ def count_by_scores(
     chunk = max(1, memory // (BYTES_PER_SCORE * candidates))
     for start in range(0, len(answers), chunk):
         part = slice(start, start + chunk)
-        first, last = int(places[part][0]), int(places[part][-1])
-        scores = score(slice(first, last + 1))[places[part] - first]
-        above[:, part], tied[:, part] = count_rivals(scores, answers[part], *repeat_lists(offsets, known, places[part]))
+        numbers = answer_queries[part]
+        first, last = int(numbers[0]), int(numbers[-1])
+        scores = score(slice(first, last + 1))[numbers - first]
+        above[:, part], tied[:, part] = count_rivals(scores, answers[part], *repeat_lists(offsets, known, numbers))
     return above, tied
 
 
-def repeat_lists(offsets: Tensor, values: Tensor, places: Tensor) -> tuple[Tensor, Tensor]:
-    """Return the lists at these places as lists of their own; list i is values[offsets[i] : offsets[i + 1]]."""
-    sizes = offsets.diff()[places]
+def count_rivals(scores: Tensor, answers: Tensor, offsets: Tensor, known: Tensor) -> tuple[Tensor, Tensor]:
+    """Count, for each query, the candidates that score above its answer and those that tie with it.
+
+    Args:
+        scores: (q, e), higher is better.
+        answers: True candidate of each query, (q,).
+        offsets: Start of each query's known candidates in `known`, (q + 1,).
+        known: Candidates left out of the filtered counts; they may include the answer.
+
+    Returns:
+        (above, tied), both (2, q), filtered first, raw second, neither counting the answer itself.
+    """
+    queries = torch.arange(len(answers), device=scores.device)
+    true = scores[queries, answers]  # (q,)
+    is_nan = true.isnan()  # a model that diverged: its answer comes last
+    above = torch.where(is_nan, scores.shape[1] - 1, (scores > true[:, None]).sum(1))
+    tied = torch.where(is_nan, 0, (scores == true[:, None]).sum(1) - 1)  # less the answer itself
+    rows = torch.repeat_interleave(queries, offsets.diff())
+    others = known != answers[rows]
+    rows, columns = rows[others], known[others]
+    known_scores = scores[rows, columns]
+    beats = (known_scores > true[rows]) | is_nan[rows]
+    known_above = torch.zeros_like(above).index_add_(0, rows, beats.to(above.dtype))
+    known_tied = torch.zeros_like(tied).index_add_(0, rows, (known_scores == true[rows]).to(tied.dtype))
+    return torch.stack([above - known_above, above]), torch.stack([tied - known_tied, tied])
+
+
+def repeat_lists(offsets: Tensor, values: Tensor, numbers: Tensor) -> tuple[Tensor, Tensor]:
+    """Return the lists of these numbers as offsets and values; list i is values[offsets[i] : offsets[i + 1]]."""
+    sizes = offsets.diff()[numbers]
     repeated = torch.cat([sizes.new_zeros(1), sizes.cumsum(0)])
-    starts = torch.repeat_interleave(offsets[places] - repeated[:-1], sizes)
+    starts = torch.repeat_interleave(offsets[numbers] - repeated[:-1], sizes)
     return repeated, values[starts + torch.arange(len(starts), device=starts.device)]

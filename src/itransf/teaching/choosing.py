@@ -15,8 +15,7 @@ from torch import Tensor
 from itransf.config import LossConfig
 from itransf.models import ITransF, Side
 from itransf.ops.distance import Norm, distance, grouped_distance, pairwise_distance
-from itransf.ops.grouping import Grouping
-from itransf.ops.products import spread_product
+from itransf.ops.grouped import Grouping, spread_product
 from itransf.training.assignment import choose_lowest
 from itransf.training.losses import ContrastLoss, make_contrast_loss
 from itransf.training.objectives import MASKED

@@ -12,7 +12,7 @@ from itransf.config import AssignmentConfig
 from itransf.models.base import SIDES, Model, Side
 from itransf.models.concepts import ConceptModel
 from itransf.models.projection import FORBIDDEN, PINNED
-from itransf.ops.grouping import occurrence_numbers
+from itransf.ops.grouped import occurrence_numbers
 from itransf.training.losses import ContrastLoss
 from itransf.training.negatives import Corruption, NegativeSampler
 

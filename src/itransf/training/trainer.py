@@ -16,7 +16,7 @@ from itransf.data.graph import Graph
 from itransf.errors import ITransFError
 from itransf.models.base import Model
 from itransf.models.concepts import ConceptModel
-from itransf.ops.grouping import occurrence_numbers
+from itransf.ops.grouped import occurrence_numbers
 from itransf.registry import REGULARIZERS
 from itransf.training.assignment import AssignmentReport, draw_sample, is_due, reassign
 from itransf.training.fused.engine import make_engine

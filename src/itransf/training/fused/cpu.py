@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from itransf.models.projection import ConceptProjection, FullProjection
-from itransf.ops.compiling import telling_of_compiling
+from itransf.ops.compilation import announce_compilation
 from itransf.training.fused.compiled.arguments import Projections, Room, Sizes, Steps, Table
 from itransf.training.fused.compiled.stepping import run_steps
 from itransf.training.fused.engine import LENGTHS, OPTIMIZERS, FusedEngine
@@ -26,7 +26,7 @@ class CompiledEngine(FusedEngine):
     def run_planned(self, plan: Plan, steps: int) -> None:
         """Run the steps."""
         numba.set_num_threads(min(torch.get_num_threads(), MOST_THREADS))
-        with telling_of_compiling("the training step"):
+        with announce_compilation("the training step"):
             run_steps(
                 *(steps, self._describe(), Steps(*(getattr(plan, name).numpy() for name in Steps._fields))),
                 *(self._table("entities"), self._table("relations"), self._list_projections()),

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple
 
-from itransf.ops import compiling
+from itransf.ops import compilation
 
-compiled: Callable[..., Callable[[Any], Any]] = partial(compiling.compiled, error_model="numpy")
+compiled: Callable[..., Callable[[Any], Any]] = partial(compilation.compiled, error_model="numpy")
 """Compiles as everything is; what is divided by zero becomes infinite, as in numpy."""
 REORDERED = {"reassoc", "contract"}  # sums may be vectorised: their order is then the compiler's, and always the same
 

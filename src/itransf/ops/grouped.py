@@ -1,16 +1,59 @@
-"""Products of rows with matrices, arranged so that no product has a transposed right side.
+"""Rows grouped by key, and products of grouped rows with the matrices of their groups.
 
-Some linear algebra libraries run a @ b.T many times slower than a @ b; copying b into shape first costs little.
+No product has a transposed right side: some linear algebra libraries run a @ b.T many times slower than a @ b, and
+copying b into shape first costs little.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from itransf.ops.grouping import Grouping, one_group
+
+@dataclass(frozen=True)
+class Grouping:
+    """Rows grouped by key.
+
+    Attributes:
+        keys: Distinct keys, ascending, (u,).
+        counts: Number of rows of each key.
+        order: Row numbers sorted by key, (n,), or None if the rows are sorted already.
+    """
+
+    keys: Tensor
+    counts: list[int]
+    order: Tensor | None
+
+
+def group_rows(keys: Tensor) -> Grouping:
+    """Group rows by key; sorted rows are not moved."""
+    is_sorted = bool((keys[1:] >= keys[:-1]).all())
+    order = None if is_sorted else torch.argsort(keys, stable=True)
+    distinct, counts = torch.unique_consecutive(keys if order is None else keys[order], return_counts=True)
+    return Grouping(distinct, counts.tolist(), order)
+
+
+def sorted_grouping(grouping: Grouping) -> Grouping:
+    """Return the grouping of the same rows after sorting them."""
+    return Grouping(grouping.keys, grouping.counts, None)
+
+
+def one_group(rows: Tensor) -> Grouping:
+    """Return the grouping with all rows in one group."""
+    return Grouping(torch.zeros(1, dtype=torch.int64, device=rows.device), [len(rows)], None)
+
+
+def occurrence_numbers(keys: Tensor) -> Tensor:
+    """Return, for each element, the number of equal elements before it."""
+    order = torch.argsort(keys, stable=True)
+    _, counts = torch.unique_consecutive(keys[order], return_counts=True)
+    starts = torch.repeat_interleave(counts.cumsum(0) - counts, counts)
+    numbers = torch.empty_like(keys)
+    numbers[order] = torch.arange(len(keys), device=keys.device) - starts
+    return numbers
 
 
 def grouped_product(rows: Tensor, matrices: Tensor, grouping: Grouping) -> Tensor:
@@ -19,7 +62,7 @@ def grouped_product(rows: Tensor, matrices: Tensor, grouping: Grouping) -> Tenso
     Args:
         rows: Vectors (n, d).
         matrices: One matrix per distinct key, (u, p, d).
-        grouping: How the rows fall on the keys.
+        grouping: Grouping of the rows.
 
     Returns:
         Products (n, p), in the order of the rows.
@@ -31,15 +74,15 @@ def grouped_product(rows: Tensor, matrices: Tensor, grouping: Grouping) -> Tenso
 
 
 class _GroupedProduct(torch.autograd.Function):
-    """One matrix product per group: no matrix is copied per row and no row is padded."""
+    """One matrix product per group, without copying matrices per row or padding rows."""
 
     @staticmethod
     def forward(ctx: Any, rows: Tensor, matrices: Tensor, counts: list[int]) -> Tensor:
         ctx.save_for_backward(rows, matrices)
         ctx.counts = counts
         products = rows.new_empty(len(rows), matrices.shape[1])
-        turned = matrices.transpose(1, 2).contiguous()
-        for x, w, y in zip(torch.split(rows, counts), turned.unbind(), torch.split(products, counts), strict=True):
+        transposed = matrices.transpose(1, 2).contiguous()
+        for x, w, y in zip(torch.split(rows, counts), transposed.unbind(), torch.split(products, counts), strict=True):
             torch.mm(x, w, out=y)  # (n_u, d) @ (d, p)
         return products
 
@@ -77,13 +120,13 @@ def spread_product(table: Tensor, matrices: Tensor) -> Tensor:
     Returns:
         Products (u, n, p).
     """
-    if table.is_cuda:  # one batched product, whatever side is transposed
+    if table.is_cuda:  # one batched product; transposed sides cost nothing there
         return table @ matrices.transpose(1, 2)
     return _SpreadProduct.apply(table, matrices)  # type: ignore[no-any-return, no-untyped-call]
 
 
 class _SpreadProduct(torch.autograd.Function):
-    """The same rows times every matrix, each product written where it belongs."""
+    """Products of the same rows with every matrix, each written in place."""
 
     @staticmethod
     def forward(ctx: Any, table: Tensor, matrices: Tensor) -> Tensor:

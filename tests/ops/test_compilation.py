@@ -1,4 +1,4 @@
-"""What is compiled is kept, and told of where progress is shown: only when it really happens."""
+"""Compiled functions are cached, and progress shows when something is compiled."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
 from itransf.progress import track
 
 numba = pytest.importorskip("numba")
-from itransf.ops.compiling import compiled, telling_of_compiling  # noqa: E402 (it needs numba)
+from itransf.ops.compilation import announce_compilation, compiled  # noqa: E402 (it needs numba)
 
 
 def double(number: int) -> int:
@@ -39,7 +39,7 @@ def _no_cache(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def tell(function: Any, shown: bool = True) -> None:
-    with track("work", 1, shown=shown), telling_of_compiling("the work"):
+    with track("work", 1, shown=shown), announce_compilation("the work"):
         assert function(3) == 6
 
 
@@ -89,23 +89,43 @@ def test_nothing_is_told_where_progress_is_not_shown(capsys: pytest.CaptureFixtu
     assert read_told(capsys) == []
 
 
-def test_what_is_kept_is_compiled_anew_once_a_function_it_calls_has_changed(tmp_path: Path) -> None:
-    (tmp_path / "inner.py").write_text(
-        "from itransf.ops.compiling import compiled\n\n@compiled()\ndef inner(n):\n    return n + 1\n"
-    )
-    (tmp_path / "outer.py").write_text(
-        "from inner import inner\nfrom itransf.ops.compiling import compiled\n\n@compiled()\ndef outer(n):\n"
-        "    return inner(n)\n\nprint(outer(1), sum(outer.stats.cache_hits.values()))\n"
-    )
+INNER = """
+from typing import NamedTuple
+from itransf.ops.compilation import compiled
 
+class Pair(NamedTuple):
+    left: int
+    right: int
+
+@compiled()
+def inner(n):
+    return n + 1
+"""
+OUTER = """
+from inner import Pair, inner
+from itransf.ops.compilation import compiled
+
+@compiled()
+def outer(pair):
+    return inner(pair.left) + pair.right
+
+print(outer(Pair(1, 0)), sum(outer.stats.cache_hits.values()))
+"""
+
+
+def test_the_cache_is_valid_until_a_source_changes(tmp_path: Path) -> None:
     def run() -> str:
         done = subprocess.run([sys.executable, "outer.py"], cwd=tmp_path, capture_output=True, text=True, check=True)
         return done.stdout.strip()
 
+    (tmp_path / "inner.py").write_text(INNER)
+    (tmp_path / "outer.py").write_text(OUTER)
     assert [run(), run()] == ["2 0", "2 1"]
-    text = (tmp_path / "inner.py").read_text()
-    (tmp_path / "inner.py").write_text(text.replace("n + 1", "n + 5"))
+    (tmp_path / "inner.py").write_text(INNER.replace("n + 1", "n + 5"))
     assert run() == "6 0"
+    for name, text in (("inner.py", INNER), ("outer.py", OUTER)):  # the stale cache names a class that is gone
+        (tmp_path / name).write_text(text.replace("Pair", "Couple"))
+    assert [run(), run()] == ["2 0", "2 1"]
 
 
 def test_functions_work_where_numba_is_told_to_compile_nothing(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,8 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
-from itransf.ops.grouping import group_rows
-from itransf.ops.products import grouped_product, multiply_transposed
+from itransf.ops.grouped import group_rows, grouped_product, multiply_transposed
 
 
 def loop_product(rows: Tensor, matrices: Tensor, keys: list[int]) -> Tensor:
