@@ -150,7 +150,7 @@ def test_labels_from_a_mapping_and_a_file(tmp_path: Path) -> None:
     assert graph.notes[-1] == "1 of 3 labels is not used: the graph has no name 'Mars'."
     assert graph.labelled({"Spain": "España"}).notes == graph.notes
     strangers = Graph.from_names("g", TRAIN).labelled({"Paris": "P", "X": "x", "Y": "y"})
-    assert strangers.notes[-1] == "2 of 3 labels are not used: the graph has no name 'X' (the first of them)."
+    assert strangers.notes[-1] == "2 of 3 labels are not used: the graph has no name 'X' (first)."
 
 
 def test_labels_of_another_graph_are_refused(tmp_path: Path) -> None:

@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from itransf.data.known import KnownIndex
-from itransf.data.sorting import is_among, sort_distinct
+from itransf.data.known import KnownIndex, is_among, sort_distinct
 
 ENTITIES, RELATIONS = 6, 3
 TRIPLE = st.tuples(st.integers(0, ENTITIES - 1), st.integers(0, RELATIONS - 1), st.integers(0, ENTITIES - 1))

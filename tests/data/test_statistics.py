@@ -51,12 +51,6 @@ def test_buckets_by_count_are_of_equal_size_most_frequent_first() -> None:
     assert statistics.frequency_buckets(1).tolist() == [0] * 7
 
 
-def test_buckets_of_some_relations_leave_the_others_out() -> None:
-    statistics = make_statistics(5, 100, 7, 100, 1, 50, 2)
-    assert statistics.frequency_buckets(2, of=[6, 0, 1, 4]).tolist() == [0, 0, -1, -1, 1, -1, 1]
-    assert statistics.frequency_buckets(2, of=[]).tolist() == [-1] * 7
-
-
 def test_buckets_by_logarithm_are_of_equal_width() -> None:
     statistics = make_statistics(1, 10, 99, 101, 1000)
     # 1000 .. 100 .. 10 .. 1 in three decades; the border belongs to the rarer side

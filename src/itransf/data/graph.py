@@ -1,4 +1,4 @@
-"""The graph: triples as numbers, split into train, valid and test, with the names behind them."""
+"""The graph: numbered triples in three splits, with the names of entities and relations."""
 
 from __future__ import annotations
 
@@ -15,15 +15,7 @@ from itransf.data.frames import NamedTriples, gather_triples
 from itransf.data.known import KnownIndex
 from itransf.data.layout import Remark
 from itransf.data.reading import read_labels
-from itransf.data.splits import (
-    SPLITS,
-    TEST_SHARE,
-    VALID_SHARE,
-    Encoded,
-    Triples,
-    encode_and_split,
-    encode_splits,
-)
+from itransf.data.splits import SPLITS, TEST_SHARE, VALID_SHARE, Encoded, Triples, encode_and_split, encode_splits
 from itransf.data.statistics import RelationStatistics
 from itransf.data.vocabulary import Vocabulary, check_text
 from itransf.errors import DataError, did_you_mean
@@ -37,16 +29,16 @@ _LOG = logging.getLogger("itransf.data")
 class Graph:
     """Triples (head, relation, tail) as numbers, in three splits.
 
-    Arrays are there to be read: what is known of the triples is worked out once. Other triples make another graph.
+    The arrays must not be changed: indexes and statistics are computed from them once.
 
     Attributes:
-        name: What people call it.
-        entities: The entities' names; those of train have the lowest numbers.
-        relations: The relations' names.
-        train: (n, 3) triples to learn from.
-        valid: (n, 3) triples to choose settings by.
-        test: (n, 3) triples to measure on.
-        notes: What reading found worth saying, as plain sentences.
+        name: Name of the graph.
+        entities: Names of the entities; those of train have the lowest numbers.
+        relations: Names of the relations.
+        train: (n, 3) triples for training.
+        valid: (n, 3) triples for model selection.
+        test: (n, 3) triples for the final evaluation.
+        notes: Findings of the reader, as plain sentences.
     """
 
     name: str
@@ -75,7 +67,7 @@ class Graph:
         """Return the same graph with readable labels.
 
         Args:
-            labels: A two-column file (id, label), or a mapping; entities and relations alike.
+            labels: A two-column file (name, label) or a mapping, for entities and relations together.
         """
         if not isinstance(labels, Mapping | str | os.PathLike):
             raise DataError(
@@ -84,20 +76,19 @@ class Graph:
             )
         given = labels if isinstance(labels, Mapping) else read_labels(Path(labels))
         entities, relations = self.entities.with_labels(given), self.relations.with_labels(given)
-        strange = [name for name in given if not (entities.has_name(name) or relations.has_name(name))]
-        if given and len(strange) == len(given):
+        unused = [name for name in given if not (entities.has_name(name) or relations.has_name(name))]
+        notes = []
+        if given and len(unused) == len(given):
             where = "" if isinstance(labels, Mapping) else f" of {labels}"
             raise DataError(
                 f"none of the {len(given):,} labels{where} belongs to a name in {self.name!r}; "
-                "the first column must hold the graph's own names, such as "
-                f"{next(iter(self.entities.names), '')!r}"
+                f"the first column must hold names of the graph, such as {next(iter(self.entities), '')!r}"
             )
-        if not strange:
-            return replace(self, entities=entities, relations=relations)
-        told = f"{len(strange):,} of {len(given):,} labels {'are' if len(strange) > 1 else 'is'} not used"
-        note = f"{told}: the graph has no name {strange[0]!r}{' (the first of them)' if len(strange) > 1 else ''}."
-        _log([note])
-        return replace(self, entities=entities, relations=relations, notes=(*self.notes, note))
+        if unused:
+            amount = f"{len(unused):,} of {len(given):,} labels {'are' if len(unused) > 1 else 'is'} not used"
+            notes.append(f"{amount}: the graph has no name {unused[0]!r}{' (first)' if len(unused) > 1 else ''}.")
+            _log(notes)
+        return replace(self, entities=entities, relations=relations, notes=(*self.notes, *notes))
 
     @property
     def known(self) -> KnownIndex:
@@ -124,7 +115,7 @@ class Graph:
 
     @cached_property
     def statistics(self) -> RelationStatistics:
-        """What train says about each relation."""
+        """Statistics of each relation in train."""
         return RelationStatistics(self.train, len(self.entities), len(self.relations))
 
     @classmethod
@@ -134,12 +125,12 @@ class Graph:
         """Build a graph from triples that are split already.
 
         Args:
-            name: What to call the graph.
-            train: Triples to learn from: rows of three names (head, relation, tail), or a data frame with three columns
-                or with columns called so.
-            valid: Triples to choose settings by.
-            test: Triples to measure on.
-            strict: Refuse entities and relations that train does not hold.
+            name: Name of the graph.
+            train: Triples for training: rows of three names (head, relation, tail), or a data frame with three columns
+                or with columns of these names.
+            valid: Triples for model selection.
+            test: Triples for the final evaluation.
+            strict: Whether to refuse entities and relations that train does not have.
         """
         _check_name(name)
         tables = [gather_triples(triples, split) for split, triples in zip(SPLITS, (train, valid, test), strict=True)]
@@ -157,12 +148,12 @@ class Graph:
         """Build a graph from triples that are not split yet, as `itransf.load` does from one file.
 
         Args:
-            triples: Rows of three names (head, relation, tail), or a data frame with three columns or with columns
-                called so.
-            name: What to call the graph.
-            valid_share: The share of triples held out for valid.
-            test_share: The share of triples held out for test.
-            seed: Which split.
+            triples: Rows of three names (head, relation, tail), or a data frame with three columns or with columns of
+                these names.
+            name: Name of the graph.
+            valid_share: Share of the triples for valid.
+            test_share: Share of the triples for test.
+            seed: Random seed of the split.
         """
         _check_name(name)
         return build_graph(name, encode_and_split(gather_triples(triples, name), valid_share, test_share, seed))

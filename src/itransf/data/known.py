@@ -1,11 +1,27 @@
-"""All known answers of all queries, compressed, for filtering and for avoiding false negatives."""
+"""Index of known answers, for filtered ranking and for avoiding false negatives."""
 
 from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
 
-from itransf.data.sorting import Integers, is_among, sort_distinct
+Integers = npt.NDArray[np.int64]
+
+
+def sort_distinct(values: Integers) -> Integers:
+    """Return the distinct values, ascending; several times faster than numpy's hashing on large arrays."""
+    ordered = np.sort(values)
+    first = np.ones(len(ordered), dtype=np.bool_)
+    np.not_equal(ordered[1:], ordered[:-1], out=first[1:])
+    return ordered[first]
+
+
+def is_among(values: Integers, ordered: Integers) -> npt.NDArray[np.bool_]:
+    """Return for each value whether it is one of `ordered`, which must be ascending."""
+    if not len(ordered):
+        return np.zeros(len(values), dtype=np.bool_)
+    places = np.minimum(np.searchsorted(ordered, values), len(ordered) - 1)
+    return np.asarray(ordered[places] == values)
 
 
 class _AnswerTable:
@@ -13,8 +29,8 @@ class _AnswerTable:
 
     def __init__(self, entities: Integers, relations: Integers, answers: Integers, sizes: tuple[int, int]):
         self._entity_count, self._relation_count = sizes
-        keys = entities * self._relation_count + relations
-        self._keys, rows = np.unique(keys, return_inverse=True)
+        keys, rows = np.unique(entities * self._relation_count + relations, return_inverse=True)
+        self._keys = np.append(keys, np.iinfo(np.int64).max)  # the last row is for other pairs and has no answers
         # Pairs are numbered by occurrence, so that (pair, answer) fits 64 bits for any graph.
         self._triples = sort_distinct(rows.astype(np.int64) * self._entity_count + answers)
         self._values = self._triples % max(self._entity_count, 1)
@@ -23,11 +39,9 @@ class _AnswerTable:
 
     def look_up(self, entities: Integers, relations: Integers) -> tuple[Integers, Integers]:
         """Return offsets (q + 1,) and values; query i has values[offsets[i] : offsets[i + 1]]."""
-        rows, found = self._find_rows(entities, relations)
-        if not len(self._keys):
-            return np.zeros(len(entities) + 1, dtype=np.int64), np.zeros(0, dtype=np.int64)
+        rows = self._find_rows(entities, relations)
         starts = self._offsets[rows]
-        sizes = np.where(found, self._offsets[rows + 1] - starts, 0)
+        sizes = self._offsets[rows + 1] - starts
         offsets = np.concatenate(([0], np.cumsum(sizes))).astype(np.int64)
         # (v,) places in the table: the start of each query's row, then one by one
         places = np.repeat(starts - offsets[:-1], sizes) + np.arange(offsets[-1])
@@ -35,34 +49,31 @@ class _AnswerTable:
 
     def contains(self, entities: Integers, relations: Integers, answers: Integers) -> npt.NDArray[np.bool_]:
         """Return for each query and answer whether it is known."""
-        rows, found = self._find_rows(entities, relations)
+        rows = self._find_rows(entities, relations)
         _check_range(answers, self._entity_count, "entity")
-        return found & is_among(rows * self._entity_count + answers, self._triples)
+        return is_among(rows * self._entity_count + answers, self._triples)
 
-    def _find_rows(self, entities: Integers, relations: Integers) -> tuple[Integers, npt.NDArray[np.bool_]]:
-        """Return the row of each pair, and whether the pair occurs at all (else the row means nothing)."""
+    def _find_rows(self, entities: Integers, relations: Integers) -> Integers:
+        """Return the row of each pair."""
         _check_range(entities, self._entity_count, "entity")
         _check_range(relations, self._relation_count, "relation")
-        if not len(self._keys):
-            return np.zeros(len(entities), dtype=np.int64), np.zeros(len(entities), dtype=np.bool_)
         wanted = entities * self._relation_count + relations
-        rows = np.minimum(np.searchsorted(self._keys, wanted), len(self._keys) - 1).astype(np.int64)
-        return rows, self._keys[rows] == wanted
+        rows = np.searchsorted(self._keys, wanted).astype(np.int64)
+        return np.where(self._keys[rows] == wanted, rows, len(self._keys) - 1)
 
 
 class KnownIndex:
-    """Every known answer of every query, compressed (CSR), for both sides.
+    """The known answers of all queries on both sides, compressed (CSR).
 
     Args:
         triples: (n, 3) triples: head, relation, tail; duplicates count once.
-        entity_count: How many entities there are.
-        relation_count: How many relations there are.
+        entity_count: Number of entities.
+        relation_count: Number of relations.
     """
 
     def __init__(self, triples: Integers, entity_count: int, relation_count: int) -> None:
-        _check_range(triples[:, 0], entity_count, "entity")
+        _check_range(triples[:, (0, 2)], entity_count, "entity")
         _check_range(triples[:, 1], relation_count, "relation")
-        _check_range(triples[:, 2], entity_count, "entity")
         heads, relations, tails = (np.ascontiguousarray(column, dtype=np.int64) for column in triples.T)
         sizes = (entity_count, relation_count)
         self._tails = _AnswerTable(heads, relations, tails, sizes)
@@ -94,7 +105,7 @@ def _align(entities: npt.ArrayLike, relations: npt.ArrayLike) -> tuple[Integers,
 
 
 def _check_range(numbers: Integers, count: int, kind: str) -> None:
-    """Refuse numbers outside 0 .. count - 1: they would silently stand for another pair."""
+    """Refuse numbers outside 0 .. count - 1: they would be taken for another pair."""
     if numbers.size and (numbers.min() < 0 or numbers.max() >= count):
         wrong = numbers[(numbers < 0) | (numbers >= count)][0]
         raise IndexError(f"{kind} number {wrong} is outside 0 .. {count - 1}")

@@ -128,12 +128,6 @@ def detect_layout(
         if found is not None:
             return Layout(mark, quoted, found, number, tuple(word.strip() for word in words))
     mark, width = _detect_separator([line for _, line in lines], marks, quoted, wanted, optional, where)
-    widths = {len(split_line(line, mark, quoted)) for _, line in lines}
-    if len(widths) == 1 and max(widths) > len(wanted) > 1 and mark != " ":  # not a stray separator
-        raise DataError(
-            f"{where}, line {number}: {max(widths)} columns instead of {len(wanted)} ({', '.join(wanted)}), and no "
-            f"header that says which; name the columns in the first line, or keep only {len(wanted)}"
-        )
     columns = wanted if width == len(wanted) else [name for name in wanted if name not in optional]
     return Layout(mark, quoted, _number(columns), number if header else 0)
 
@@ -169,7 +163,7 @@ def note_columns(header: Sequence[str], columns: dict[str, int], where: str) -> 
     return tuple(notes)
 
 
-def refuse_other_formats(content: bytes, where: str) -> None:
+def refuse_formats(content: bytes, where: str) -> None:
     """Refuse a file whose name or first line shows that it is not a table."""
     kind = next((kind for kind, endings in _OTHER_FORMATS.items() if is_kind(where, *endings)), None)
     if kind is None and _STATEMENT.fullmatch(content.lstrip()[:4096].partition(b"\n")[0]):

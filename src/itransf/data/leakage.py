@@ -1,12 +1,11 @@
-"""Relations that mirror or repeat each other, and how much of a split they give away.
+"""Inverse, symmetric and duplicate relations, the test leakage that they cause, and the description of a graph.
 
-Relation a implies relation b (reversed, or as it is) when at least THRESHOLD of a's triples are triples of b too. Two
+Relation a implies relation b (reversed, or as it is) if at least THRESHOLD of a's triples are also triples of b. Two
 relations that imply each other reversed are inverse, a relation that implies itself reversed is symmetric, and two
-that imply each other as they are are duplicates; what holds in one direction only is kept apart.
+that imply each other as they are are duplicates; implications in one direction only are listed separately.
 
-A split scatters triples and their reverses over train, valid and test, so train alone shows less than the graph has
-(about the train's share of it). What describes a graph is therefore measured on all triples; what judges a model, which
-has seen train only, on train.
+A split scatters triples and their reverses over train, valid and test, so train alone shows only about its share of the
+structure. A graph is described from all triples, and a model, which has seen only train, is judged from train.
 """
 
 from __future__ import annotations
@@ -20,11 +19,11 @@ import numpy as np
 import numpy.typing as npt
 
 from itransf.data.graph import SPLITS, Graph, Triples
-from itransf.data.sorting import Integers, is_among, sort_distinct
+from itransf.data.known import Integers, is_among, sort_distinct
 from itransf.data.statistics import CATEGORIES
 
 THRESHOLD = 0.8
-"""The share of a relation's triples from which it counts as implying another."""
+"""Share of a relation's triples from which it implies another."""
 
 Pairs = tuple[tuple[int, int, float], ...]
 
@@ -36,8 +35,8 @@ class Structure:
     Attributes:
         inverse: (relation, other relation, overlap): the triples of one, reversed, are those of the other. The overlap
             is the share of the larger one's triples.
-        symmetric: (relation, share of its triples that also stand reversed).
-        duplicate: (relation, other relation, overlap): both hold the same triples.
+        symmetric: (relation, share of its triples whose reverse is also a triple of it).
+        duplicate: (relation, other relation, overlap): both have the same triples.
         one_way_inverse: (relation, other relation, share): this share of the relation's triples, reversed, are
             triples of the other, which has many more.
         one_way_duplicate: (relation, other relation, share): the same for triples as they are.
@@ -52,7 +51,7 @@ class Structure:
 
 @dataclass(frozen=True)
 class Leakage:
-    """The shares of a split's triples that train gives away in one step.
+    """Shares of a split's triples that train reveals in one step.
 
     Attributes:
         inverse: (tail, other relation, head) is in train, and the other relation implies this one reversed.
@@ -78,8 +77,8 @@ def mine_structure(graph: Graph, threshold: float = THRESHOLD, splits: Sequence[
 
     Args:
         graph: The graph.
-        threshold: The share of its triples from which a relation counts as implying another.
-        splits: Where to look: train for what a model can have seen, all splits for what the graph is.
+        threshold: Share of its triples from which a relation implies another.
+        splits: Splits to search: train for what a model can have seen, all for the structure of the graph.
     """
     triples = np.concatenate([graph.split(split) for split in splits])
     sizes = np.bincount(triples[:, 1], minlength=len(graph.relations))
@@ -96,12 +95,12 @@ def mine_structure(graph: Graph, threshold: float = THRESHOLD, splits: Sequence[
 
 
 def measure_leakage(graph: Graph, split: str = "test", structure: Structure | None = None) -> Leakage:
-    """Measure which shares of a split's triples train gives away in one step.
+    """Measure which shares of a split's triples train reveals in one step.
 
     Args:
         graph: The graph.
         split: The split to measure.
-        structure: Which relations imply which; mined from all triples if not given.
+        structure: Relations that imply others; mined from all triples if not given.
     """
     triples = graph.split(split)
     if not len(triples):
@@ -118,7 +117,7 @@ def measure_leakage(graph: Graph, split: str = "test", structure: Structure | No
 
 
 def describe(graph: Graph) -> dict[str, Any]:
-    """Return what can be said about a graph, ready for JSON.
+    """Return a description of a graph, ready for JSON.
 
     Returns:
         Keys: name, entities, relations, triples (per split), relation_table (most frequent first: name, label,

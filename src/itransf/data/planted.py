@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from itransf.data.graph import Graph
-from itransf.data.sorting import Integers
+from itransf.data.known import Integers
 from itransf.data.splits import TEST_SHARE, VALID_SHARE, Triples, check_seed, key_triples, split_triples
 from itransf.data.vocabulary import Vocabulary
 from itransf.errors import DataError

@@ -17,16 +17,7 @@ import pyarrow.parquet as pq
 
 from itransf.data.archives import read_content
 from itransf.data.frames import take_columns
-from itransf.data.layout import (
-    SEPARATORS,
-    TRIPLE,
-    Layout,
-    Table,
-    detect_layout,
-    is_kind,
-    note_columns,
-    refuse_other_formats,
-)
+from itransf.data.layout import SEPARATORS, TRIPLE, Layout, Table, detect_layout, is_kind, note_columns, refuse_formats
 from itransf.errors import DataError
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
@@ -64,7 +55,7 @@ def read_columns(
     """
     where = str(path)
     content = read_content(Path(path)) if content is None else content
-    refuse_other_formats(content, where)
+    refuse_formats(content, where)
     if is_kind(where, ".parquet"):
         return take_columns(_read_parquet(content, where), where, wanted, optional, blanks)
     content = content.removeprefix(_BYTE_ORDER_MARK)
@@ -196,8 +187,8 @@ def _check_record(fields: list[str], layout: Layout, many_lines: bool, blanks: b
         names = ", ".join(layout.header if width > len(layout.columns) else layout.columns)
         mark = SEPARATORS.get(layout.separator, repr(layout.separator))
         return (
-            f"{len(fields)} column{'s' * (len(fields) != 1)} instead of {width} ({names}; separator: {mark}); "
-            "correct the line, or give the right separator"
+            f"{len(fields)} column{'s' * (len(fields) != 1)} instead of {width} ({names}; separator: {mark}); correct "
+            "the line, name the columns in a header, or give the right separator"
         )
     empty = [name for name, place in layout.columns.items() if not fields[place].strip()]
     return f"the {empty[0]} is empty; fill it in or remove the line" if empty and not blanks else None

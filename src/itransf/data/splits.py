@@ -11,8 +11,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from itransf.data.known import Integers, is_among, sort_distinct
 from itransf.data.layout import Remark, Table
-from itransf.data.sorting import Integers, is_among, sort_distinct
 from itransf.errors import DataError
 
 SPLITS = ("train", "valid", "test")

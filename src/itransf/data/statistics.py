@@ -1,19 +1,17 @@
-"""What the training triples say about each relation: frequency, domains, answers per question."""
+"""Statistics of each relation in the training triples: frequency, domains, mapping category."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import cached_property
 from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 
-from itransf.data.sorting import Integers, sort_distinct
+from itransf.data.known import Integers, sort_distinct
 from itransf.errors import DataError, did_you_mean
 
 CATEGORIES = ("1-1", "1-N", "N-1", "N-N")
-MANY = 1.5  # mean answers per question from which the literature says "N"
+MANY = 1.5  # mean answers per query from which the literature writes "N"
 
 
 class RelationStatistics:
@@ -42,12 +40,12 @@ class RelationStatistics:
 
     @property
     def head_domain_sizes(self) -> Integers:
-        """How many distinct heads each relation has, (r,)."""
+        """Number of distinct heads of each relation, (r,)."""
         return np.diff(self.head_domain_offsets)
 
     @property
     def tail_domain_sizes(self) -> Integers:
-        """How many distinct tails each relation has, (r,)."""
+        """Number of distinct tails of each relation, (r,)."""
         return np.diff(self.tail_domain_offsets)
 
     def head_domain(self, relation: int) -> Integers:
@@ -65,39 +63,30 @@ class RelationStatistics:
         many_tails = self.tails_per_head >= MANY
         return tuple(CATEGORIES[number] for number in (2 * many_heads + many_tails).tolist())
 
-    def frequency_buckets(
-        self,
-        count: int = 3,
-        by: Literal["count", "log"] = "count",
-        of: Sequence[int] | Integers | None = None,
-    ) -> Integers:
+    def frequency_buckets(self, count: int = 3, by: Literal["count", "log"] = "count") -> Integers:
         """Sort relations into frequency buckets, 0 the most frequent.
 
         Args:
-            count: How many buckets.
+            count: Number of buckets.
             by: "count" gives each bucket as many relations (equal frequencies in the order of their numbers);
                 "log" cuts the logarithm of the frequency into intervals of equal width.
-            of: The relations to sort; the others get -1. All, if not given.
 
         Returns:
             (r,) bucket of each relation.
         """
         if count < 1:
             raise DataError(f"{count} frequency buckets cannot be made; ask for 1 or more")
-        chosen = np.arange(self.relation_count) if of is None else np.unique(np.asarray(of, dtype=np.int64))
-        buckets = np.full(self.relation_count, -1, dtype=np.int64)
-        if not len(chosen):
-            return buckets
+        if by not in ("count", "log"):
+            hint = did_you_mean(by, ("count", "log"))
+            raise DataError(f"relations cannot be bucketed by {by!r}; use 'count' or 'log'.{hint}")
         if by == "count":
-            order = chosen[np.argsort(-self.counts[chosen], kind="stable")]
-            buckets[order] = np.arange(len(order)) * count // len(order)
-        elif by == "log":
-            buckets[chosen] = _cut_evenly(np.log(np.maximum(self.counts[chosen], 1)), count)
-        else:
-            raise DataError(
-                f"relations cannot be bucketed by {by!r}; use 'count' or 'log'.{did_you_mean(by, ('count', 'log'))}"
-            )
-        return buckets
+            buckets = np.empty(self.relation_count, dtype=np.int64)
+            order = np.argsort(-self.counts, kind="stable")
+            buckets[order] = np.arange(len(order)) * count // max(len(order), 1)
+            return buckets
+        depths = np.log(self.counts.max(initial=1)) - np.log(np.maximum(self.counts, 1))
+        width = depths.max(initial=0) or 1.0
+        return np.asarray(np.minimum((depths / width * count).astype(np.int64), count - 1))
 
 
 def _collect(
@@ -108,13 +97,3 @@ def _collect(
     sizes = np.bincount(keys // max(entity_count, 1), minlength=relation_count)
     offsets = np.concatenate(([0], np.cumsum(sizes))).astype(np.int64)
     return offsets, keys % max(entity_count, 1)
-
-
-def _cut_evenly(values: npt.NDArray[np.float64], count: int) -> Integers:
-    """Return each value's interval of equal width, 0 the highest."""
-    width = values.max() - values.min()
-    if width == 0:
-        return np.zeros(len(values), dtype=np.int64)
-    place = (values.max() - values) / width * count
-    buckets: Integers = np.minimum(place.astype(np.int64), count - 1)
-    return buckets

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from itransf.data.graph import Graph, Triples
-from itransf.data.sorting import Integers
+from itransf.data.known import Integers
 from itransf.interpret.rivals import Triple
 from itransf.interpret.spaces import DEFAULT_MEMORY, Space
 from itransf.models import SIDES, Side

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from itransf.data.graph import Graph, Triples
-from itransf.data.sorting import Integers
+from itransf.data.known import Integers
 
 Scores = npt.NDArray[np.floating]
 

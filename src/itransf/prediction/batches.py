@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from itransf.data.graph import Graph, Triples
-from itransf.data.sorting import Integers
+from itransf.data.known import Integers
 from itransf.data.vocabulary import Vocabulary
 from itransf.errors import DataError
 from itransf.models.base import Model, Side

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from itransf.data.graph import Graph
-from itransf.data.sorting import Integers
+from itransf.data.known import Integers
 from itransf.data.vocabulary import Vocabulary
 from itransf.errors import ConfigError, DataError
 from itransf.models.base import Model

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from itransf.data.graph import Graph
-from itransf.data.sorting import Integers, is_among
+from itransf.data.known import Integers, is_among
 from itransf.errors import check_count
 from itransf.models.base import Model, Side
 from itransf.prediction.answers import Found, find_nothing, number_answers

@@ -17,9 +17,8 @@ import torch
 from torch import Tensor, nn
 
 from itransf.data.graph import Graph
-from itransf.data.known import KnownIndex
+from itransf.data.known import Integers, KnownIndex
 from itransf.data.leakage import Pairs, mine_structure
-from itransf.data.sorting import Integers
 from itransf.models.base import Model, Side, Sizes
 
 LEAST_CONFIDENCE = 0.01

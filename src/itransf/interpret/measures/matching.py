@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from itransf.data.sorting import Integers
+from itransf.data.known import Integers
 from itransf.interpret.measures.statistics import Floats
 
 
