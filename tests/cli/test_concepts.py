@@ -69,7 +69,7 @@ def test_a_plot_is_written(name: str, run: Path, tmp_path: Path) -> None:
         (("--relation", "*x*"), "no relation fits"),
         (("--domain", "/film"), "no relation lies in the domain"),
         (("--plot", "map.jpg"), ".png, .svg or .html"),
-        (("--table", "weights.xls"), "does not tell a table's format"),
+        (("--table", "weights.xls"), "'.xls'"),
         (("--card", "9"), "there is no concept 9"),
         (("--rename", "9=x"), "there is no concept 9"),
         (("--rename", "three=x"), "write it as number=name"),

@@ -146,7 +146,7 @@ def test_answers_do_not_replace_their_questions(run: Path, tmp_path: Path) -> No
         (("--head", "Italy", "--relation", "P36", "--tail", "Roma"), "nothing to predict"),
         (("--queries", "q.tsv", "--head", "Italy"), "--queries brings its own questions"),
         (("--head", "Italy", "--relation", "P36", "--out", "x.csv"), "--out is for"),
-        (("--queries", "q.tsv", "--out", "x.xls"), "does not tell a table's format"),
+        (("--queries", "q.tsv", "--out", "x.xls"), "'.xls'"),
         (("--queries", "nowhere.tsv"), "nowhere.tsv"),
         (("--head", "Italy", "--relation", "P36", "--candidates", "nowhere.txt"), "nowhere.txt"),
     ],

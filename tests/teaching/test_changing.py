@@ -177,7 +177,7 @@ class TestRefit:
         assert 0 < near < far
 
     def test_its_settings_are_the_runs_but_for_length_and_rate(self, run: Run) -> None:
-        config = shorten(replace(run.config, training=replace(run.config.training, average=0.9)), 4)
+        config = shorten(replace(run.config, training=replace(run.config.training, weight_averaging=0.9)), 4)
         assert config.training.weight_averaging == 0.0
         assert (config.training.epochs, config.assignment.start, config.assignment.stop) == (4, 1, 0.5)
         assert config.training.learning_rate == pytest.approx(0.1 * run.config.training.learning_rate)

@@ -248,7 +248,7 @@ class TestRulesHold:
             model = pin(model, relation, "tail", dearest)
         sampler = make_sampler(graph, config.negatives, torch.device("cpu"))
         sample = draw_sample(torch.as_tensor(graph.train), sampler, 0, 2, torch.Generator().manual_seed(0))
-        settings = AssignmentConfig(accept=accept, sides="together")  # type: ignore[arg-type]
+        settings = AssignmentConfig(accept=accept)  # type: ignore[arg-type]
         reassign(model, sample, make_contrast_loss(config.loss), settings)
         assert well_formed(model)
 

@@ -113,7 +113,7 @@ def check_options(asked: Mapping[str, str | None], queries: Path | None, out: Pa
 def answer_file(run: itransf.Run, queries: Path, out: Path | None, choices: Mapping[str, Any], as_json: bool) -> None:
     """Answer a file of questions, into a file or onto the screen."""
     if out is not None:
-        itransf.prediction.writing.check_suffix(out)
+        itransf.prediction.check_suffix(out)
         if out.exists() and out.samefile(queries):
             raise ConfigError(f"--out {out} would replace the questions; choose another file")
     asked = itransf.prediction.read_queries(queries)

@@ -16,7 +16,7 @@ from itransf.interpret.spaces import DEFAULT_MEMORY, Space
 from itransf.models import SIDES, Side
 from itransf.models.translation import Translation
 from itransf.ops.distance import distance
-from itransf.prediction.answers import LabelledTriple, name_triple
+from itransf.prediction.inputs import LabelledTriple, name_triple
 
 _COPIES = 12  # vectors of a triple's two ends, projected, and their gradients
 

@@ -20,9 +20,8 @@ from itransf.interpret.sentences import tell, tell_briefly
 from itransf.interpret.sharing import SharedConcept, concepts_behind
 from itransf.interpret.spaces import DEFAULT_MEMORY, open_space
 from itransf.models import SIDES, ITransF, Model, Side
-from itransf.prediction.answers import name_triple
-from itransf.prediction.given import resolve_triples
-from itransf.prediction.scoring import find_splits
+from itransf.prediction.inputs import name_triple, resolve_triples
+from itransf.prediction.score import find_splits
 
 
 def explain(

@@ -11,7 +11,7 @@ from itransf.interpret.removals import Removal
 from itransf.interpret.sharing import SharedConcept
 from itransf.interpret.spaces import PartSide
 from itransf.models import Side
-from itransf.prediction.answers import LabelledTriple
+from itransf.prediction.inputs import LabelledTriple
 
 
 @dataclass(frozen=True)

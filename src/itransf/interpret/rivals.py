@@ -9,11 +9,11 @@ import torch
 from torch import Tensor
 
 from itransf.data.graph import Graph
+from itransf.evaluation.ranking import refuse_nan
 from itransf.interpret.spaces import DEFAULT_MEMORY, Space
 from itransf.models import Side
 from itransf.ops.distance import pairwise_distance
-from itransf.prediction.searching import HIDDEN, find_known, has_loops, hide
-from itransf.prediction.selection import refuse_broken
+from itransf.prediction.predict import EXCLUDED, exclude
 
 Triple = tuple[int, int, int]
 
@@ -56,14 +56,15 @@ def hold_contest(space: Space, graph: Graph, triple: Triple, side: Side, memory:
     anchor, answer = split_triple(triple, side)
     scores = score_everyone(space, anchor, side, memory)  # (1, e)
     own = float(scores[0, answer])
-    _, known = find_known(graph, triple[1], side, np.array([anchor]))
+    given = np.array([anchor])
+    _, known = graph.known.tails(given, triple[1]) if side == "tail" else graph.known.heads(triple[1], given)
     hidden = [known, np.array([answer])]
-    if not has_loops(graph, triple[1]):
+    if not graph.statistics.has_loops[triple[1]]:
         hidden.append(np.array([anchor]))
     nobodies = np.concatenate(hidden)
-    hide(scores, np.zeros_like(nobodies), nobodies, None)
+    exclude(scores, np.zeros_like(nobodies), nobodies, None)
     above, level = int((scores > own).sum()), int((scores == own).sum())
-    others = int((scores != HIDDEN).sum())
+    others = int((scores != EXCLUDED).sum())
     rival = int(scores.argmax()) if others else None
     return Contest(own, 1.0 + above + 0.5 * level, others + 1, rival)
 
@@ -76,4 +77,4 @@ def score_everyone(space: Space, anchor: int, side: Side, memory: int = DEFAULT_
     scores = wanted.new_empty(1, space.model.sizes.entities)
     for rows, table in space.place_all(side, memory):
         scores[:, rows] = -pairwise_distance(wanted, table, space.model.config.p_norm)
-    return refuse_broken(scores)
+    return refuse_nan(scores)

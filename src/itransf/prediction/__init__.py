@@ -1,12 +1,12 @@
-"""Asking a model: missing parts of triples, scores of given triples, many queries at once."""
+"""Prediction: missing parts of triples, scores of given triples, many queries at once."""
 
 from __future__ import annotations
 
-from itransf.prediction.batches import answer_queries
-from itransf.prediction.completion import Prediction, complete
-from itransf.prediction.queries import Query, TripleFile, read_candidates, read_queries, read_triples
-from itransf.prediction.scoring import ScoredTriple, score_triples
-from itransf.prediction.writing import write_table
+from itransf.prediction.batch import answer_queries
+from itransf.prediction.inputs import Query, TripleFile, read_candidates, read_queries, read_triples
+from itransf.prediction.outputs import check_suffix, write_table
+from itransf.prediction.predict import Prediction, complete
+from itransf.prediction.score import ScoredTriple, score_triples
 
 __all__ = [
     "Prediction",
@@ -14,6 +14,7 @@ __all__ = [
     "ScoredTriple",
     "TripleFile",
     "answer_queries",
+    "check_suffix",
     "complete",
     "read_candidates",
     "read_queries",

@@ -16,8 +16,8 @@ from itransf.config import Config
 from itransf.data.graph import SPLITS, Graph
 from itransf.errors import ConfigError, RunError
 from itransf.models import ITransF, Model
-from itransf.prediction.given import GivenTriple
-from itransf.prediction.searching import DEFAULT_MEMORY
+from itransf.prediction.inputs import GivenTriple
+from itransf.prediction.predict import DEFAULT_MEMORY
 from itransf.records import RunRecord
 from itransf.storage import WEIGHTS, RunFolder
 from itransf.teaching.entities import ENTITY_EFFORT

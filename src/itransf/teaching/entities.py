@@ -14,7 +14,7 @@ from itransf.data.statistics import RelationStatistics
 from itransf.errors import ConfigError
 from itransf.models import Model
 from itransf.models.translation import Translation
-from itransf.prediction.given import GivenTriple
+from itransf.prediction.inputs import GivenTriple
 from itransf.teaching.extending import add_entity, add_triples, complete_mentions, extend_model, name_places, tidy_name
 from itransf.teaching.rows import Effort, fit_row
 

@@ -9,13 +9,14 @@ from typing import Any
 import numpy as np
 import torch
 
-from itransf.data.frames import read_triple
 from itransf.data.graph import Graph
 from itransf.data.vocabulary import Vocabulary
 from itransf.errors import DataError
 from itransf.models import Model, Sizes
-from itransf.prediction.given import GivenTriple, NamedTriple, list_triples, resolve_triples
+from itransf.prediction.inputs import GivenTriple, list_names, locate_triple, resolve_triples
 from itransf.training.trainer import weights
+
+NamedTriple = tuple[str, str, str]
 
 
 def tidy_name(name: str, kind: str) -> str:
@@ -83,14 +84,13 @@ def extend_model(model: Model, graph: Graph) -> Model:
 
 def name_places(locate: Callable[[int], str] | None) -> Callable[[int], str]:
     """Return what names the place of a triple: as given, or "triple 1" and so on."""
-    return locate or (lambda row: f"triple {row + 1}")
+    return locate or locate_triple
 
 
 def complete_pairs(relation: str, triples: Iterable[GivenTriple], locate: Callable[[int], str]) -> list[NamedTriple]:
     """Return (head, tail) pairs, or triples that name the relation already, as triples of the relation."""
     found: list[NamedTriple] = []
-    for row, triple in enumerate(list_triples(triples)):
-        names = read_triple(triple, row, locate, pairs=True)
+    for row, names in enumerate(list_names(triples, locate, pairs=True)):
         if len(names) == 3 and not is_called(names[1], relation):
             raise DataError(f"{locate(row)}: its relation is {names[1]!r}, but {relation!r} is to be learned")
         found.append((names[0], relation, names[-1]))
@@ -100,9 +100,8 @@ def complete_pairs(relation: str, triples: Iterable[GivenTriple], locate: Callab
 def complete_mentions(entity: str, triples: Iterable[GivenTriple], locate: Callable[[int], str]) -> list[NamedTriple]:
     """Return triples with the entity, where they mention it, as it is called; each has to."""
     found: list[NamedTriple] = []
-    for row, triple in enumerate(list_triples(triples)):
-        head, relation, tail = read_triple(triple, row, locate)
-        head, tail = (entity if is_called(name, entity) else name for name in (head, tail))
+    for row, names in enumerate(list_names(triples, locate)):
+        head, relation, tail = (entity if is_called(name, entity) else name for name in names)
         if entity not in (head, tail):
             raise DataError(f"{locate(row)}: does not mention {entity!r}; give triples with it as head or tail")
         found.append((head, relation, tail))

@@ -12,7 +12,7 @@ from itransf.data.graph import Graph
 from itransf.errors import ConfigError
 from itransf.models import SIDES, ITransF, Model, TransE
 from itransf.models.translation import Translation
-from itransf.prediction.given import GivenTriple
+from itransf.prediction.inputs import GivenTriple
 from itransf.teaching.choosing import choose_supports, prepare_trial
 from itransf.teaching.extending import add_relation, add_triples, complete_pairs, extend_model, name_places, tidy_name
 from itransf.teaching.rows import Effort, fit_row

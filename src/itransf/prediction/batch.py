@@ -1,4 +1,4 @@
-"""Answering many queries at once."""
+"""Answers to many queries at once."""
 
 from __future__ import annotations
 
@@ -13,13 +13,18 @@ from itransf.data.known import Integers
 from itransf.data.vocabulary import Vocabulary
 from itransf.errors import DataError
 from itransf.models.base import Model, Side
-from itransf.prediction.answers import Found, group_equal, join_found
-from itransf.prediction.completion import resolve_candidates
-from itransf.prediction.queries import Query
-from itransf.prediction.searching import DEFAULT_MEMORY, Search, find_entities, find_relations
+from itransf.prediction.inputs import Query
+from itransf.prediction.predict import (
+    DEFAULT_MEMORY,
+    Found,
+    Search,
+    find_entities,
+    find_relations,
+    resolve_candidates,
+)
 from itransf.progress import track
 
-OPEN = -1  # stands for what a query asks
+ASKED = -1  # index of the part that a query asks for
 
 
 def answer_queries(
@@ -39,16 +44,16 @@ def answer_queries(
     Queries are grouped, so that the entity table is projected once per relation and side.
 
     Args:
-        model: What scores.
-        graph: The names, and the triples that are known.
-        queries: What is asked.
-        top: How many answers to each.
-        candidates: The only entities that may be answers, by name or label; relations may all be.
-        in_domain: Whether only entities count that train has on that side of the relation, and only relations
-            that have both entities there.
+        model: Scoring model.
+        graph: Graph with the names and the known triples.
+        queries: Queries.
+        top: Number of answers to each query.
+        candidates: Names of the only entities allowed as answers; queries for relations allow all relations.
+        in_domain: Whether answers are restricted to entities that train has on that side of the relation, and to
+            relations that have head and tail in their domains.
         include_known: Whether triples of train, valid and test may be answers.
         memory: Bytes for one chunk of scores.
-        progress: Whether to show it.
+        progress: Whether to show a progress bar.
 
     Returns:
         Columns query (its number, from 1), head, relation, tail (names), score, rank (from 1) and known.
@@ -58,55 +63,68 @@ def answer_queries(
     triples = resolve_queries(graph, queries)
     parts = []
     with track("answering", len(queries), "queries", progress) as tracker:
-        for rows in group_equal(number_groups(triples)):
+        for rows in group_queries(triples):
             head, relation, tail = triples[rows[0]].tolist()
-            if relation == OPEN:
+            if relation == ASKED:
                 parts.append((rows, find_relations(replace(search, candidates=None), head, tail)))
                 tracker.advance(1)
             else:
-                side: Side = "tail" if tail == OPEN else "head"
+                side: Side = "tail" if tail == ASKED else "head"
                 anchors = triples[rows, 0 if side == "tail" else 2]
                 parts.append((rows, find_entities(search, relation, side, anchors, tracker)))
-    return tabulate(graph, join_found(parts))
+    return tabulate(graph, parts)
 
 
 def resolve_queries(graph: Graph, queries: Sequence[Query]) -> Triples:
-    """Return queries as numbers (n, 3), with OPEN for what is asked."""
-    triples = np.full((len(queries), 3), OPEN)
+    """Return queries as indices (n, 3), with ASKED for the part asked for."""
+    triples = np.full((len(queries), 3), ASKED)
     vocabularies = (graph.entities, graph.relations, graph.entities)
     for row, query in enumerate(queries):
         try:
             names = zip(vocabularies, (query.head, query.relation, query.tail), strict=True)
-            triples[row] = [OPEN if name is None else vocabulary.index(name) for vocabulary, name in names]
+            triples[row] = [ASKED if name is None else vocabulary.index(name) for vocabulary, name in names]
         except DataError as error:
             raise DataError(f"{query.where or f'query {row + 1}'}: {error}") from None
     return triples
 
 
-def number_groups(triples: Triples) -> Integers:
-    """Return a number for each relation and side that is asked for, and one of its own for each asked relation."""
+def group_queries(triples: Triples) -> list[Integers]:
+    """Return the rows of each relation and side that is asked for; each query for a relation is a group of its own."""
     relations = triples[:, 1]
-    return np.where(relations == OPEN, -1 - np.arange(len(triples)), 2 * relations + (triples[:, 2] == OPEN))
+    keys = np.where(relations == ASKED, -1 - np.arange(len(triples)), 2 * relations + (triples[:, 2] == ASKED))
+    order = np.argsort(keys, kind="stable")
+    return np.split(order, np.flatnonzero(np.diff(keys[order])) + 1) if len(order) else []
 
 
-def tabulate(graph: Graph, found: Found) -> pa.Table:
-    """Put names to answers, as a table."""
-    heads, relations, tails = found.triples.T
+def tabulate(graph: Graph, parts: Sequence[tuple[Integers, Found]]) -> pa.Table:
+    """Return the answers of groups of queries as a table, in the order of the queries.
+
+    Args:
+        graph: Graph with the names.
+        parts: Rows of each group's queries, and the answers to them.
+    """
+    nothing = np.zeros(0, dtype=np.int64)
+    queries = np.concatenate([nothing, *(rows[found.queries] for rows, found in parts)])
+    ranks = np.concatenate([nothing, *(found.ranks for _, found in parts)])
+    triples = np.concatenate([nothing.reshape(0, 3), *(found.triples for _, found in parts)])
+    scores = np.concatenate([np.zeros(0, dtype=np.float32), *(found.scores for _, found in parts)])
+    order = np.lexsort((ranks, queries))
+    heads, relations, tails = triples[order].T
     return pa.table(
         {
-            "query": found.queries + 1,
+            "query": queries[order] + 1,
             "head": take_names(graph.entities, heads),
             "relation": take_names(graph.relations, relations),
             "tail": take_names(graph.entities, tails),
-            "score": found.scores,
-            "rank": found.ranks,
-            "known": graph.known.contains(found.triples),
+            "score": scores[order],
+            "rank": ranks[order],
+            "known": graph.known.contains(triples[order]),
         }
     )
 
 
 def take_names(vocabulary: Vocabulary, numbers: Integers) -> pa.Array:
-    """Return the names of these numbers as a column."""
+    """Return the names of these indices as a column."""
     distinct, places = np.unique(numbers, return_inverse=True)
     names = pa.array([vocabulary.name(number) for number in distinct.tolist()], pa.string())
     return names.take(pa.array(places))

@@ -1,4 +1,4 @@
-"""Writing tables for other programs: CSV, TSV or Parquet, as the file's name says."""
+"""Tables for other programs: CSV, TSV or Parquet, by the suffix of the file."""
 
 from __future__ import annotations
 
@@ -12,18 +12,22 @@ from itransf.errors import ConfigError, DataError, did_you_mean
 from itransf.files import replacing
 
 SUFFIXES = (".csv", ".tsv", ".parquet")
-_ROWS_AT_ONCE = 2**14  # rows turned into text together: bounds what the text takes
+_ROWS_AT_ONCE = 2**14  # rows turned into text together, which bounds the memory
 
 
 def write_table(table: pa.Table, path: str | Path) -> Path:
-    """Write a table of plain columns; the old file stays whole until the new one is.
+    """Write a table of plain columns; an old file is replaced only once the new one is complete.
 
     Args:
-        table: What to write.
-        path: Its ending tells the format: .csv (quotes where they are needed), .tsv (never any) or .parquet.
+        table: Table to write.
+        path: File whose suffix gives the format: .csv (quoted where needed), .tsv (never quoted) or .parquet.
 
     Returns:
         The path.
+
+    Raises:
+        ConfigError: The suffix is none of these.
+        DataError: A name contains a tab or a line break, which .tsv cannot hold.
     """
     target = Path(path)
     suffix = check_suffix(target)
@@ -36,12 +40,12 @@ def write_table(table: pa.Table, path: str | Path) -> Path:
 
 
 def check_suffix(path: Path) -> str:
-    """Return the path's ending in lower case if tables can be written so."""
+    """Return the suffix of the path in lower case, if it is that of a table."""
     suffix = path.suffix.lower()
     if suffix not in SUFFIXES:
-        what = f"the ending {path.suffix!r}" if path.suffix else "a name without an ending"
+        what = f"the suffix {path.suffix!r}" if path.suffix else "a name without a suffix"
         raise ConfigError(
-            f"{path}: {what} does not tell a table's format; "
+            f"{path}: {what} is not the format of a table; "
             f"use {', '.join(SUFFIXES[:-1])} or {SUFFIXES[-1]}.{did_you_mean(suffix, SUFFIXES)}"
         )
     return suffix
@@ -58,7 +62,7 @@ def _write_text(table: pa.Table, path: Path, separator: str, where: str) -> None
 
 
 def _format_column(column: pa.Array, separator: str, where: str) -> pa.Array:
-    """Return a column as text that can stand between separators; what is missing is left empty."""
+    """Return a column as text, quoted where needed; missing values are empty."""
     text = pc.fill_null(column.cast(pa.string()), "")
     if not pa.types.is_string(column.type):
         return text
@@ -66,7 +70,7 @@ def _format_column(column: pa.Array, separator: str, where: str) -> pa.Array:
         broken = pc.match_substring_regex(text, "[\t\r\n]")
         if pc.any(broken).as_py():
             name = text.filter(broken)[0].as_py()
-            raise DataError(f"{where}: the name {name!r} cannot stand in a .tsv file; write .csv or .parquet")
+            raise DataError(f"{where}: the name {name!r} does not fit a .tsv file; write .csv or .parquet")
         return text
     quoted = pc.binary_join_element_wise('"', pc.replace_substring(text, '"', '""'), '"', "")
     return pc.if_else(pc.match_substring_regex(text, '[",\r\n]'), quoted, text)

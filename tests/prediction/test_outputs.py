@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from itransf.errors import ConfigError, DataError, WriteError
-from itransf.prediction import write_table, writing
+from itransf.prediction import outputs, write_table
 
 TABLE = pa.table(
     {
@@ -47,7 +47,7 @@ def test_tsv_quotes_nothing(tmp_path: Path) -> None:
 def test_a_name_with_a_tab_is_refused_in_tsv(tmp_path: Path) -> None:
     path = tmp_path / "t.tsv"
     path.write_text("old")
-    with pytest.raises(DataError, match=r"t.tsv: the name 'a\\tb' cannot stand in a .tsv file"):
+    with pytest.raises(DataError, match=r"t.tsv: .*'a\\tb'.*.tsv"):
         write_table(pa.table({"head": ["fine", "a\tb"]}), path)
     assert path.read_text() == "old"
     assert list(tmp_path.iterdir()) == [path]
@@ -58,7 +58,7 @@ def test_parquet_comes_back_as_it_was(tmp_path: Path) -> None:
 
 
 def test_long_tables_are_written_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(writing, "_ROWS_AT_ONCE", 3)
+    monkeypatch.setattr(outputs, "_ROWS_AT_ONCE", 3)
     table = pa.table({"n": list(range(10))})
     assert write_table(table, tmp_path / "t.csv").read_text().split() == ["n", *map(str, range(10))]
 
@@ -66,9 +66,9 @@ def test_long_tables_are_written_whole(tmp_path: Path, monkeypatch: pytest.Monke
 @pytest.mark.parametrize(
     ("name", "told"),
     [
-        ("t.xlsx", "'.xlsx' does not tell a table's format; use .csv, .tsv or .parquet"),
+        ("t.xlsx", "'.xlsx'.* use .csv, .tsv or .parquet"),
         ("t.parqet", "Did you mean '.parquet'"),
-        ("t", "a name without an ending"),
+        ("t", "without a suffix"),
     ],
 )
 def test_other_endings_are_refused(tmp_path: Path, name: str, told: str) -> None:

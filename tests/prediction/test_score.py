@@ -13,7 +13,7 @@ from itransf.interpret import explain
 from itransf.models import TransE
 from itransf.models.base import Sizes
 from itransf.prediction import complete, score_triples
-from itransf.prediction.searching import BYTES_PER_SCORE
+from itransf.prediction.predict import BYTES_PER_SCORE
 
 
 def count_naively(case: Any, triple: tuple[int, int, int], place: int, looping: int) -> tuple[float, int]:

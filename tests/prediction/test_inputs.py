@@ -68,8 +68,8 @@ def test_compressed_queries_are_read(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "told"),
     [
-        ("", "there is no query in it"),
-        ("head\trelation\ttail\n", "there is no query in it"),
+        ("", "no queries"),
+        ("head\trelation\ttail\n", "no queries"),
         ("France\tborders\t\n", "line 1: it does not name the columns"),
         ("head\trelation\ttail\na\tr\t\na\tr\n", "line 3: 2 columns instead of 3"),
         ("head\trelation\ttail\na\tr\tb\n", "line 2: head, relation and tail are all given; leave exactly one"),
@@ -81,7 +81,7 @@ def test_compressed_queries_are_read(tmp_path: Path) -> None:
 )
 def test_faulty_queries_are_told_with_file_and_line(tmp_path: Path, content: str | bytes, told: str) -> None:
     path = write(tmp_path / "q.tsv", content)
-    with pytest.raises(DataError, match=rf"q.tsv(, |: ){told}"):
+    with pytest.raises(DataError, match=rf"q.tsv(, |: ).*{told}"):
         read_queries(path)
 
 
@@ -108,7 +108,7 @@ def test_triples_are_read_with_their_lines(tmp_path: Path) -> None:
     assert note.endswith("left out: weight.")
     with pytest.raises(DataError, match=r"f.tsv, line 2: 2 columns"):
         read_triples(write(path, "a\tr\tb\na\tr\n"))
-    with pytest.raises(DataError, match=r"f.tsv: there is no triple in it"):
+    with pytest.raises(DataError, match=r"f.tsv: .*no triples"):
         read_triples(write(path, "head\trelation\ttail\n"))
 
 
@@ -124,7 +124,7 @@ def test_faulty_candidates_are_told_with_file_and_line(tmp_path: Path) -> None:
         read_candidates(path, Vocabulary(["France", "Italy"]))
     with pytest.raises(DataError, match=r"c.txt, line 2: 2 columns instead of 1"):
         read_candidates(write(path, "France\nItaly\tRome\n"))
-    with pytest.raises(DataError, match=r"c.txt: there is no name in it"):
+    with pytest.raises(DataError, match=r"c.txt: .*no names"):
         read_candidates(write(path, "\n \n"))
     with pytest.raises(DataError, match=r"c.txt, line 2: byte 0xe9 is not UTF-8"):
         read_candidates(write(path, b"a\n\xe9\n"))
@@ -163,9 +163,9 @@ def test_compressed_pairs_and_places(tmp_path: Path) -> None:
     [
         ("a\tb\nc\n", r"f\.tsv, line 2: 1 column instead of 2"),
         ("a\tb\nc\t\n", "line 2: the tail is empty"),
-        ("head\ttail\n", "there is no triple in it"),
-        ("", "there is no triple in it; write one per line: head, tail"),
-        (" \n\n", "there is no triple in it; write one per line: head, tail"),
+        ("head\ttail\n", "no triples"),
+        ("", "no triples.*: head, tail"),
+        (" \n\n", "no triples.*: head, tail"),
         ("a\tb\tc\td\n", "4 columns instead of 3"),
         ("one\n", "no separator found"),
     ],

@@ -6,11 +6,13 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from itransf.errors import ConfigError, DataError, ITransFError
 from itransf.models import Model
 from itransf.prediction import Prediction, complete
-from itransf.prediction.searching import BYTES_PER_SCORE
+from itransf.prediction.predict import BYTES_PER_SCORE, select_best
 
 OPTIONS: list[dict[str, Any]] = [
     {},
@@ -19,6 +21,10 @@ OPTIONS: list[dict[str, Any]] = [
     {"candidates": ["e9", "e3", "Entity One", "e12", "e3", "e0"]},
     {"candidates": [f"e{number}" for number in range(0, 17, 2)], "in_domain": True, "include_known": True},
 ]
+LEVELS = st.sampled_from([-torch.inf, -2.0, -1.0, 0.0, 1.0, torch.inf])
+ROWS = st.integers(1, 8).flatmap(
+    lambda width: st.lists(st.lists(LEVELS, min_size=width, max_size=width), min_size=1, max_size=5)
+)
 MEMORY = [1, 24 * 17 * 5, 2**20]  # one row at a time, five, all
 
 
@@ -255,3 +261,20 @@ def test_a_gpu_gives_the_same(case: Any) -> None:
         found = plain(complete(case.model, case.graph, **question))
         assert [row["tail"] for row in found] == [row["tail"] for row in expected]
         assert np.allclose([row["score"] for row in found], [row["score"] for row in expected])
+
+
+@settings(deadline=None)
+@given(ROWS, st.integers(1, 10))
+def test_best_equal_a_full_sort_with_ties_by_column(rows: list[list[float]], top: int) -> None:
+    values, columns = select_best(torch.tensor(rows), top)
+    for row, best, places in zip(rows, values.tolist(), columns.tolist(), strict=True):
+        expected = sorted(range(len(row)), key=lambda column: (-row[column], column))[:top]
+        assert places == expected
+        assert best == [row[column] for column in expected]
+
+
+@pytest.mark.parametrize("shape", [(0, 5), (3, 0), (0, 0)])
+def test_nothing_to_choose_from_gives_nothing(shape: tuple[int, int]) -> None:
+    values, columns = select_best(torch.zeros(shape), 4)
+    assert values.shape == columns.shape == (shape[0], min(4, shape[1]))
+    assert columns.dtype == torch.int64

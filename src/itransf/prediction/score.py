@@ -1,4 +1,4 @@
-"""Scoring triples that are given: how plausible, and how well they stand among their rivals."""
+"""Scores of given triples: plausibility, and rank among all alternatives."""
 
 from __future__ import annotations
 
@@ -11,22 +11,21 @@ from itransf.data.graph import SPLITS, Graph, Triples
 from itransf.errors import check_count
 from itransf.evaluation import rank_triples
 from itransf.models.base import SIDES, Model
-from itransf.prediction.answers import LabelledTriple, name_triple
-from itransf.prediction.given import GivenTriple, resolve_triples
-from itransf.prediction.searching import DEFAULT_MEMORY
+from itransf.prediction.inputs import GivenTriple, LabelledTriple, name_triple, resolve_triples
+from itransf.prediction.predict import DEFAULT_MEMORY
 
 
 @dataclass(frozen=True)
 class ScoredTriple(LabelledTriple):
-    """A given triple and what the model thinks of it.
+    """A given triple with its score and ranks.
 
     Attributes:
-        score: Its plausibility: higher is better, and scores of one relation can be compared.
-        known: The split that holds the triple ("train", "valid" or "test"), or None.
-        tail_rank: Where its tail stands among all tails of the head that are not known, from 1; a rival with
-            the same score counts half. As in a prediction, the head itself is no rival unless train has such triples.
-        head_rank: Where its head stands among all heads of the tail that are not known, the tail itself left out.
-        percentile: Share of these rivals on both sides together that the triple beats, in percent.
+        score: Plausibility: higher is better; comparable within a relation.
+        known: First split that contains the triple ("train", "valid" or "test"), or None.
+        tail_rank: Rank of the tail among all tails that are not known, from 1; a rival with the same score adds half
+            a place. As in predictions, the head itself is not a rival unless the relation has self-loops in train.
+        head_rank: Rank of the head among all heads, likewise.
+        percentile: Percentage of the rivals on both sides that the triple beats.
     """
 
     score: float
@@ -47,31 +46,31 @@ def score_triples(
 ) -> list[ScoredTriple]:
     """Return score, filtered ranks and percentile of each triple, in the order given.
 
-    Rivals are those that `complete` would answer with: a triple whose head is its tail is none, unless train has such
-    triples of the relation. (`evaluate` keeps to the usual protocol, which counts it.)
+    Rivals are the answers that `complete` allows: self-loops only where the relation has some in train. (`evaluate`
+    follows the usual protocol, which counts them.)
 
     Args:
-        model: What scores.
-        graph: The names, and the known triples, which are no rivals.
-        triples: Names or labels of head, relation and tail, in this order or by these words; predictions will do.
+        model: Scoring model.
+        graph: Graph with the names and the known triples, which are not rivals.
+        triples: Names or labels of head, relation and tail: sequences, mappings or predictions.
         memory: Bytes for one chunk of scores.
-        progress: Whether to show it.
-        locate: Names the place of a triple (numbered from 0) in messages; "triple 1" and so on, if not given.
+        progress: Whether to show a progress bar.
+        locate: Function from a triple's index to its place in messages; "triple 1" and so on by default.
 
     Raises:
-        DataError: Something is no triple, or a name is not known.
-        ConfigError: The memory is no number of bytes.
+        DataError: Something is not a triple, or a name is not known.
+        ConfigError: The memory is not a number of bytes.
     """
     memory = check_count("memory", memory, least=1)
-    rows = resolve_triples(graph, triples, locate or (lambda row: f"triple {row + 1}"))
+    rows = resolve_triples(graph, triples, locate)
     loops = graph.statistics.has_loops
     ranks = rank_triples(model, rows, graph.known, memory, progress, loops=loops, keep_scores=True, title="scoring")
-    assert ranks.scores is not None, "they were asked for"
+    assert ranks.scores is not None, "the ranker was asked to keep them"
     head_ranks, tail_ranks = ranks.ranks("head"), ranks.ranks("tail")
     rivals = ranks.rivals[0].sum(0)
     beaten = rivals - (head_ranks - 1.0) - (tail_ranks - 1.0)
     percentiles = np.where(rivals > 0, 100.0 * beaten / np.maximum(rivals, 1), 100.0)
-    # Of the two equal scores, that of the tails is the one `complete` gives for head and relation, to the last bit.
+    # Both sides give the same score up to rounding; that of the tails has the bits `complete` gives for the head.
     columns = (ranks.scores[SIDES.index("tail")], tail_ranks, head_ranks, percentiles)
     values = zip(rows.tolist(), find_splits(graph, rows), *(column.tolist() for column in columns), strict=True)
     return [
@@ -81,7 +80,7 @@ def score_triples(
 
 
 def find_splits(graph: Graph, triples: Triples) -> list[str | None]:
-    """Return the first split that holds each triple, None for a triple that none does."""
+    """Return the first split that contains each triple, or None."""
     found = np.full(len(triples), len(SPLITS))
     if graph.known.contains(triples).any():
         for number, split in reversed(list(enumerate(SPLITS))):

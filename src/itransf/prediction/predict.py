@@ -1,0 +1,343 @@
+"""Link prediction: the most plausible tails, heads, relations, or whole triples of a relation, in bounded memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+from itransf.data.graph import Graph, Triples
+from itransf.data.known import Integers, is_among
+from itransf.data.vocabulary import Vocabulary
+from itransf.errors import ConfigError, DataError, check_count
+from itransf.evaluation.ranking import refuse_nan
+from itransf.models.base import Model, Side
+from itransf.prediction.inputs import LabelledTriple, name_triple
+from itransf.progress import Tracker, track
+
+DEFAULT_MEMORY = 256 * 2**20  # bytes for one chunk of scores
+BYTES_PER_SCORE = 24  # a float32 score, and the temporary memory to compute and select it
+EXCLUDED = -torch.inf  # score of an entity that may not be an answer
+
+Best = tuple[Tensor, Tensor, Tensor]
+"""Scores, heads and columns of the best triples so far, each (k,), best first."""
+
+
+@dataclass(frozen=True)
+class Prediction(LabelledTriple):
+    """A predicted triple.
+
+    Attributes:
+        score: Plausibility: higher is better; comparable within a relation.
+        rank: Position in the list, from 1.
+        known: Whether the triple is in train, valid or test.
+    """
+
+    score: float
+    rank: int
+    known: bool
+
+
+@dataclass(frozen=True)
+class Found:
+    """Answers in the order of the queries, best first within each query.
+
+    Attributes:
+        queries: Number of the query that each answers, from 0, (n,).
+        ranks: Position among the query's answers, from 1, (n,).
+        triples: Completed triples, (n, 3).
+        scores: Their plausibility, (n,).
+    """
+
+    queries: Integers
+    ranks: Integers
+    triples: Triples
+    scores: npt.NDArray[np.floating]
+
+
+@dataclass(frozen=True)
+class Search:
+    """Settings of a search for answers.
+
+    Attributes:
+        model: Scoring model.
+        graph: Graph with the known triples.
+        top: Number of answers to each query.
+        candidates: The only entities (relations, where those are asked for) allowed, ascending; None allows all.
+        in_domain: Whether answers are restricted to entities that train has on that side of the relation.
+        include_known: Whether known triples may be answers.
+        memory: Bytes for one chunk of scores.
+    """
+
+    model: Model
+    graph: Graph
+    top: int = 10
+    candidates: Integers | None = None
+    in_domain: bool = False
+    include_known: bool = False
+    memory: int = DEFAULT_MEMORY
+
+    def __post_init__(self) -> None:
+        """Check the numbers."""
+        for name in ("top", "memory"):
+            object.__setattr__(self, name, check_count(name, getattr(self, name), least=1))
+
+    def allow_entities(self, relation: int, side: Side) -> Integers | None:
+        """Return the entities allowed on `side` of the relation, ascending; None: all."""
+        if not self.in_domain:
+            return self.candidates
+        statistics = self.graph.statistics
+        domain = statistics.head_domain(relation) if side == "head" else statistics.tail_domain(relation)
+        return domain if self.candidates is None else domain[is_among(domain, self.candidates)]
+
+    def score_chunks(
+        self, relation: int, side: Side, anchors: Integers, allowed: Integers | None
+    ) -> Iterator[tuple[Integers, Tensor]]:
+        """Yield the anchors in chunks with the scores (q, n) of the allowed entities.
+
+        Known triples are excluded, and so are self-loops unless the relation has some in train.
+        """
+        device = next(self.model.parameters()).device
+        width = self.model.sizes.entities if allowed is None else len(allowed)
+        if width == 0 or len(anchors) == 0:
+            return
+        pool = self.model.pool(None if allowed is None else torch.tensor(allowed, device=device))
+        scorer = self.model.scorer(relation, side, pool)
+        known = self.graph.known
+        for part in split_rows(anchors, width, self.memory):
+            scores = refuse_nan(scorer(torch.tensor(part, device=device)))
+            rows = np.arange(len(part))
+            if not self.include_known:
+                offsets, answers = known.tails(part, relation) if side == "tail" else known.heads(relation, part)
+                exclude(scores, np.repeat(rows, np.diff(offsets)), answers, allowed)
+            if not self.graph.statistics.has_loops[relation]:
+                exclude(scores, rows, part, allowed)
+            yield part, scores
+
+
+def complete(
+    model: Model,
+    graph: Graph,
+    head: str | None = None,
+    relation: str | None = None,
+    tail: str | None = None,
+    *,
+    top: int = 10,
+    candidates: Sequence[str] | None = None,
+    in_domain: bool | None = None,
+    include_known: bool = False,
+    memory: int = DEFAULT_MEMORY,
+    progress: bool = False,
+) -> list[Prediction]:
+    """Return the most plausible triples that complete a query, best first; equal scores by index.
+
+    Head and relation ask for tails, relation and tail for heads, head and tail for relations. A relation alone asks
+    for its most plausible triples, by default among the entities of its own domain. Self-loops are not answers unless
+    the relation has some in train. Names and labels are accepted.
+
+    Args:
+        model: Scoring model.
+        graph: Graph with the names and the known triples.
+        head: Name of the head.
+        relation: Name of the relation.
+        tail: Name of the tail.
+        top: Number of answers.
+        candidates: Names of the only answers allowed: entities (for a relation alone, both ends), or relations where
+            head and tail are given.
+        in_domain: Whether answers are restricted to entities that train has on that side of the relation (for a
+            relation alone, on both), or to relations that have head and tail in their domains. By default true for a
+            relation alone and false otherwise.
+        include_known: Whether triples of train, valid and test may be answers.
+        memory: Bytes for one chunk of scores.
+        progress: Whether to show a progress bar while a whole relation is searched.
+
+    Raises:
+        DataError: A name is not known.
+        ConfigError: The query asks for nothing, or for too much.
+    """
+    check_query(head, relation, tail)
+    pool = graph.relations if relation is None else graph.entities
+    numbers = None if candidates is None else resolve_candidates(pool, candidates)
+    if in_domain is None:
+        in_domain = head is None and tail is None
+    search = Search(model, graph, top, numbers, in_domain, include_known, memory)
+    if relation is None:
+        ends = (graph.entities.index(name) for name in (head, tail) if name is not None)
+        found = find_relations(search, *ends)
+    elif head is None and tail is None:
+        found = find_pairs(search, graph.relations.index(relation), progress)
+    else:
+        asked = graph.relations.index(relation)
+        side: Side = "tail" if tail is None else "head"
+        anchor = np.array([graph.entities.index(name) for name in (head, tail) if name is not None])
+        found = find_entities(search, asked, side, anchor, Tracker("answering", 1, "queries"))
+    known = graph.known.contains(found.triples).tolist()
+    rows = zip(found.triples.tolist(), found.scores.tolist(), found.ranks.tolist(), known, strict=True)
+    return [Prediction(*name_triple(graph, triple), score, rank, known) for triple, score, rank, known in rows]
+
+
+def check_query(head: str | None, relation: str | None, tail: str | None) -> None:
+    """Refuse a query that asks for nothing, or for too much."""
+    cure = "give head and relation, relation and tail, head and tail, or a relation alone"
+    given = [word for word, name in (("head", head), ("tail", tail)) if name is not None]
+    if relation is not None and len(given) == 2:
+        raise ConfigError(f"head, relation and tail together leave nothing to predict; {cure}, or score the triple")
+    if relation is None and len(given) < 2:
+        what = f"only a {given[0]} is" if given else "nothing is"
+        raise ConfigError(f"{what} given, which is too little to predict from; {cure}")
+
+
+def resolve_candidates(vocabulary: Vocabulary, candidates: Sequence[str]) -> Integers:
+    """Return the distinct indices of named candidates, ascending."""
+    if isinstance(candidates, str) or not isinstance(candidates, Iterable):
+        raise ConfigError(f"candidates must be a list of names, not {candidates!r}")
+    numbers = []
+    for place, name in enumerate(candidates, start=1):
+        try:
+            numbers.append(vocabulary.index(name))
+        except DataError as error:
+            raise DataError(f"candidate {place}: {error}") from None
+    return np.unique(np.array(numbers, dtype=np.int64))
+
+
+@torch.no_grad()
+def find_entities(search: Search, relation: int, side: Side, anchors: Integers, tracker: Tracker) -> Found:
+    """Find the best entities on `side` of the relation for each anchor on the other side."""
+    allowed = search.allow_entities(relation, side)
+    nothing = np.zeros(0, dtype=np.int64)
+    queries, ranks, entities, scores = [nothing], [nothing], [nothing], [np.zeros(0, dtype=np.float32)]
+    done = 0
+    for part, chunk in search.score_chunks(relation, side, anchors, allowed):
+        best, columns = (tensor.cpu().numpy() for tensor in select_best(chunk, search.top))
+        rows, places = np.nonzero(best != EXCLUDED)
+        chosen = columns[rows, places]
+        queries.append(rows + done)
+        ranks.append(places + 1)
+        entities.append(chosen if allowed is None else allowed[chosen])
+        scores.append(best[rows, places])
+        done += len(part)
+        tracker.advance(len(part))
+    tracker.advance(len(anchors) - done)
+    of_query, answers = np.concatenate(queries), np.concatenate(entities)
+    given, relations = anchors[of_query], np.full(len(of_query), relation)
+    ends = (given, relations, answers) if side == "tail" else (answers, relations, given)
+    return Found(of_query, np.concatenate(ranks), np.stack(ends, axis=1), np.concatenate(scores))
+
+
+@torch.no_grad()
+def find_relations(search: Search, head: int, tail: int) -> Found:
+    """Find the best relations between two entities."""
+    relations = np.arange(search.model.sizes.relations) if search.candidates is None else search.candidates
+    if search.in_domain:
+        relations = relations[is_among(relations, list_fitting_relations(search.graph, head, tail))]
+    triples = np.stack([np.full(len(relations), head), relations, np.full(len(relations), tail)], axis=1)
+    if not search.include_known:
+        triples = triples[~search.graph.known.contains(triples)]
+    if not len(triples):
+        return number_answers(triples, np.zeros(0, dtype=np.float32))
+    device = next(search.model.parameters()).device
+    # Each relation may need matrices of its own (d, d): two, and copies of them.
+    width = 2 * getattr(search.model.config, "dim", 1) ** 2
+    parts = [
+        search.model.score(*torch.tensor(triples[rows], device=device).unbind(1))
+        for rows in split_rows(np.arange(len(triples)), width, search.memory)
+    ]
+    best, order = select_best(refuse_nan(torch.cat(parts))[None], search.top)
+    return number_answers(triples[order[0].cpu().numpy()], best[0].cpu().numpy())
+
+
+def list_fitting_relations(graph: Graph, head: int, tail: int) -> Integers:
+    """Return the relations, ascending, that have `head` among their heads and `tail` among their tails in train."""
+    statistics = graph.statistics
+    of_head = np.flatnonzero(statistics.head_domain_values == head)
+    of_tail = np.flatnonzero(statistics.tail_domain_values == tail)
+    relations = np.searchsorted(statistics.head_domain_offsets, of_head, side="right") - 1
+    others = np.searchsorted(statistics.tail_domain_offsets, of_tail, side="right") - 1
+    return relations[is_among(relations, others)]
+
+
+@torch.no_grad()
+def find_pairs(search: Search, relation: int, progress: bool = False) -> Found:
+    """Find the best triples of a relation over all heads and tails, keeping only the best so far."""
+    heads, tails = search.allow_entities(relation, "head"), search.allow_entities(relation, "tail")
+    anchors = np.arange(search.model.sizes.entities) if heads is None else heads
+    best: Best | None = None
+    title = f"searching {search.graph.relations.label(relation)}"
+    with track(title, len(anchors), "heads", progress) as tracker:
+        for part, scores in search.score_chunks(relation, "tail", anchors, tails):
+            best = merge_best(best, torch.from_numpy(part).to(scores.device), scores, search.top)
+            tracker.advance(len(part))
+    if best is None:
+        return number_answers(np.zeros((0, 3), dtype=np.int64), np.zeros(0, dtype=np.float32))
+    values, chosen_heads, columns = (tensor.cpu().numpy() for tensor in best)
+    kept = values != EXCLUDED
+    chosen_tails = columns[kept] if tails is None else tails[columns[kept]]
+    triples = np.stack([chosen_heads[kept], np.full(len(chosen_tails), relation), chosen_tails], axis=1)
+    return number_answers(triples, values[kept])
+
+
+def merge_best(best: Best | None, heads: Tensor, scores: Tensor, top: int) -> Best:
+    """Return the best of the triples so far and of those of new heads (q,), with scores (q, n).
+
+    Heads come in ascending order, so among equal scores the earlier ones stay in front.
+    """
+    worst_kept = best[0][-1] if best is not None and len(best[0]) == top else EXCLUDED
+    rows = (scores.amax(1) > worst_kept).nonzero().squeeze(1)  # no other row can contribute
+    values, columns = select_best(scores[rows], top)  # (q', top')
+    owners = heads[rows, None].expand_as(columns)
+    new = (values.flatten(), owners.flatten(), columns.flatten())
+    if best is not None:
+        new = (torch.cat([best[0], new[0]]), torch.cat([best[1], new[1]]), torch.cat([best[2], new[2]]))
+    kept, order = select_best(new[0][None], top)  # (1, k)
+    return kept[0], new[1][order[0]], new[2][order[0]]
+
+
+def number_answers(triples: Triples, scores: npt.NDArray[np.floating]) -> Found:
+    """Return the answers to a single query."""
+    return Found(np.zeros(len(triples), dtype=np.int64), np.arange(1, len(triples) + 1), triples, scores)
+
+
+def split_rows(rows: Integers, width: int, memory: int) -> Iterator[Integers]:
+    """Yield the rows in chunks whose scores against `width` candidates fit the memory."""
+    chunk = max(1, memory // (BYTES_PER_SCORE * max(width, 1)))
+    for start in range(0, len(rows), chunk):
+        yield rows[start : start + chunk]
+
+
+def exclude(scores: Tensor, rows: Integers, entities: Integers, allowed: Integers | None) -> None:
+    """Exclude entities from the answers of their rows; the columns of `scores` are the allowed entities."""
+    columns = entities
+    if allowed is not None:
+        present = is_among(entities, allowed)
+        rows, columns = rows[present], np.searchsorted(allowed, entities[present])
+    place = torch.from_numpy(np.stack([rows, columns])).to(scores.device)
+    scores[place[0], place[1]] = EXCLUDED
+
+
+def select_best(scores: Tensor, top: int) -> tuple[Tensor, Tensor]:
+    """Return the best scores of each row and their columns, best first, equal scores by column.
+
+    Args:
+        scores: Scores (q, n) without NaN.
+        top: Number of columns to select, at most n.
+
+    Returns:
+        Scores and columns, both (q, min(top, n)).
+    """
+    top = min(top, scores.shape[1])
+    if top == 0 or scores.shape[0] == 0:
+        return scores[:, :top], torch.zeros_like(scores[:, :top], dtype=torch.int64)
+    # topk may take any of several equal scores, so it only gives the lowest score that is selected.
+    last = scores.topk(top, dim=1).values[:, -1:]  # (q, 1)
+    chosen = scores >= last
+    if int(chosen.sum()) > top * len(scores):
+        tied = scores == last
+        missing = top - (scores > last).sum(1, keepdim=True)  # places left for those with the lowest score
+        chosen &= ~tied | (tied.cumsum(1, dtype=torch.int32) <= missing)
+    columns = chosen.nonzero()[:, 1].view(-1, top)  # ascending in each row
+    best, order = scores.gather(1, columns).sort(dim=1, descending=True, stable=True)
+    return best, columns.gather(1, order)
