@@ -401,3 +401,8 @@ def test_faulty_labels_are_named(tmp_path: Path, content: str | bytes, told: str
 def test_missing_label_file(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"there is no file .*nothing\.tsv; check the path"):
         read_labels(tmp_path / "nothing.tsv")
+
+
+def test_labels_in_parquet(tmp_path: Path) -> None:
+    pq.write_table(pa.table({"id": ["a\tb\tc", "d"], "text": ["one", None]}), tmp_path / "labels.parquet")
+    assert read_labels(tmp_path / "labels.parquet") == {"a\tb\tc": "one"}

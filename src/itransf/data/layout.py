@@ -169,9 +169,7 @@ def refuse_formats(content: bytes, where: str) -> None:
     if kind is None and _STATEMENT.fullmatch(content.lstrip()[:4096].partition(b"\n")[0]):
         kind = "RDF (N-Triples)"
     if kind is not None:
-        raise DataError(
-            f"{where}: {kind} files are not read; write a table, one triple per row, as Parquet, CSV or TSV"
-        )
+        raise DataError(f"{where}: {kind} files are not read; write a table of columns as Parquet, CSV or TSV")
 
 
 def is_kind(name: str, *endings: str) -> bool:

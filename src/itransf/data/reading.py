@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from pathlib import Path
 
@@ -17,6 +17,7 @@ import pyarrow.parquet as pq
 
 from itransf.data.archives import read_content
 from itransf.data.frames import take_columns
+from itransf.data.known import Integers
 from itransf.data.layout import SEPARATORS, TRIPLE, Layout, Table, detect_layout, is_kind, note_columns, refuse_formats
 from itransf.errors import DataError
 
@@ -65,16 +66,18 @@ def read_columns(
     data = _parse_text(content, layout, where, blanks)
 
     @cache
-    def find_lines() -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+    def find_lines() -> Integers:
         return np.fromiter((line for line, _, _ in _iterate_records(content, layout)), dtype=np.int64)
 
+    def locate(row: int) -> str:
+        return f"{where}, line {find_lines()[row]}"
+
     notes = note_columns(layout.header, layout.columns, where)
-    table = Table(data, where, lambda row: f"{where}, line {find_lines()[row]}", notes, layout.header)
-    if header is None and not layout.skip and tuple(wanted) == TRIPLE:
+    if header is None and not layout.skip and tuple(layout.columns) == TRIPLE:
         notes += _note_first_line(data, where)
     if not layout.quoted and b'"' in content:
-        notes += _note_quotes(table)
-    return Table(data, where, table.locate, notes, layout.header)
+        notes += _note_quotes(data, where, locate)
+    return Table(data, where, locate, notes, layout.header)
 
 
 def read_labels(path: Path) -> dict[str, str]:
@@ -82,7 +85,9 @@ def read_labels(path: Path) -> dict[str, str]:
 
     The first label of a name counts; lines without a name or a label are skipped.
     """
-    content = _FURTHER_COLUMNS.sub(rb"\1", read_content(path))
+    content = read_content(path)
+    if not is_kind(path.name, ".parquet"):
+        content = _FURTHER_COLUMNS.sub(rb"\1", content)
     table = read_columns(path, ("name", "label"), content=content, header=False, blanks=True)
     if not len(table):
         raise DataError(f"{path}: there are no labels in it; write lines of name, tab, label")
@@ -186,10 +191,11 @@ def _check_record(fields: list[str], layout: Layout, many_lines: bool, blanks: b
     if len(fields) != width:
         names = ", ".join(layout.header if width > len(layout.columns) else layout.columns)
         mark = SEPARATORS.get(layout.separator, repr(layout.separator))
-        return (
-            f"{len(fields)} column{'s' * (len(fields) != 1)} instead of {width} ({names}; separator: {mark}); correct "
-            "the line, name the columns in a header, or give the right separator"
+        cure = (
+            "name the columns in a header" if "head" in layout.columns else "quote names with separators in a .csv file"
         )
+        amount = f"{len(fields)} column{'s' * (len(fields) != 1)}"
+        return f"{amount} instead of {width} ({names}; separator: {mark}); correct the line, or {cure}"
     empty = [name for name, place in layout.columns.items() if not fields[place].strip()]
     return f"the {empty[0]} is empty; fill it in or remove the line" if empty and not blanks else None
 
@@ -211,7 +217,7 @@ def _iterate_records(content: bytes, layout: Layout) -> Iterator[tuple[int, int,
 
 def _note_first_line(data: pa.Table, where: str) -> tuple[str, ...]:
     """Note that the first line, which was read as a triple, may be a header: none of its names occurs again."""
-    if data.num_rows < _FEW_TRIPLES or data.num_columns < len(TRIPLE):
+    if len(data) < _FEW_TRIPLES:
         return ()
     ends = (data.column("head"), data.column("tail"))
     words = [data.column(name)[0].as_py() for name in TRIPLE]
@@ -224,14 +230,14 @@ def _note_first_line(data: pa.Table, where: str) -> tuple[str, ...]:
     )
 
 
-def _note_quotes(table: Table) -> tuple[str, ...]:
+def _note_quotes(data: pa.Table, where: str, locate: Callable[[int], str]) -> tuple[str, ...]:
     """Note that names are in double quotes in a file where quotes have no meaning."""
-    quoted = [pc.match_substring_regex(column, '^".*"$') for column in table.data.columns]
+    quoted = [pc.match_substring_regex(column, '^".*"$') for column in data.columns]
     count = sum(pc.sum(column).as_py() or 0 for column in quoted)
     if not count:
         return ()
     first = min(row for column in quoted if (row := pc.index(column, True).as_py()) >= 0)
     return (
-        f"{table.source}: {count:,} name{'s are' if count > 1 else ' is'} in double quotes, which were kept as part of "
-        f"the name (first: {table.locate(first)}); if they are not part of it, let the file's name end in .csv.",
+        f"{where}: {count:,} name{'s are' if count > 1 else ' is'} in double quotes, which were kept as part of "
+        f"the name (first: {locate(first)}); if they are not part of it, let the file's name end in .csv.",
     )
