@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from itransf import __version__
 from itransf.errors import CheckpointError, RunError
 from itransf.files import write_text
+from itransf.registry import BY_SETTING
 
 if TYPE_CHECKING:
     from itransf.config import Config
@@ -41,6 +42,7 @@ class RunRecord:
         seconds: Training time so far.
         metrics: Final metrics by split: the best validation ("valid") and, if measured after training, "test".
         notes: Remarks about the graph.
+        plugins: Where a model, loss or the like from outside the package comes from, by setting.
     """
 
     id: str
@@ -54,6 +56,7 @@ class RunRecord:
     seconds: float = 0.0
     metrics: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    plugins: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
     def new(cls, graph: Graph, config: Config, parent: str | None = None) -> RunRecord:
@@ -68,6 +71,7 @@ class RunRecord:
             seed=config.seed,
             parent=parent,
             notes=graph.notes,
+            plugins=list_plugins(config),
         )
 
     def with_history(self, history: Iterable[Mapping[str, Any]], metric: str) -> RunRecord:
@@ -88,6 +92,13 @@ class RunRecord:
     def to_dict(self) -> dict[str, Any]:
         """Return the record as a dictionary for JSON."""
         return {**asdict(self), "notes": list(self.notes)}
+
+
+def list_plugins(config: Config) -> dict[str, str]:
+    """Return the source of everything in the settings that is not built in."""
+    content = config.to_dict()
+    found = {key: registry.source(content[(at := key.split("."))[0]][at[1]]) for key, registry in BY_SETTING.items()}
+    return {key: source for key, source in found.items() if source is not None}
 
 
 def hash_graph(graph: Graph) -> str:

@@ -83,31 +83,32 @@ class Registry(Mapping[str, Any]):
             return f"{point.dist.name} {point.dist.version} ({point.value})" if point.dist else point.value
         return None if name in self.names else name
 
-    def check_named(self, name: str, named: tuple[str, ...], where: str, source: str | None = None) -> None:
-        """Refuse to import code that nobody named: opening a run must not run what the run's files say.
+    def check_trusted(self, name: str, where: str) -> None:
+        """Refuse to import code that nobody named: opening a run must not execute whatever its files say.
 
         Args:
-            name: Name in the run's settings.
-            named: Dotted paths that the user gave.
+            name: Name in the settings of a run.
             where: Run, for the message.
-            source: Where the run says the name came from.
 
         Raises:
-            ConfigError: The name is a dotted path that was neither given nor imported before, or an entry point that is
-                not installed.
+            ConfigError: The name is a dotted path that was neither named nor imported before, or is not installed.
         """
-        if name in self.names or name in self.installed or name in named:
+        if name in self.names or name in self.installed or name in TRUSTED or name.partition(":")[0] in sys.modules:
             return
         if not is_path(name):
             raise ConfigError(
-                f"{where}: uses the {self.kind} {name!r}" + (f" of {source}" if source else "") + ", which is not "
-                "installed here; install the package that provides it"
+                f"{where}: uses the {self.kind} {name!r}, which is not installed here; install the package that "
+                f"provides "
+                "it (the run's record, `itransf info`, says which)"
             )
-        if name.partition(":")[0] not in sys.modules:
-            raise ConfigError(
-                f"{where}: uses the {self.kind} {name!r} from outside the package. If you trust that code, install its "
-                f"package and name it: --plugin {name} on the command line, plugins=[{name!r}] in Python"
-            )
+        raise ConfigError(
+            f"{where}: uses the {self.kind} {name!r}, code from outside this package. If you trust it, name it: "
+            f"itransf --plugin {name} ..., or import {name.partition(':')[0]} in Python before opening the run"
+        )
+
+
+TRUSTED: set[str] = set()
+"""Dotted paths that the user named; a run may import them."""
 
 
 def is_path(name: str) -> bool:

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -29,7 +29,7 @@ import torch
 from safetensors import SafetensorError, safe_open
 from torch import Tensor
 
-from itransf.config import Config, build_config, check_plugins, format_toml, read_layer
+from itransf.config import Config, build_config, check_trusted, format_toml, read_layer
 from itransf.data.graph import SPLITS, Graph, Triples
 from itransf.data.vocabulary import Vocabulary
 from itransf.errors import CheckpointError, ConfigError, DataError, RunError, WriteError
@@ -209,11 +209,11 @@ class RunFolder:
         """Write the settings."""
         write_text(self.path / "config.toml", format_toml(config.to_dict()))
 
-    def read_config(self, plugins: Sequence[str] = ()) -> Config:
-        """Read the settings; code from outside is imported only if it is installed or named in `plugins`."""
+    def read_config(self) -> Config:
+        """Read the settings; code from outside the package is imported only if it is installed or was named."""
         try:
             layer = read_layer(self.path / "config.toml")
-            check_plugins(layer, plugins, str(self.path))
+            check_trusted(layer, str(self.path))
             return build_config([layer])
         except ConfigError as error:
             raise CheckpointError(f"{error} (in the config of the run)") from None

@@ -36,6 +36,7 @@ from itransf.cli.score import score_file
 from itransf.cli.settings import show_settings
 from itransf.cli.train import Stopped, train_model
 from itransf.errors import ITransFError, UsageError
+from itransf.registry import TRUSTED
 
 FAILURE, MISUSE, INTERRUPTED = 1, 2, 130
 LACK_OF_MEMORY = (
@@ -92,8 +93,13 @@ def take_common_options(
     version: Annotated[
         bool, typer.Option("--version", callback=print_version, is_eager=True, help="Print the version.")
     ] = False,
+    plugin: Annotated[
+        list[str] | None,
+        typer.Option("--plugin", metavar="MODULE:NAME", help="Trust this code if a run uses it; may be repeated."),
+    ] = None,
 ) -> None:
     """Knowledge base completion you can read: learn from triples, predict the missing ones, see why."""
+    TRUSTED.update(plugin or ())
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -7,7 +7,7 @@ import math
 import re
 import tomllib
 import types
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import MISSING, dataclass, fields, is_dataclass
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, Union, get_args, get_origin, get_type_hints
@@ -330,20 +330,11 @@ def _read_class(module: str, name: str) -> dict[str, Setting]:
     return found
 
 
-def check_plugins(layer: Layer, plugins: Sequence[str], where: str) -> None:
-    """Refuse settings of a run that would import code which the user neither named nor installed.
-
-    Args:
-        layer: Settings of the run.
-        plugins: Dotted paths that the user named.
-        where: Folder of the run.
-
-    Raises:
-        ConfigError: A model, loss or the like comes from code that was not named.
-    """
+def check_trusted(layer: Layer, where: str) -> None:
+    """Refuse settings of the run `where` that would import code which the user neither named nor installed."""
     for key, registry in BY_SETTING.items():
         section, _, entry = key.partition(".")
         content = layer.content.get(section, {})
         name = content.get(entry) if isinstance(content, Mapping) else None
         if isinstance(name, str):
-            registry.check_named(name, tuple(plugins), where)
+            registry.check_trusted(name, where)
