@@ -1,26 +1,24 @@
-"""How well a relation is learned from a handful of triples, beside training everything again.
+"""Learning a relation from a few triples, compared with training the whole model again.
 
-Some relations are taken out of a graph together and a model is trained without them. Each is then learned from 5, 10
-and 20 of its triples with all else frozen, and triples that were not given are ranked (heads and tails among all
-entities, filtered with all triples). Beside it, with the same triples:
+Some relations are held out of a graph together (`benchmarks.held_out`) and a model is trained without them. Each is
+then learned from 5, 10 and 20 of its triples with everything else frozen, and other triples of it are ranked (heads and
+tails among all entities, filtered with all triples). Compared, with the same triples:
 
-- `retrained`: the whole model trained again, with the given triples of all these relations;
-- `translation`: the translation alone fitted, entities left where they are on both sides, not held to its start;
-- `random`: random supports in place of chosen ones, then the same fit.
+- `retrained`: the whole model trained again with the given triples of all these relations;
+- `translation`: only the translation fitted, without projections and without regularization toward its start;
+- `random`: random supports instead of chosen ones, then the same fit.
 
     python -m benchmarks.teaching                                              # world, on a CPU
     python -m benchmarks.teaching --dataset fb15k-237 --held-out 12 --device cuda --minutes 8
-    python -m benchmarks.teaching --render          # the figures of docs/teaching.md from what is stored
 
-Every figure is stored as it comes; called again, the command goes on with what is missing.
+Every result is stored at once; called again, the command continues with what is missing.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -30,20 +28,31 @@ from typing import Any
 import torch
 
 import itransf
-from benchmarks.holding_out import LEAST_TRIPLES, HeldOut, choose_relations, find_short, hold_out
-from benchmarks.records import RESULTS, ROOT, read_records, start_record
-from benchmarks.sections.teaching import put_figures, render
+from benchmarks.held_out import LEAST_TRIPLES, HeldOut, choose_relations, hold_out
+from benchmarks.markdown import describe_setting, format_verdict, make_table
+from benchmarks.records import RESULTS, ROOT, Record, resume_record, write_record
 from itransf.data.graph import Triples
 from itransf.data.known import KnownIndex
 from itransf.evaluation import rank_triples
-from itransf.experiments.bench.records import write_record
-from itransf.files import write_text
 from itransf.fitting import warm_config
 from itransf.models import SIDES, Model, Sizes, TransE
 from itransf.teaching import relations as teaching
 
 WORLD = ["capital_of", "member_of", "has_coast_on", "independent_from"]
-HOW = ("runs", "results", "minutes", "anew", "render")  # options that do not change what is measured
+UNSTORED = ("runs", "results", "minutes", "fresh")  # options that do not change results
+METHODS = {
+    "learned": "learned",
+    "retrained": "retrained",
+    "translation": "translation alone",
+    "random": "random supports",
+}
+LEAST_SHARE, MOST_SECONDS = 0.8, 10  # targets with the largest number of given triples
+RECIPE = "relations that mirror or repeat a held-out one are held out as well"
+LEAKING = (
+    "Withdrawn: relations that mirror or repeat a held-out relation stayed in train, so that these results were too "
+    "good. Measure again with `{}`."
+)
+Figures = Sequence[Mapping[str, Any]]
 
 
 def learn(run: itransf.Run, name: str, pairs: list[tuple[str, str]], draw: int) -> Model:
@@ -52,7 +61,7 @@ def learn(run: itransf.Run, name: str, pairs: list[tuple[str, str]], draw: int) 
 
 
 def learn_translation(run: itransf.Run, name: str, pairs: list[tuple[str, str]], draw: int) -> Model:
-    """Learn a relation as if entities were not projected: its translation alone, free, which serves it best."""
+    """Learn only the translation of a relation, without projections and regularization."""
     config = warm_config(run.config)
     vectors = run.model.get_parameter("entities")
     plain = TransE(Sizes(len(run.graph.entities), len(run.graph.relations)), config.model).to(vectors.device)
@@ -84,7 +93,7 @@ WAYS: dict[str, Callable[[itransf.Run, str, list[tuple[str, str]], int], Model]]
 
 
 def rank(model: Model, number: int, asked: Triples, answers: Triples) -> dict[str, float]:
-    """Return the filtered mean reciprocal rank of triples of one relation, which has this number in the model."""
+    """Return the filtered mean reciprocal rank of triples of the relation with this number in the model."""
     asked, answers = asked.copy(), answers.copy()
     asked[:, 1] = answers[:, 1] = number
     ranks = rank_triples(model, asked, KnownIndex(answers, model.sizes.entities, model.sizes.relations))
@@ -94,13 +103,13 @@ def rank(model: Model, number: int, asked: Triples, answers: Triples) -> dict[st
 
 @dataclass
 class Measurement:
-    """A record that goes on where it stands.
+    """A measurement that continues from its stored record.
 
     Attributes:
-        options: Those of the command line.
+        options: The command line.
         record: What is stored so far.
-        path: Where.
-        started: When this call began.
+        path: File of the record.
+        started: Time of this call.
     """
 
     options: argparse.Namespace
@@ -113,8 +122,9 @@ class Measurement:
         """The graph without the relations."""
         graph = itransf.load(self.options.dataset, progress=False)
         held = hold_out(graph, self.options.relations or choose_relations(graph, self.options.held_out, 0))
-        if find_short(held):
-            raise SystemExit(f"fewer than {LEAST_TRIPLES} triples can be asked of: {', '.join(find_short(held))}")
+        if held.short:
+            raise SystemExit(f"fewer than {LEAST_TRIPLES} triples can be ranked of: {', '.join(held.short)}")
+        self.record["companions"] = list(held.companions)
         return held
 
     @cached_property
@@ -135,9 +145,9 @@ class Measurement:
                 for name in self.held.triples:
                     self._learn(name, draw, count)
         for draw in range(self.options.retrained):
-            for count in sorted(self.options.counts, reverse=True):  # what the bars speak of comes first
+            for count in sorted(self.options.counts, reverse=True):  # the targets are for the largest
                 if 0 < 60 * self.options.minutes < time.monotonic() - self.started:
-                    print("No training is begun any more; call again to go on.")
+                    print("The time is up; call again to continue.")
                     return
                 self._retrain(draw, count)
 
@@ -154,7 +164,7 @@ class Measurement:
             self._store(model, len(base.graph.relations), name, draw, count, method, seconds)
 
     def _retrain(self, draw: int, count: int) -> None:
-        """Train everything again with some triples of every relation, and rank the others of each."""
+        """Train the whole model with some triples of every relation, and rank the others of each."""
         missing = [name for name in self.held.triples if not self._is_stored(name, draw, count, "retrained")]
         if not missing:
             return
@@ -170,7 +180,7 @@ class Measurement:
         return any(wanted.items() <= figure.items() for figure in self.record["figures"])
 
     def _store(self, model: Model, number: int, name: str, draw: int, count: int, method: str, seconds: float) -> None:
-        # The same triples are asked, however many were given.
+        # The same triples are ranked for every number of given ones.
         asked = self.held.draw(name, draw)[max(self.options.counts) :][: self.options.asked]
         line = {"relation": name, "triples": count, "draw": draw, "method": method, "seconds": seconds}
         self.record["figures"].append({**line, **rank(model, number, asked, self.held.answers[name])})
@@ -178,51 +188,125 @@ class Measurement:
         write_record(self.record, self.path)
 
 
+def render(record: Record) -> str:
+    """Return the section of docs/teaching.md."""
+    lines = [f"### {record['config']['dataset']}\n"]
+    if record.get("recipe") != RECIPE:  # measured before such relations were held out
+        return "\n".join([*lines, f"{LEAKING.format(record['command'])}\n"])
+    base, rows = record["base"], summarise(record["figures"])
+    also = ", ".join(record["companions"]) or "none"
+    lines += [
+        *describe_setting(record),
+        f"- Held out as well, as they mirror or repeat one of the relations: {also}",
+        f"- The model without these relations: validation MRR {base['valid mrr']:.3f}, {base['seconds']:.0f} s\n",
+    ]
+    if not rows:
+        return "\n".join([*lines, "No model was retrained yet.\n"])
+    relations = summarise_relations(record["figures"], rows[-1]["triples"])
+    titles = ["triples given", *METHODS.values(), "learned / retrained", "slowest learning, s", "a retraining, s"]
+    cells = [
+        [
+            *[str(row["triples"]), *_format_means(row), format_share(row["share"])],
+            *[f"{row['slowest']:.1f}", f"{row['training']:.0f}"],
+        ]
+        for row in rows
+    ]
+    lines += [make_table(titles, cells), *judge(rows[-1], relations), ""]
+    lines += [f"By relation, {rows[-1]['triples']} triples given:\n"]
+    cells = [[row["relation"], str(row["asked"]), *_format_means(row)] for row in relations]
+    return "\n".join([*lines, make_table(["relation", "ranked", *METHODS.values()], cells)])
+
+
+def summarise(figures: Figures) -> list[dict[str, Any]]:
+    """Return each method's mean MRR over relations for each number of triples, over the draws that were retrained."""
+    shared = choose_shared(figures)
+    rows = []
+    for count in sorted({figure["triples"] for figure in shared}):
+        chosen = [figure for figure in shared if figure["triples"] == count]
+        means = {method: _mean_over_relations(chosen, method) for method in METHODS}
+        learning = [f["seconds"] for f in figures if f["triples"] == count and f["method"] == "learned"]
+        training = mean(f["seconds"] for f in chosen if f["method"] == "retrained")
+        share = means["learned"] / means["retrained"]
+        rows.append({"triples": count, **means, "share": share, "slowest": max(learning), "training": training})
+    return rows
+
+
+def summarise_relations(figures: Figures, count: int) -> list[dict[str, Any]]:
+    """Return each relation's MRR by method with this number of triples, over the draws that were retrained."""
+    chosen = [figure for figure in choose_shared(figures) if figure["triples"] == count]
+    rows = []
+    for name in dict.fromkeys(figure["relation"] for figure in chosen):
+        own = [figure for figure in chosen if figure["relation"] == name]
+        means = {method: _mean_over_relations(own, method) for method in METHODS}
+        rows.append({"relation": name, "asked": own[0]["asked"], **means})
+    return rows
+
+
+def choose_shared(figures: Figures) -> list[Mapping[str, Any]]:
+    """Return the figures of the draws for which the model was retrained as well."""
+    paired = {(f["relation"], f["triples"], f["draw"]) for f in figures if f["method"] == "retrained"}
+    return [f for f in figures if (f["relation"], f["triples"], f["draw"]) in paired]
+
+
+def judge(row: Mapping[str, Any], relations: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return whether each target was met."""
+    least, given = format_share(LEAST_SHARE), f"with {row['triples']} triples"
+    share = f"{format_share(row['share'])} of retraining's MRR {given}, at least {least}"
+    reached = sum(one["learned"] >= LEAST_SHARE * one["retrained"] for one in relations)
+    return [
+        f"- {share}: {format_verdict(row['share'] >= LEAST_SHARE)}; {reached} of {len(relations)} relations reach it",
+        f"- {row['slowest']:.1f} s at most, under {MOST_SECONDS} s: {format_verdict(row['slowest'] < MOST_SECONDS)}",
+        f"- better than the translation alone {given}: {format_verdict(row['learned'] > row['translation'])}",
+    ]
+
+
+def format_share(share: float) -> str:
+    """Return a share in percent."""
+    return f"{100 * share:.0f} %"
+
+
+def _mean_over_relations(figures: Figures, method: str) -> float:
+    names = {figure["relation"] for figure in figures}
+    return mean(mean(f["mrr"] for f in figures if f["relation"] == n and f["method"] == method) for n in names)
+
+
+def _format_means(row: Mapping[str, Any]) -> list[str]:
+    return [f"{row[method]:.3f}" for method in METHODS]
+
+
 def parse_options(arguments: Sequence[str] | None) -> argparse.Namespace:
     """Read the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--dataset", default="world")
-    parser.add_argument("--relations", nargs="+", help="taken out together (default on world: four)")
-    parser.add_argument("--held-out", type=int, default=12, help="else so many, drawn at random")
-    parser.add_argument("--counts", nargs="+", type=int, default=[5, 10, 20], help="triples that are given")
-    parser.add_argument("--asked", type=int, default=500, help="triples that are ranked, at most, of each relation")
+    parser.add_argument("--relations", nargs="+", help="held out together (default on world: four)")
+    parser.add_argument("--held-out", type=int, default=12, help="number of relations drawn at random otherwise")
+    parser.add_argument("--counts", nargs="+", type=int, default=[5, 10, 20], help="numbers of given triples")
+    parser.add_argument("--asked", type=int, default=500, help="maximum number of ranked triples of each relation")
     parser.add_argument("--draws", type=int, default=3, help="draws of the given triples")
-    parser.add_argument("--retrained", type=int, default=1, help="of which so many are trained again for")
+    parser.add_argument("--retrained", type=int, default=1, help="draws for which the model is retrained")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--preset", help="a preset in place of the defaults")
+    parser.add_argument("--preset", help="preset instead of the defaults")
     parser.add_argument("--settings", nargs="+", default=[], help="key=value over those")
     parser.add_argument("--device", default="cpu", choices=["cpu", "cuda"])
-    parser.add_argument("--minutes", type=float, default=0, help="after which no training is begun; 0: no limit")
-    parser.add_argument("--runs", type=Path, default=ROOT / "build" / "teaching", help="where the base is kept")
-    parser.add_argument("--results", type=Path, default=RESULTS, help="where figures are stored")
-    parser.add_argument("--anew", action="store_true", help="measure again what is stored")
-    parser.add_argument("--render", action="store_true", help="only write the page")
+    parser.add_argument("--minutes", type=float, default=0, help="time after which no training starts; 0: no limit")
+    parser.add_argument("--runs", type=Path, default=ROOT / "build" / "held-out", help="folder of the base run")
+    parser.add_argument("--results", type=Path, default=RESULTS, help="folder of the record")
+    parser.add_argument("--fresh", action="store_true", help="ignore the stored record")
     options = parser.parse_args(arguments)
     if options.dataset == "world" and not options.relations:
         options.relations = WORLD
     return options
 
 
-def open_record(options: argparse.Namespace, path: Path) -> dict[str, Any]:
-    """Return what is stored of this measurement, or a record without figures."""
-    told = {key: value for key, value in vars(options).items() if key not in HOW and value not in (None, [])}
-    if options.relations:
-        del told["held_out"]
-    stored = json.loads(path.read_text(encoding="utf-8")) if path.is_file() and not options.anew else {}
-    if stored.get("config") == told:
-        return stored
-    return {**start_record("teaching", options.seed, told, ["torch", "numpy"]), "figures": []}
-
-
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Measure what is missing, or write the page from what was measured."""
+    """Measure what is missing."""
     options = parse_options(arguments)
-    if options.render:
-        page = ROOT / "docs" / "teaching.md"
-        write_text(page, put_figures(page.read_text(encoding="utf-8"), render(read_records(options.results))))
-    else:
-        path = options.results / f"benchmark-teaching-{options.dataset}.json"
-        Measurement(options, open_record(options, path), path).run()
+    config = {key: value for key, value in vars(options).items() if key not in UNSTORED and value not in (None, [])}
+    if options.relations:
+        del config["held_out"]
+    path = options.results / f"benchmark-teaching-{options.dataset}.json"
+    record = resume_record(path, "teaching", options, config, recipe=RECIPE, figures=[])
+    Measurement(options, record, path).run()
 
 
 if __name__ == "__main__":

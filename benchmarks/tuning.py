@@ -1,8 +1,8 @@
-"""Random search for the default settings, by validation alone: the test triples are never ranked here.
+"""Random search for the default settings by validation metrics; the test triples are never ranked.
 
-Every model gets the same number of trials, drawn from the same choices (those it has no use for are left out). The
-best few of stored searches, by the mean of validation MRR and validation Hits@10 on the rarest third of relations, are
-then tried again with other seeds; chosen is what then has the best mean validation MRR.
+Every model gets the same number of trials, drawn from the same choices (without settings it does not have). The best
+trials of stored searches, by the mean of validation MRR and validation Hits@10 on the rarest third of relations, are
+repeated with other seeds; the settings with the best mean validation MRR are chosen.
 
     python -m benchmarks.tuning --dataset world --models transe stranse itransf --trials 16
     python -m benchmarks.tuning --dataset world --models itransf --trials 8 --only model.concept_init=mixed
@@ -26,12 +26,11 @@ from pathlib import Path
 from typing import Any
 
 import itransf
-from benchmarks.records import RESULTS, start_record
-from itransf.experiments.bench.records import write_record
+from benchmarks.records import RESULTS, start_record, write_record
 
 CHOICES: Mapping[str, Sequence[float | str]] = {
     "training.learning_rate": (0.02, 0.05, 0.08, 0.12, 0.2),
-    "model.n3": (0.0, 0.001, 0.002, 0.003, 0.005),
+    "regularizer.weight": (0.0, 0.001, 0.002, 0.003, 0.005),
     "model.matrix_lr_factor": (0.01, 0.03, 0.1, 0.3),
     "model.support_size": (2, 3, 5),
     "model.concepts": (8, 16, 24, 40),
@@ -45,7 +44,7 @@ UNUSED = {
 
 
 def narrow_choices(only: Sequence[str]) -> dict[str, Sequence[float | str]]:
-    """Return the choices, those named in texts such as "model.n3=0.002,0.003" cut down to the values given."""
+    """Return the choices, restricted by texts such as "model.concepts=8,16"."""
     wanted = {key: values.split(",") for key, _, values in (text.partition("=") for text in only)}
     if not wanted.keys() <= CHOICES.keys():
         raise SystemExit(f"--only takes {', '.join(CHOICES)}")
@@ -53,7 +52,7 @@ def narrow_choices(only: Sequence[str]) -> dict[str, Sequence[float | str]]:
 
 
 def draw_trials(model: str, count: int, seed: int, only: Sequence[str] = ()) -> list[dict[str, float | str]]:
-    """Return `count` different draws of the choices this model has a use for."""
+    """Return `count` different draws of the settings this model has."""
     choices = {key: values for key, values in narrow_choices(only).items() if key not in UNUSED[model]}
     generator, found = random.Random(f"{model} {seed}"), list[dict[str, float | str]]()
     while len(found) < min(count, math.prod(map(len, choices.values()))):
@@ -64,23 +63,21 @@ def draw_trials(model: str, count: int, seed: int, only: Sequence[str] = ()) -> 
 
 
 def run_trial(dataset: str, model: str, settings: Sequence[str], seed: int, device: str) -> dict[str, Any]:
-    """Train once and return the best validation figure."""
+    """Train once and return the validation metrics."""
     graph = itransf.load(dataset, progress=False)
     started = time.perf_counter()
     run = itransf.train(graph, settings=[f"model.name={model}", *settings], seed=seed, device=device, progress=False)
-    best = run.info()["best"]
     evaluation = run.evaluate("valid")
-    rare = evaluation.buckets[-1]["hits@10"]
     return {
         "valid mrr": evaluation["mrr"],
-        "valid rare hits@10": rare,
-        "best epoch": best["epoch"],
+        "valid rare hits@10": evaluation.buckets[-1]["hits@10"],
+        "best epoch": run.info()["best"]["epoch"],
         "seconds": time.perf_counter() - started,
     }
 
 
 def start_trial(options: argparse.Namespace, model: str, drawn: Mapping[str, float | str], seed: int) -> dict[str, Any]:
-    """Run one trial in a process of its own and return its settings and figures."""
+    """Run one trial in a process of its own and return its settings and metrics."""
     settings = [f"{key}={value}" for key, value in drawn.items()] + options.settings
     words = [sys.executable, "-m", "benchmarks.tuning", "--dataset", options.dataset, "--models", model]
     words += ["--seeds", str(seed), "--device", options.device, "--one", json.dumps(settings)]
@@ -92,7 +89,7 @@ def start_trial(options: argparse.Namespace, model: str, drawn: Mapping[str, flo
 
 
 def judge(trial: Mapping[str, Any]) -> float:
-    """Return what trials of a search are compared by; one that failed comes last."""
+    """Return the criterion of a search; a failed trial comes last."""
     if "error" in trial:
         return 0.0
     return float(trial["valid mrr"] + trial["valid rare hits@10"]) / 2
@@ -136,15 +133,15 @@ def read_options() -> argparse.Namespace:
     parser.add_argument("--models", nargs="+", default=list(UNUSED))
     parser.add_argument("--trials", type=int, default=16, help="per model")
     parser.add_argument(
-        "--confirm", nargs="*", type=Path, default=[], help="stored searches whose best are tried again"
+        "--confirm", nargs="*", type=Path, default=[], help="stored searches whose best trials are repeated"
     )
-    parser.add_argument("--best", type=int, default=4, help="of each model, with --confirm")
-    parser.add_argument("--seeds", nargs="+", type=int, default=[0], help="a search takes the first")
+    parser.add_argument("--best", type=int, default=4, help="trials of each model that --confirm repeats")
+    parser.add_argument("--seeds", nargs="+", type=int, default=[0], help="a search uses the first")
     parser.add_argument("--device", default="cpu")
-    parser.add_argument("--jobs", type=int, default=1, help="trials side by side")
-    parser.add_argument("--threads", type=int, default=1, help="threads of each trial")
-    parser.add_argument("--only", nargs="*", default=[], help="key=value,value: what a search draws from")
-    parser.add_argument("--settings", nargs="*", default=[], help="key=value for all trials, over the defaults")
+    parser.add_argument("--jobs", type=int, default=1, help="concurrent trials")
+    parser.add_argument("--threads", type=int, default=1, help="torch threads of each trial")
+    parser.add_argument("--only", nargs="*", default=[], help="key=value,value: restricts the choices")
+    parser.add_argument("--settings", nargs="*", default=[], help="key=value for all trials")
     parser.add_argument("--out", type=Path, default=None)
     parser.add_argument("--one", help=argparse.SUPPRESS)
     return parser.parse_args()

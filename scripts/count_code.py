@@ -76,7 +76,8 @@ def count_source(text: str, models: set[str]) -> Counter[str]:
 
 def count_folders(sources: Mapping[str, str]) -> dict[str, Counter[str]]:
     """Return the count of each folder of the package, its total, and the totals of the folders outside."""
-    models, found = list_models(sources), defaultdict(lambda: Counter(dict.fromkeys(KEYS, 0)))
+    models = list_models(sources)
+    found: defaultdict[str, Counter[str]] = defaultdict(lambda: Counter(dict.fromkeys(KEYS, 0)))
     for path, text in sources.items():
         count = count_source(text, models)
         outside = next((name for name in OUTSIDE if path.startswith(f"{name}/")), None)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +9,6 @@ import pytest
 import torch
 
 from itransf.data.graph import Graph
-from itransf.experiments.side_by_side import run_side_by_side
 from itransf.interpret import export
 from itransf.run import Run, open_run
 from itransf.training.trainer import weights
@@ -81,12 +79,3 @@ def test_predictions_and_vectors_are_exported(short: Any, graph: Graph, tmp_path
     written = export(opened.model, opened.graph, tmp_path / "tables")
     assert written
     assert all(path.stat().st_size for path in written)
-
-
-def test_trainings_beside_each_other_learn_what_each_learns_alone(short: Any, graph: Graph) -> None:
-    # More than torch has streams: one that records must not have another's stream.
-    settings = ("itransf", "warm_start.epochs=2", "training.epochs=6", "training.deterministic=true")
-    tasks = [partial(short, graph, *settings, f"seed={number % 4}", device="cuda") for number in range(80)]
-    alone = [short(graph, *settings, f"seed={seed}", device="cuda") for seed in range(4)]
-    for place, run in run_side_by_side(tasks, 4, torch.device("cuda")):
-        assert same_weights(run, alone[place % 4]), place

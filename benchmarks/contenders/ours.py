@@ -1,4 +1,4 @@
-"""This package's own training and ranking, through the code that `itransf train` and `evaluate` run."""
+"""This package's training and ranking, through the code of `itransf train` and `itransf evaluate`."""
 
 from __future__ import annotations
 
@@ -7,61 +7,43 @@ from typing import Any
 
 import torch
 
-from benchmarks.tasks import Stopwatch, Task, Triples, load_graph
-from itransf.config import Config, Layer, build_config
+from benchmarks.contenders import Stopwatch, Task
+from benchmarks.speed import make_config, make_trainer, train_until
+from itransf.config import Config
+from itransf.data.graph import Triples
 from itransf.evaluation import rank_triples
-from itransf.experiments.bench.running import train_until
 from itransf.fitting import build_model
-from itransf.training import Trainer
 
-ENDLESS = 10**6  # epochs; the clock stops long before
+CPU = torch.device("cpu")
 
 
-def describe_settings(task: Task) -> dict[str, Any]:
-    """Return the settings that matter for speed, all written out."""
-    model: dict[str, Any] = {
-        "name": task.model,
-        "dim": task.dim,
-        "norm": task.norm,
-        "entity_constraint": "unit",
-        "projected_constraint": "none" if task.model == "transe" else "unit",
+def configure(task: Task) -> Config:
+    """Return the settings of a task; nothing runs between epochs, so that only updates are timed."""
+    settings: dict[str, Any] = {
+        "seed": task.seed,
+        "model.name": task.model,
+        "model.dim": task.dim,
+        "model.p_norm": task.norm,
+        "model.projected_constraint": "none" if task.model == "transe" else "unit",
+        "training.batch_size": task.batch_size,
+        "training.block_size": task.block_size,
+        "training.learning_rate": task.learning_rate,
+        "loss.margin": task.margin,
     }
     if task.model == "itransf":
-        model |= {"concepts": task.concepts, "support_size": task.support_size, "attention": "sparse"}
-    return {
-        "seed": task.seed,
-        "model": model,
-        "training": {
-            "epochs": ENDLESS,
-            "batch_size": task.batch_size,
-            "block_size": task.block_size,
-            "optimizer": "sgd",
-            "learning_rate": task.learning_rate,
-        },
-        "loss": {"kind": "hinge", "margin": task.margin},
-        "negatives": {"per_triple": 1, "corrupt": "bernoulli"},
-        # Updates alone are timed: what runs between epochs, on its own schedule, is not.
-        "assignment": {"every": 0},
-        "validation": {"every": 0},
-    }
-
-
-def make_config(task: Task) -> Config:
-    """Return the whole configuration."""
-    return build_config([Layer("benchmark", describe_settings(task))])
+        settings |= {"model.concepts": task.concepts, "model.support_size": task.support_size}
+    return make_config(settings)
 
 
 def train(task: Task, clock: Stopwatch) -> None:
     """Train until the clock stops it."""
-    graph, config = load_graph(task), make_config(task)
-    trainer = Trainer(build_model(graph, config, torch.device("cpu")), graph, config)
-    train_until(clock.count, trainer)
+    train_until(clock.count, make_trainer(task.load(), configure(task), CPU))
 
 
 def prepare_ranking(task: Task) -> Callable[[Triples], None]:
-    """Return what ranks triples with a fresh model."""
-    graph, config = load_graph(task), make_config(task)
-    model, known = build_model(graph, config, torch.device("cpu")).eval(), graph.known
+    """Return a function that ranks triples with a new model."""
+    graph = task.load()
+    model, known = build_model(graph, configure(task), CPU).eval(), graph.known
 
     def rank(triples: Triples) -> None:
         rank_triples(model, triples, known)

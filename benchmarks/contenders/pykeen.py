@@ -12,14 +12,15 @@ from pykeen.models import TransR
 from pykeen.training import SLCWATrainingLoop, TrainingCallback
 from pykeen.triples import CoreTriplesFactory
 
-from benchmarks.tasks import Stopwatch, Task, Triples, load_graph
+from benchmarks.contenders import Stopwatch, Task
 from itransf import Graph
+from itransf.data.graph import Triples
 
-ENDLESS = 10**6  # epochs; the clock stops long before
+ENDLESS = 10**6  # epochs; the clock stops training long before
 
 
 class _Counter(TrainingCallback):  # type: ignore[misc]
-    """Tells the clock of every finished batch."""
+    """Reports every finished batch to the clock."""
 
     def __init__(self, clock: Stopwatch) -> None:
         super().__init__()
@@ -31,7 +32,7 @@ class _Counter(TrainingCallback):  # type: ignore[misc]
 
 
 def make_model(task: Task, graph: Graph) -> tuple[TransR, CoreTriplesFactory]:
-    """Return a fresh TransR and the training triples as PyKEEN holds them."""
+    """Return a new TransR and the training triples as PyKEEN stores them."""
     factory = CoreTriplesFactory(
         torch.as_tensor(graph.train), num_entities=len(graph.entities), num_relations=len(graph.relations)
     )
@@ -47,7 +48,7 @@ def make_model(task: Task, graph: Graph) -> tuple[TransR, CoreTriplesFactory]:
 
 def train(task: Task, clock: Stopwatch) -> None:
     """Train until the clock stops it."""
-    model, factory = make_model(task, load_graph(task))
+    model, factory = make_model(task, task.load())
     loop = SLCWATrainingLoop(
         model=model,
         triples_factory=factory,
@@ -67,8 +68,8 @@ def train(task: Task, clock: Stopwatch) -> None:
 
 
 def prepare_ranking(task: Task) -> Callable[[Triples], None]:
-    """Return what ranks triples with a fresh model, filtered with all three splits."""
-    graph = load_graph(task)
+    """Return a function that ranks triples with a new model, filtered with all three splits."""
+    graph = task.load()
     model, _ = make_model(task, graph)
     model.eval()
     known = [torch.as_tensor(split) for split in (graph.train, graph.valid, graph.test)]

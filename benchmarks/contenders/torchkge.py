@@ -12,12 +12,13 @@ from torchkge.models import TransRModel
 from torchkge.sampling import BernoulliNegativeSampler
 from torchkge.utils import DataLoader, MarginLoss
 
-from benchmarks.tasks import Stopwatch, Task, Triples, load_graph
+from benchmarks.contenders import Stopwatch, Task
 from itransf import Graph
+from itransf.data.graph import Triples
 
 
 def make_triples(graph: Graph, triples: Triples, known: KnowledgeGraph | None = None) -> KnowledgeGraph:
-    """Return triples as TorchKGE holds them; `known` lends what it knows for filtering."""
+    """Return triples as TorchKGE stores them; `known` provides the known triples for filtering."""
     heads, relations, tails = (torch.as_tensor(np.ascontiguousarray(column)) for column in triples.T)
     dictionaries = {name: getattr(known, name) for name in ("dict_of_heads", "dict_of_tails", "dict_of_rels") if known}
     return KnowledgeGraph(
@@ -29,17 +30,17 @@ def make_triples(graph: Graph, triples: Triples, known: KnowledgeGraph | None = 
 
 
 def make_model(task: Task, graph: Graph) -> TransRModel:
-    """Return a fresh TransR."""
+    """Return a new TransR."""
     torch.manual_seed(task.seed)
     return TransRModel(task.dim, task.dim, len(graph.entities), len(graph.relations))
 
 
 def train(task: Task, clock: Stopwatch) -> None:
     """Train until the clock stops it."""
-    graph = load_graph(task)
+    graph = task.load()
     model, triples = make_model(task, graph), make_triples(graph, graph.train)
     criterion, sampler = MarginLoss(task.margin), BernoulliNegativeSampler(triples)
-    # Its loss is a sum over the batch where the others' is a mean.
+    # Its loss is the sum over the batch; that of the others is the mean.
     optimizer = torch.optim.SGD(model.parameters(), lr=task.learning_rate / task.batch_size)
     while True:
         for heads, tails, relations in DataLoader(triples, batch_size=task.batch_size):
@@ -54,8 +55,8 @@ def train(task: Task, clock: Stopwatch) -> None:
 
 
 def prepare_ranking(task: Task) -> Callable[[Triples], None]:
-    """Return what ranks triples with a fresh model, filtered with all three splits."""
-    graph = load_graph(task)
+    """Return a function that ranks triples with a new model, filtered with all three splits."""
+    graph = task.load()
     model = make_model(task, graph).eval()
     known = make_triples(graph, np.concatenate([graph.train, graph.valid, graph.test]))
     project_entities(model)
@@ -70,10 +71,10 @@ def prepare_ranking(task: Task) -> Callable[[Triples], None]:
 
 @torch.no_grad()
 def project_entities(model: TransRModel) -> None:
-    """Fill the model's store of projected entities, which its evaluator reads.
+    """Fill the model's table of projected entities, which its evaluator reads.
 
-    The model's own way takes one entity at a time. The store is made before the clock runs, so a faster way
-    to the same values changes no figure and spares minutes.
+    The model itself projects one entity at a time. The table is made before the clock starts, so computing the same
+    values faster changes no result and saves minutes.
     """
     matrices = model.proj_mat.weight.view(model.n_rel, model.rel_emb_dim, model.ent_emb_dim)
     for relation, matrix in enumerate(matrices):

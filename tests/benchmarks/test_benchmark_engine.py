@@ -1,8 +1,11 @@
 from __future__ import annotations
 
+from typing import Any
+
+import pytest
 import torch
-from benchmarks.engine import EPOCHS, describe, measure_epochs
-from benchmarks.sections.engine import FEW, MANY
+from benchmarks.engine import EPOCHS, FEW, MANY, describe, measure_epochs, render
+from benchmarks.records import start_record
 
 
 def test_whole_epochs_are_timed_after_two_that_are_not() -> None:
@@ -20,3 +23,40 @@ def test_medians_are_held_against_the_bar() -> None:
 
 def test_the_rows_that_are_compared_are_measured() -> None:
     assert {FEW, MANY} <= {f"epoch: {name}" for name in EPOCHS}
+
+
+@pytest.fixture
+def engine() -> dict[str, Any]:
+    """Return a made-up record of the engine."""
+    measures = {
+        "epoch: FB15k, m 300, batch 1000": (0.12, 0.15),
+        "epoch: FB15k, m 15, batch 1000": (0.08, None),
+        "ranking: FB15k test, l1": (0.9, 0.7),
+    }
+    return start_record("engine", 0, {"device": "cuda"}, ()) | {
+        "measures": {
+            name: {
+                "seconds": {"median": median, "low": median / 2, "high": 2 * median},
+                "bar": bar,
+                "met": None if bar is None else median <= bar,
+            }
+            for name, (median, bar) in measures.items()
+        }
+    }
+
+
+def find_lines(page: str, *words: str) -> list[str]:
+    return [line for line in page.splitlines() if line.startswith("|") and all(word in line for word in words)]
+
+
+def test_the_engine_stands_beside_its_bars(engine: dict[str, Any]) -> None:
+    page = render(engine)
+    (epoch,) = find_lines(page, "epoch: FB15k, m 300")
+    assert epoch == "| epoch: FB15k, m 300, batch 1000 | 0.1200 | 0.0600 to 0.2400 | at most 0.15 s | met |"
+    (ranking,) = find_lines(page, "ranking: FB15k")
+    assert ranking.endswith("| at most 0.7 s | **missed** |")
+    (flat,) = find_lines(page, "m 15 against m 300")
+    assert "| 1.50x |" in flat
+    assert flat.endswith("| within 1.2x | **missed** |")
+    engine["measures"].pop("epoch: FB15k, m 15, batch 1000")
+    assert not find_lines(render(engine), "m 15 against m 300")

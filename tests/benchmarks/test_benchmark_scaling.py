@@ -8,22 +8,21 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from benchmarks.memory import forget_peak, read_peak
-from benchmarks.plotting import format_size, write_picture
-from benchmarks.render import main as render_main
 from benchmarks.scaling import (
     AXES,
     BASE,
     Point,
     choose_axes,
     compare_ends,
+    format_microseconds,
     list_axis,
     main,
     make_graph,
     measure_point,
     plan_points,
+    render,
 )
-from benchmarks.sections.scaling import format_microseconds, render_scaling
+from benchmarks.scaling_figure import format_size, write_figure
 
 from benchmarks import scaling
 
@@ -115,7 +114,7 @@ def test_a_point_that_does_not_fit_says_so(monkeypatch: pytest.MonkeyPatch) -> N
     def fail(*_: object) -> None:
         raise RuntimeError("out of memory\nand a long story")
 
-    monkeypatch.setattr(scaling, "make_trainer", fail)
+    monkeypatch.setattr(scaling, "start_training", fail)
     assert measure_point(SMALL, CPU, 1, 0) == {**asdict(SMALL), "error": "out of memory"}
 
 
@@ -127,21 +126,19 @@ def test_what_there_is_no_time_for_is_listed(monkeypatch: pytest.MonkeyPatch, tm
     assert found["points"] == []
     assert len(found["skipped"]) == len(plan_points(SMALL, SMALL_AXES))
     assert set(found["flat"].values()) == {None}
-    assert "Not measured, as the time was up" in render_scaling(found)
-    write_picture(found, tmp_path / "empty.png")
+    assert "time was up" in render(found)
+    write_figure(found, tmp_path / "empty.png")
 
 
 def test_the_section_is_written_from_the_record(record: dict[str, Any], tmp_path: Path) -> None:
-    out = tmp_path / "docs" / "performance.md"
-    (tmp_path / "benchmark-scaling.json").write_text(json.dumps(record), encoding="utf-8")
-    render_main(["--results", str(tmp_path), "--out", str(out)])
-    page = out.read_text(encoding="utf-8")
-    assert f"costs {record['flat']['relations']:.2f} times the cheapest" in page
+    page = render(record)
+    assert f"{record['flat']['relations']:.2f} times the fastest" in page
     assert "(scaling-cpu.png)" in page
-    picture = (tmp_path / "docs" / "scaling-cpu.png").read_bytes()
+    for name in ("one.png", "two.png"):
+        write_figure(record, tmp_path / name)
+    picture = (tmp_path / "one.png").read_bytes()
     assert picture.startswith(b"\x89PNG")
-    write_picture(record, tmp_path / "again.png")
-    assert (tmp_path / "again.png").read_bytes() == picture
+    assert (tmp_path / "two.png").read_bytes() == picture
 
 
 def test_numbers_are_short() -> None:
@@ -153,19 +150,3 @@ def test_numbers_are_short() -> None:
         "1,234",
     ]
     assert [format_size(size) for size in (8192, 10**4, 10**7, 25000)] == ["8192", "$10^{4}$", "$10^{7}$", "2e+04"]
-
-
-@pytest.mark.skipif(not Path("/proc/self/clear_refs").exists(), reason="only Linux tells")
-def test_the_peak_is_that_of_what_was_held() -> None:
-    forget_peak(CPU)
-    before = read_peak(CPU)
-    held = bytearray(1 << 28)
-    after = read_peak(CPU)
-    assert before is not None
-    assert after is not None
-    assert after - before >= 0.9 * len(held)
-    del held
-    forget_peak(CPU)
-    least = read_peak(CPU)
-    assert least is not None
-    assert least < after - (1 << 27)

@@ -1,4 +1,4 @@
-"""Several trainings at once on one GPU: a thread and a CUDA stream for each.
+"""Several trainings at once on one GPU (to be replaced by benchmarks.streams, the same outside the package).
 
 One training of small batches leaves most of a GPU idle. Streams of one process share it; processes would only take
 turns. On a CPU one training already uses every core, so there the tasks run one after the other.

@@ -1,13 +1,12 @@
 from __future__ import annotations
 
-from itertools import combinations, permutations
+from itertools import combinations
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from itransf.interpret.measures.matching import match_best
 from itransf.interpret.measures.statistics import (
     area_under_curve,
     average_precision,
@@ -106,17 +105,6 @@ def test_purity_and_information_by_hand() -> None:
     assert share_information(groups, labels) == pytest.approx(wanted)
     assert share_information(groups, groups) == pytest.approx(1.0)
     assert share_information(np.zeros(3, dtype=np.int64), np.zeros(3, dtype=np.int64)) == 0.0
-
-
-@settings(deadline=None)
-@given(st.integers(1, 4), st.integers(0, 2), SEEDS)
-def test_the_best_matching_is_the_best_of_all(rows: int, more: int, seed: int) -> None:
-    gains = np.random.default_rng(seed).integers(0, 6, (rows, rows + more)).astype(float)
-    chosen = match_best(gains)
-    assert len(set(chosen.tolist())) == rows
-    every = permutations(range(rows + more), rows)
-    best = max(sum(gains[row, column] for row, column in enumerate(columns)) for columns in every)
-    assert gains[np.arange(rows), chosen].sum() == best
 
 
 def test_a_finding_has_mean_interval_and_chance() -> None:

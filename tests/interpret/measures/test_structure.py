@@ -13,7 +13,6 @@ import torch
 
 from interpret.measures.readings import make_reading, sure
 from itransf.data.graph import Graph
-from itransf.data.planted import plant
 from itransf.errors import ConfigError
 from itransf.interpret.measures import (
     Gold,
@@ -27,7 +26,6 @@ from itransf.interpret.measures import (
     mine_gold,
     read_model,
 )
-from itransf.interpret.measures.recovery import list_true, measure_recovery
 from itransf.interpret.measures.structure import check_same_graph, find_top, group_directions, scale_rows
 from itransf.models.base import Model
 from itransf.run import Run
@@ -129,34 +127,6 @@ def test_stability_over_seeds(mirrored: Reading) -> None:
     mixed = measure_stability([one, renamed, other], 4, DRAWS)
     assert sure(mixed.low) < sure(mixed.value) < 1.0
     assert measure_stability([one], 4).value is None
-
-
-@pytest.mark.parametrize("size", [1, 2])
-def test_planted_supports_are_recovered_under_any_names(size: int) -> None:
-    truth = plant(0, entities=40, relations=12, concepts=4, support_size=size, dim=3)
-    uses = list_true(truth)
-    assert uses.sum() == (truth.geometry.supports >= 0).sum()
-    weights = np.zeros((24, 6))
-    weights[:, [5, 0, 3, 2]] = uses / uses.sum(axis=1, keepdims=True)
-    reading = make_reading(truth.graph, weights.reshape(2, 12, 6))
-    found = measure_recovery([reading], [truth], DRAWS)
-    assert (found.value, found.high, found.n) == (1.0, 1.0, 24)
-    assert sure(found.null) < 0.8
-    assert found.p == pytest.approx(1 / (DRAWS // 10 + 1))
-
-
-def test_what_is_split_or_merged_counts_as_missed() -> None:
-    truth = plant(0, entities=40, relations=12, concepts=4, support_size=1, dim=3)
-    uses = list_true(truth).astype(float)
-    split = np.concatenate([uses, np.zeros((24, 1))], axis=1)
-    first = np.flatnonzero(uses[:, 0])
-    split[first[0]] = np.eye(5)[4]  # one user of the first concept has a concept of its own
-    found = measure_recovery([make_reading(truth.graph, split.reshape(2, 12, 5))], [truth], DRAWS)
-    assert found.value == pytest.approx(23 / 24)
-    few = np.concatenate([uses[:, :2], uses[:, 2:].sum(axis=1, keepdims=True)], axis=1)
-    merged = measure_recovery([make_reading(truth.graph, few.reshape(2, 12, 3))], [truth], DRAWS)
-    assert merged.value == pytest.approx(1 - min(uses[:, 2].sum(), uses[:, 3].sum()) / 24)
-    assert measure_recovery([replace(make_reading(truth.graph, few.reshape(2, 12, 3)), weights=None)], [truth]).n == 0
 
 
 def test_gold_is_mined_from_train_alone(number_graph: Callable[..., Graph]) -> None:

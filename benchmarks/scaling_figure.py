@@ -1,4 +1,4 @@
-"""The picture of scaling, drawn from the stored record."""
+"""The figure of docs/performance.md: the cost of training on a triple against the sizes of graph and model."""
 
 from __future__ import annotations
 
@@ -9,23 +9,22 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import NullFormatter, ScalarFormatter
 
-from benchmarks.scaling import list_axis
-from benchmarks.sections.markdown import Record
-from benchmarks.sections.scaling import NAMES
+from benchmarks.records import Record
+from benchmarks.scaling import NAMES, list_axis
 from itransf.files import replacing
 
 BLUE, GREY = "#2c5f9e", "#888888"
-PLAIN = 10**4  # sizes above are written as powers of ten
+PLAIN = 10**4  # larger sizes are written as powers of ten
 
 
-def write_picture(record: Record, path: Path) -> None:
-    """Draw the record and write it as PNG."""
+def write_figure(record: Record, path: Path) -> None:
+    """Draw a record and write the figure as PNG."""
     with replacing(path) as temporary:
         draw(record).savefig(temporary, format="png", dpi=130, metadata={"Software": None})
 
 
 def draw(record: Record) -> Figure:
-    """Return a panel for each axis, and one for the memory that entities take."""
+    """Return a panel for each axis, and one for memory against entities."""
     figure = Figure(figsize=(10.5, 6.2), facecolor="white", layout="constrained")
     panels = figure.subplots(2, 3)
     for place, (panel, (axis, name)) in enumerate(zip(panels.flat, NAMES.items(), strict=False)):
@@ -39,11 +38,11 @@ def draw(record: Record) -> Figure:
         )
         panel.plot(sizes, median, "o-", color=BLUE, markersize=5)
         panel.fill_between(sizes, low, high, color=BLUE, alpha=0.15, linewidth=0)
-        dress(panel, name, sizes, "µs per triple" if place % 3 == 0 else "")
-    level(panels.flat[: len(NAMES)])
+        set_axes(panel, name, sizes, "µs per triple" if place % 3 == 0 else "")
+    share_scale(panels.flat[: len(NAMES)])
     draw_memory(panels.flat[len(NAMES)], record)
     where = record["hardware"]["gpu"] if record["config"]["device"] == "cuda" else record["hardware"]["cpu"]
-    figure.suptitle(f"Cost of training on a triple, one size moving at a time ({where})", fontsize=11)
+    figure.suptitle(f"Cost of training on a triple, one size varied at a time ({where})", fontsize=11)
     return figure
 
 
@@ -58,12 +57,12 @@ def draw_memory(panel: Axes, record: Record) -> None:
         panel.plot(
             sizes, [point[key] / 1e9 for point in found], style, color=BLUE if style == "o-" else GREY, label=label
         )
-    dress(panel, NAMES["entities"], sizes, "GB")
+    set_axes(panel, NAMES["entities"], sizes, "GB")
     panel.legend(fontsize=8, frameon=False)
 
 
-def dress(panel: Axes, name: str, sizes: Sequence[int], unit: str) -> None:
-    """Set logarithmic axes with the measured sizes under them."""
+def set_axes(panel: Axes, name: str, sizes: Sequence[int], unit: str) -> None:
+    """Set logarithmic axes with ticks at the measured sizes."""
     panel.set_xscale("log")
     panel.set_yscale("log")
     panel.set_xlabel(name, fontsize=9)
@@ -77,8 +76,8 @@ def dress(panel: Axes, name: str, sizes: Sequence[int], unit: str) -> None:
         panel.spines[side].set_visible(False)
 
 
-def level(panels: Sequence[Axes]) -> None:
-    """Give panels the same scale upwards, so that flat looks flat, and plain numbers beside it."""
+def share_scale(panels: Sequence[Axes]) -> None:
+    """Give panels the same vertical scale, with plain numbers."""
     costs = [float(cost) for panel in panels for line in panel.lines for cost in line.get_ydata()]
     if not costs:
         return
@@ -91,11 +90,7 @@ def level(panels: Sequence[Axes]) -> None:
 
 
 def format_size(size: int) -> str:
-    """Return a size that fits under an axis."""
-    return (
-        f"{size}"
-        if size < PLAIN
-        else f"$10^{{{len(str(size)) - 1}}}$"
-        if set(str(size)[1:]) == {"0"}
-        else f"{size:.0e}"
-    )
+    """Return a size as the label of a tick."""
+    if size < PLAIN:
+        return f"{size}"
+    return f"$10^{{{len(str(size)) - 1}}}$" if set(str(size)[1:]) == {"0"} else f"{size:.0e}"

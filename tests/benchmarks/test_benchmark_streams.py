@@ -3,18 +3,19 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from threading import Barrier, Event, get_ident
 from typing import TYPE_CHECKING, Any
 
 import pytest
 import torch
+from benchmarks.streams import run_side_by_side
 
+from benchmarks import streams as module
 from itransf import fitting
 from itransf.config import Config
 from itransf.data.graph import Graph
-from itransf.experiments import side_by_side
-from itransf.experiments.side_by_side import run_side_by_side
 from itransf.fitting import CHECKPOINT, Fit
 from itransf.models import MODELS, Model
 from itransf.storage import RunFolder
@@ -31,7 +32,7 @@ ENDLESS = ("training.epochs=1000000", f"training.max_minutes={SOON / 60}", "chec
 @pytest.fixture
 def _no_streams(monkeypatch: pytest.MonkeyPatch) -> None:
     """Run what would go to a GPU's stream on the CPU, in plain steps."""
-    monkeypatch.setattr(side_by_side, "_run_on_stream", lambda task, streams: task())
+    monkeypatch.setattr(module, "_run_on_stream", lambda task, streams: task())
     monkeypatch.setattr(torch.cuda, "Stream", lambda device: None)
     monkeypatch.setattr("itransf.training.trainer.make_engine", lambda *_: None)
 
@@ -48,9 +49,9 @@ class Folder(RunFolder):
         super().__init__(path)
         self.has_begun, self.has_saved = False, Event()
 
-    def create(self, graph: Graph, config: Config, version: str) -> None:
+    def create(self, graph: Graph, config: Config, record: Any = None) -> None:
         self.has_begun = True
-        super().create(graph, config, version)
+        super().create(graph, config, record)
 
     def write_tensors(self, name: str, tensors: Any, triples: Any) -> None:
         super().write_tensors(name, tensors, triples)
@@ -60,7 +61,7 @@ class Folder(RunFolder):
 
 def make_training(graph: Graph, config: Config, folder: Folder) -> Callable[[], Model]:
     def train() -> Model:
-        folder.create(graph, config, "test")
+        folder.create(graph, config)
         return Fit(graph, config, CPU, folder, progress=False).run()
 
     return train
@@ -146,10 +147,10 @@ def test_no_more_streams_than_tasks_that_run_at_once(streams: list[Any], jobs: i
 
 
 def test_a_stream_is_free_again_when_its_task_failed(streams: list[Any]) -> None:
-    queue = side_by_side.SimpleQueue[Any]()
+    queue = module.SimpleQueue[Any]()
     queue.put(torch.cuda.Stream(GPU))
     with pytest.raises(ZeroDivisionError):
-        side_by_side._run_on_stream(lambda: 1 / 0, queue)
+        module._run_on_stream(lambda: 1 / 0, queue)
     assert queue.get_nowait() is streams[0]
 
 
@@ -200,3 +201,14 @@ def test_trainings_beside_each_other_learn_what_each_learns_alone(
     for place, model in run_side_by_side([make(config) for config in configs], 2, GPU):
         alone = weights(Fit(graph, configs[place], CPU, progress=False).run())
         assert all(torch.equal(tensor, alone[name]) for name, tensor in weights(model).items())
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+def test_trainings_on_a_gpu_learn_what_each_learns_alone(short: Any, graph: Graph) -> None:
+    # More than torch has streams: one that records must not have another's stream.
+    settings = ("itransf", "warm_start.epochs=2", "training.epochs=6", "training.deterministic=true")
+    tasks = [partial(short, graph, *settings, f"seed={number % 4}", device="cuda") for number in range(80)]
+    alone = [short(graph, *settings, f"seed={seed}", device="cuda") for seed in range(4)]
+    for place, run in run_side_by_side(tasks, 4, torch.device("cuda")):
+        ours, theirs = weights(run.model), weights(alone[place % 4].model)
+        assert all(torch.equal(tensor, theirs[name]) for name, tensor in ours.items()), place
