@@ -1,13 +1,16 @@
-"""Small models for tests: scores read from a table, and a bilinear model."""
+"""Small models for tests: scores read from a table, a bilinear model, and hyperplane projections."""
 
 from __future__ import annotations
 
 import numpy.typing as npt
 import torch
 from torch import Tensor, nn
+from torch.nn.functional import normalize
 
 from itransf.models import Model, Side, Sizes
 from itransf.models.base import Compare, Pool, QueryModel
+from itransf.models.projection import MatrixProjection, Projection
+from itransf.models.translation import Translation, TranslationConfig
 
 
 class TableModel(Model):
@@ -55,3 +58,43 @@ class BilinearModel(QueryModel):
         assert pool.vectors is not None
         table = pool.vectors.expand(len(relations), -1, -1)
         return table if self.shared else table * self.relations[relations][:, None]
+
+
+class HyperplaneProjection(Projection):
+    """x - (w_r . x) w_r, as in TransH, without a matrix form."""
+
+    def __init__(self, relations: int, dim: int) -> None:
+        super().__init__()
+        self.normals = nn.Parameter(normalize(torch.randn(relations, dim, device="cpu"), dim=1))
+
+    def forward(self, vectors: Tensor, relations: Tensor) -> Tensor:
+        normals = self.normals[relations]
+        return vectors - (normals * vectors).sum(-1, keepdim=True) * normals
+
+
+class HyperplaneMatrices(MatrixProjection):
+    """The same, given by the matrices I - w_r w_r^T."""
+
+    def __init__(self, relations: int, dim: int) -> None:
+        super().__init__()
+        self.normals = nn.Parameter(normalize(torch.randn(relations, dim, device="cpu"), dim=1))
+
+    def matrices(self, relations: Tensor) -> Tensor:
+        normals = self.normals[relations]
+        return torch.eye(normals.shape[1], dtype=normals.dtype) - normals[:, :, None] * normals[:, None]
+
+
+class TransH(Translation):
+    """-|P_r(h) + r - P_r(t)| with the projection of its class."""
+
+    projection_class: type[Projection] = HyperplaneProjection
+
+    def __init__(self, sizes: Sizes, config: TranslationConfig) -> None:
+        super().__init__(sizes, config)
+        self.project_head = self.project_tail = self.projection_class(sizes.relations, config.dim)  # type: ignore[call-arg]
+
+
+class MatrixTransH(TransH):
+    """TransH that gives its matrices."""
+
+    projection_class = HyperplaneMatrices

@@ -11,7 +11,7 @@ from golden.comparing import check_golden, make_paper
 from itransf.cli.relation import show_profile
 from itransf.interpret import RelationProfile
 from itransf.interpret.attention import ConceptWeight
-from itransf.interpret.profiles import RelatedRelation
+from itransf.interpret.similarity import RelatedRelation
 
 
 def make_profile() -> RelationProfile:

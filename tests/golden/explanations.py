@@ -6,9 +6,7 @@ from dataclasses import replace
 
 from golden.attentions import make_attention
 from itransf.interpret.evidence import Evidence
-from itransf.interpret.explanations import Contribution, Explanation, RunnerUp
-from itransf.interpret.removals import Removal
-from itransf.interpret.sentences import tell, tell_briefly
+from itransf.interpret.explanation import Contribution, Explanation, Removal, RunnerUp
 from itransf.interpret.sharing import concepts_behind
 
 
@@ -16,17 +14,12 @@ def make_part(side: str, concept: int | None, weight: float | None, value: float
     return Contribution(side, concept, weight, value, rival, rival - value)  # type: ignore[arg-type]
 
 
-def finish(explanation: Explanation) -> Explanation:
-    """Return the explanation with its words."""
-    return replace(explanation, sentence=tell(explanation), short=tell_briefly(explanation))
-
-
 def make_explanation() -> Explanation:
     """Return why Paris is the capital of France, of a model with concepts."""
     nearest = Evidence("Q2807", "capital_of", "Q29", "Madrid", "capital_of", "Spain", 1.5)
     backing = Evidence("Q142", "has_capital", "Q90", "France [state]", "has_capital", "Paris", 2.25)
     sharing = {side: tuple(found) for side, found in concepts_behind(make_attention(), "capital_of").items()}
-    explanation = Explanation(
+    return Explanation(
         *("Q90", "capital_of", "Q142", "Paris", "capital_of", "France [state]"),
         "tail",
         None,
@@ -52,7 +45,6 @@ def make_explanation() -> Explanation:
         ),
         {4: "lies in"},
     )
-    return finish(explanation)
 
 
 def make_loser() -> Explanation:
@@ -62,17 +54,15 @@ def make_loser() -> Explanation:
         Contribution(part.side, part.concept, part.weight, part.rival or 0.0, part.value, -(part.favour or 0.0))
         for part in explanation.contributions
     )
-    return finish(
-        replace(
-            explanation,
-            side="head",
-            known="train",
-            score=-2.0,
-            distance=2.0,
-            contributions=parts,
-            runner_up=RunnerUp("Q90", "Lyon", 1.25),
-            supporting=explanation.nearest,
-        )
+    return replace(
+        explanation,
+        side="head",
+        known="train",
+        score=-2.0,
+        distance=2.0,
+        contributions=parts,
+        runner_up=RunnerUp("Q90", "Lyon", 1.25),
+        supporting=explanation.nearest,
     )
 
 
@@ -84,15 +74,13 @@ def make_plain() -> Explanation:
         Contribution("translation", None, None, 0.5, None, None),
         Contribution("tail", None, None, -1.25, None, None),
     )
-    return finish(
-        replace(
-            explanation,
-            known="test",
-            contributions=parts,
-            runner_up=None,
-            sharing=None,
-            nearest=(),
-            supporting=(),
-            removals=(),
-        )
+    return replace(
+        explanation,
+        known="test",
+        contributions=parts,
+        runner_up=None,
+        sharing=None,
+        nearest=(),
+        supporting=(),
+        removals=(),
     )

@@ -7,7 +7,6 @@ import pytest
 import torch
 
 from itransf.interpret.evidence import find_nearest, find_supporting
-from itransf.interpret.spaces import open_space
 from prediction.conftest import RELATIONS, Case, make_case
 
 
@@ -29,6 +28,7 @@ def place(model: Any, entity: int, relation: int, side: Any) -> torch.Tensor:
 @pytest.mark.parametrize("memory", [1, 2**28])
 def test_the_nearest_triples_equal_measuring_each(name: str, norm: int, memory: int) -> None:
     case = make_case(name, norm)
+    model: Any = case.model
     for relation in range(RELATIONS):
         triple = (3, relation, 8)
         distances = {}
@@ -40,7 +40,7 @@ def test_the_nearest_triples_equal_measuring_each(name: str, norm: int, memory: 
                 for mine, theirs, side in ((triple[0], other[0], "head"), (triple[2], other[2], "tail"))
             ]
             distances[call(other)] = float(sum(apart))
-        found = find_nearest(open_space(case.model, relation), case.graph, triple, 4, memory)
+        found = find_nearest(model, case.graph, triple, 4, memory)
         expected = sorted(distances, key=lambda key: distances[key])[:4]
         assert names(found) == expected
         assert [line.value for line in found] == pytest.approx([distances[key] for key in expected])
@@ -49,9 +49,9 @@ def test_the_nearest_triples_equal_measuring_each(name: str, norm: int, memory: 
 def test_a_triple_is_no_evidence_for_itself() -> None:
     case = make_case("itransf")
     triple = tuple(case.graph.train[0].tolist())
-    space: Any = open_space(case.model, triple[1])
-    assert call(triple) not in names(find_nearest(space, case.graph, triple, 100))
-    assert call(triple) not in names(find_supporting(space.model, case.graph, triple, 1000))
+    model: Any = case.model
+    assert call(triple) not in names(find_nearest(model, case.graph, triple, 100))
+    assert call(triple) not in names(find_supporting(model, case.graph, triple, 1000))
 
 
 def step(case: Case, triple: Any, other: Any, size: float) -> float:
@@ -95,6 +95,6 @@ def test_a_pull_is_what_a_small_step_does(name: str) -> None:
 def test_without_triples_there_is_no_evidence(number_graph: Any) -> None:
     case = make_case("itransf")
     graph = number_graph([(0, 1, 2)], entities=17, relations=4)
-    space: Any = open_space(case.model, 0)
-    assert find_nearest(space, graph, (4, 0, 5)) == []
-    assert find_supporting(space.model, graph, (4, 0, 5)) == []
+    model: Any = case.model
+    assert find_nearest(model, graph, (4, 0, 5)) == []
+    assert find_supporting(model, graph, (4, 0, 5)) == []

@@ -1,146 +1,176 @@
+"""The arrangement of a heat map, the order of its rows and columns, and its text form."""
+
 from __future__ import annotations
 
-import subprocess
-import sys
-from pathlib import Path
+from itertools import pairwise
 
 import numpy as np
+import numpy.typing as npt
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.cells import cell_len
 
 from golden.attentions import make_attention, make_signed_attention
+from golden.comparing import check_golden
 from itransf.data import Vocabulary
-from itransf.errors import ConfigError, MissingExtraError, WriteError
-from itransf.interpret import Attention, find_missing_letters, write_heatmap
-from itransf.interpret.arranging import arrange
-from itransf.interpret.fonts import choose_fonts, read_letters
-from itransf.interpret.heatmap import choose_width, draw, shorten
-
-pytest.importorskip("matplotlib")
+from itransf.interpret import Attention, format_heatmap
+from itransf.interpret.heatmap import arrange, cosine_distance, join_groups, order_columns, order_leaves, order_rows
 
 
-def test_a_png_is_written_and_nothing_else(tmp_path: Path) -> None:
-    path = write_heatmap(make_attention(), tmp_path / "deep" / "map.png")
-    assert path.read_bytes().startswith(b"\x89PNG\r\n")
-    assert [file.name for file in path.parent.iterdir()] == ["map.png"]
+def make_large(relations: int = 90, concepts: int = 400) -> Attention:
+    generator = np.random.default_rng(0)
+    weights = generator.dirichlet(np.ones(concepts), (2, relations)).astype(np.float32)
+    names = Vocabulary([f"relation {number}" for number in range(relations)], kind="relation")
+    supports = np.tile(np.arange(concepts), (2, relations, 1))
+    return Attention(weights, names, supports, np.arange(relations), "dense")
 
 
-def test_an_svg_is_the_same_every_time(tmp_path: Path) -> None:
-    first = write_heatmap(make_attention(), tmp_path / "first.SVG").read_bytes()
-    second = write_heatmap(make_attention(), str(tmp_path / "second.svg")).read_bytes()
-    assert first == second
-    assert b"<svg" in first
+def test_cells_hold_the_weights_of_their_row_and_column() -> None:
+    attention = make_attention()
+    arrangement = arrange(attention)
+    for row, label in enumerate(arrangement.labels):
+        name, letter = label.rsplit(" ", 1)
+        weights = attention.weights[["(H)", "(T)"].index(letter), attention.relations.index(name)]
+        np.testing.assert_array_equal(arrangement.values[row], weights[list(arrangement.concepts)])
 
 
-def test_the_picture_says_what_it_shows() -> None:
-    axes = draw(arrange(make_attention())).axes[0]
-    rows = [label.get_text() for label in axes.get_yticklabels()]
-    columns = [label.get_text() for label in axes.get_xticklabels()]
-    assert rows == list(arrange(make_attention()).labels)
-    assert sorted(set(columns)) == ["0", "1", "3", "4"]  # above and below
-    assert axes.get_title(loc="left").endswith("4 of 6 concepts (2 hardly used by them)")
+def test_every_side_has_a_row_and_unused_concepts_no_column() -> None:
+    arrangement = arrange(make_attention())
+    assert len(arrangement.labels) == 10
+    assert "has official language (H)" in arrangement.labels
+    assert sorted(arrangement.concepts) == [0, 1, 3, 4]
+    assert arrangement.title == "Attention of 5 relations over 4 of 6 concepts (2 hardly used by them)"
 
 
-def test_cells_are_coloured_by_weight_from_zero_to_one() -> None:
-    mesh = draw(arrange(make_attention())).axes[0].collections[0]
-    np.testing.assert_allclose(np.asarray(mesh.get_array()), arrange(make_attention()).values)
-    assert mesh.get_clim() == (0.0, 1.0)
+def test_sides_of_inverse_and_symmetric_relations_are_neighbours() -> None:
+    labels = list(arrange(make_attention()).labels)
+    for left, right in (
+        ("capital_of (H)", "has_capital (T)"),
+        ("capital_of (T)", "has_capital (H)"),
+        ("near (H)", "near (T)"),
+    ):
+        assert abs(labels.index(left) - labels.index(right)) == 1
 
 
-def test_signed_weights_get_an_even_scale() -> None:
-    mesh = draw(arrange(make_signed_attention())).axes[0].collections[0]
-    assert mesh.get_clim() == (-0.5, 0.5)
+def test_beyond_a_limit_only_the_most_frequent_relations_and_most_used_concepts_are_shown() -> None:
+    attention = make_large()
+    arrangement = arrange(attention, most_relations=7, most_concepts=11)
+    expected = {f"relation {number} ({letter})" for number in range(83, 90) for letter in "HT"}
+    assert set(arrangement.labels) == expected
+    totals = attention.weights[:, 83:].sum(axis=(0, 1))
+    assert set(arrangement.concepts) == set(np.argsort(-totals)[:11].tolist())
+    assert arrangement.title == (
+        "Attention of the 7 most frequent of 90 relations over the 11 most used of 400 concepts"
+    )
 
 
-def test_an_attention_without_weights_can_be_drawn(tmp_path: Path) -> None:
+def test_softmax_weights_have_a_scale_to_one_and_free_weights_an_even_one() -> None:
+    assert arrange(make_attention()).limit == 1.0
+    signed = arrange(make_signed_attention())
+    assert signed.signed
+    assert signed.limit == 0.5
+
+
+def test_an_attention_without_any_weight_has_no_columns() -> None:
     attention = make_attention()
     empty = Attention(np.zeros_like(attention.weights), attention.relations, attention.supports, attention.counts)
-    assert write_heatmap(empty, tmp_path / "empty.png").is_file()
+    arrangement = arrange(empty)
+    assert arrangement.concepts == ()
+    assert arrangement.limit == 1.0
 
 
-def test_letters_the_font_lacks_do_not_warn(tmp_path: Path) -> None:
-    weights = np.ones((2, 1, 1), dtype=np.float32)
-    relations = Vocabulary(["首都"], kind="relation")
-    attention = Attention(weights, relations, np.zeros((2, 1, 1), dtype=np.int64), np.ones(1, dtype=np.int64))
-    assert write_heatmap(attention, tmp_path / "map.png").is_file()
+def make_blocks(seed: int) -> tuple[npt.NDArray[np.float64], list[int]]:
+    """Return shuffled rows of four kinds that have nothing in common, and their kinds."""
+    generator = np.random.default_rng(seed)
+    kinds = generator.permutation(np.repeat(np.arange(4), 3))
+    rows = np.zeros((12, 8))
+    for row, kind in enumerate(kinds):
+        rows[row, 2 * kind : 2 * kind + 2] = generator.uniform(0.2, 1.0, 2)
+    return rows, kinds.tolist()
 
 
-@pytest.mark.parametrize("name", ["map.pdf", "map"])
-def test_other_endings_are_refused(name: str, tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=r"\.png, \.svg or \.html"):
-        write_heatmap(make_attention(), tmp_path / name)
+@pytest.mark.parametrize("seed", range(5))
+def test_rows_that_share_columns_stand_together(seed: int) -> None:
+    rows, kinds = make_blocks(seed)
+    ordered = [kinds[row] for row in order_rows(rows)]
+    changes = sum(left != right for left, right in pairwise(ordered))
+    assert changes == 3
 
 
-def test_a_place_that_cannot_be_written_is_named(tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("in the way")
-    with pytest.raises(WriteError, match="cannot be written"):
-        write_heatmap(make_attention(), tmp_path / "file" / "map.png")
+@given(st.integers(0, 9), st.integers(1, 4), st.integers(0, 2**32 - 1))
+def test_an_order_holds_every_row_once(count: int, width: int, seed: int) -> None:
+    rows = np.random.default_rng(seed).integers(-1, 2, (count, width)).astype(float)
+    assert sorted(order_rows(rows)) == list(range(count))
+    assert sorted(order_columns(rows)) == list(range(width))
 
 
-def test_without_matplotlib_the_extra_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
-    with pytest.raises(MissingExtraError, match=r"pip install 'itransf\[plots\]'"):
-        write_heatmap(make_attention(), tmp_path / "map.png")
-    assert not list(tmp_path.iterdir())
+def merge_naively(distance: npt.NDArray[np.float64]) -> list[int]:
+    """Join the two groups with the smallest mean distance, computed again each time."""
+    groups = [[number] for number in range(len(distance))]
+    while len(groups) > 1:
+        pairs = [(left, right) for left in range(len(groups)) for right in range(left + 1, len(groups))]
+        means = [float(np.mean([distance[a, b] for a in groups[x] for b in groups[y]])) for x, y in pairs]
+        left, right = pairs[int(np.argmin(means))]
+        groups[left] = join_groups(groups[left], groups[right], distance)
+        del groups[right]
+    return groups[0]
 
 
-def test_reading_needs_no_matplotlib_and_drawing_no_pyplot() -> None:
-    code = (
-        "import sys, itransf.interpret; assert 'matplotlib' not in sys.modules\n"
-        "from itransf.interpret.heatmap import _load_matplotlib; _load_matplotlib()\n"
-        "assert 'matplotlib.pyplot' not in sys.modules"
-    )
-    subprocess.run([sys.executable, "-c", code], check=True)
+@pytest.mark.parametrize("seed", range(8))
+def test_merging_equals_average_linkage_done_slowly(seed: int) -> None:
+    distance = cosine_distance(np.random.default_rng(seed).uniform(0, 1, (9, 4)))
+    assert order_leaves(distance) == merge_naively(distance)
 
 
-def test_long_labels_lose_their_middle_and_keep_their_side() -> None:
-    label = "/people/person/spouse_s./people/marriage/location_of_ceremony (T)"
-    short = shorten(label, 30)
-    assert len(short) == 30
-    assert short.startswith("/people")
-    assert short.endswith("ceremony (T)")
-    assert shorten("near (H)", 30) == "near (H)"
+def test_cosine_distance_is_zero_for_parallel_rows_and_one_for_others_and_for_nothing() -> None:
+    rows = np.array([[1.0, 0.0], [2.0, 0.0], [0.0, 3.0], [0.0, 0.0]])
+    expected = [[0, 0, 1, 1], [0, 0, 1, 1], [1, 1, 0, 1], [1, 1, 1, 1]]
+    np.testing.assert_allclose(cosine_distance(rows), expected, atol=1e-12)
 
 
-def test_columns_grow_narrower_where_there_are_many() -> None:
-    assert choose_width(10) > choose_width(150) > choose_width(240)
-    assert choose_width(240) == choose_width(300)
+def test_groups_are_turned_so_that_close_ends_meet() -> None:
+    places = np.array([0.0, 1.0, 1.1, 5.0])
+    distance = np.abs(places[:, None] - places[None, :])
+    joined = join_groups([1, 0], [2, 3], distance)
+    assert abs(joined.index(1) - joined.index(2)) == 1
 
 
-def test_text_stays_text_in_an_svg(tmp_path: Path) -> None:
-    text = write_heatmap(make_attention(), tmp_path / "map.svg", {1: "lies in 首都"}).read_text(encoding="utf-8")
-    assert "has official language (H)" in text
-    assert "1 lies in 首都" in text
+def test_columns_follow_the_rows() -> None:
+    rows = np.array([[0, 0, 1, 0], [0, 1, 0, 0], [1, 0, 0, 0]], dtype=float)
+    assert order_columns(rows) == [2, 1, 0, 3]
 
 
-def test_a_page_needs_no_matplotlib(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
-    page = write_heatmap(make_attention(), tmp_path / "map.html", {1: "city"}).read_text(encoding="utf-8")
-    assert "<!doctype html>" in page
+def test_a_heat_map_as_text() -> None:
+    check_golden("heatmap.txt", format_heatmap(make_attention()))
 
 
-def test_more_relations_are_drawn_where_more_are_asked_for(tmp_path: Path) -> None:
-    weights = np.ones((2, 90, 1), dtype=np.float32)
-    names = Vocabulary([f"r{number}" for number in range(90)], kind="relation")
-    attention = Attention(weights, names, np.zeros((2, 90, 1), dtype=np.int64), np.ones(90, dtype=np.int64))
-    assert "r85 (H)" not in write_heatmap(attention, tmp_path / "few.svg").read_text(encoding="utf-8")
-    more = write_heatmap(attention, tmp_path / "more.svg", most_relations=90)
-    assert "r85 (H)" in more.read_text(encoding="utf-8")
+def test_a_heat_map_with_negative_weights() -> None:
+    check_golden("heatmap_signed.txt", format_heatmap(make_signed_attention()))
 
 
-def test_letters_no_font_has_are_named_and_other_fonts_are_looked_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    private = "\ue123"  # nobody's letter
-    assert find_missing_letters(make_attention()) == ""
-    assert find_missing_letters(make_attention(), {1: f"a {private}"}) == private
-    monkeypatch.setattr("itransf.interpret.fonts.read_letters", lambda path: {private} if "cmr10" in path else {"a"})
-    assert choose_fonts(["a", private]) == (["DejaVu Sans", "cmr10"], "")
+def make_wide(relations: int, concepts: int) -> Attention:
+    weights = np.zeros((2, relations, concepts), dtype=np.float32)
+    for relation in range(relations):
+        weights[:, relation, relation % concepts] = 1.0
+    names = Vocabulary([f"关系 {number}" for number in range(relations)], kind="relation")
+    supports = np.zeros((2, relations, 1), dtype=np.int64)
+    return Attention(weights, names, supports, np.arange(relations))
 
 
-def test_a_font_that_cannot_be_read_has_no_letters(tmp_path: Path) -> None:
-    (tmp_path / "broken.ttf").write_bytes(b"not a font")
-    assert read_letters(str(tmp_path / "broken.ttf")) == set()
+def test_many_relations_and_concepts_stay_within_a_terminal() -> None:
+    lines = format_heatmap(make_wide(200, 150)).splitlines()
+    assert len(lines) < 90
+    assert max(cell_len(line) for line in lines) <= 100
+    assert "40 most frequent of 200 relations" in lines[0]
 
 
-def test_without_fonts_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "matplotlib.font_manager", None)
-    with pytest.raises(MissingExtraError, match=r"pip install 'itransf\[plots\]'"):
-        find_missing_letters(make_attention())
+def test_rows_are_aligned_even_where_letters_are_wide() -> None:
+    lines = [line for line in format_heatmap(make_wide(12, 9)).splitlines() if line.endswith(("·", "█"))]
+    assert len(lines) == 24
+    assert len({cell_len(line) for line in lines}) == 1
+
+
+def test_names_of_concepts_are_listed_below() -> None:
+    text = format_heatmap(make_attention(), {1: "city", 5: "never used"})
+    assert text.endswith("\nConcepts: 1 city\n")

@@ -11,11 +11,11 @@ from golden.attentions import make_attention, make_signed_attention
 from interpret.pages_checking import check_page
 from itransf.data import Vocabulary
 from itransf.interpret import Attention, build_sharing_graph
-from itransf.interpret.lending import SharingGraph
 from itransf.interpret.pages.attention_map import collect_heatmap, count_relations, make_heatmap_page
 from itransf.interpret.pages.figures import draw_training, format_metric
 from itransf.interpret.pages.markup import Markup, element, embed, join, read_asset, soften
 from itransf.interpret.pages.sharing_circle import choose_links, choose_members, draw_circle, show_sharing
+from itransf.interpret.sharing import SharingGraph
 
 EVIL = "</script><script>alert(1)</script>"
 

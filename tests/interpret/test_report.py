@@ -8,7 +8,7 @@ import pytest
 from interpret.pages_checking import check_page
 from itransf.data import Graph
 from itransf.errors import ConfigError, DataError, WriteError
-from itransf.interpret.examples import choose_triples
+from itransf.interpret.report import choose_triples
 from itransf.run import Run
 
 SECTIONS = ("metrics", "relations", "heatmap", "concepts", "sharing", "findings", "examples", "settings")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
@@ -102,6 +102,7 @@ def rank_triples(
     *,
     loops: npt.NDArray[np.bool_] | None = None,
     keep_scores: bool = False,
+    sides: Sequence[Side] = SIDES,
     title: str = "ranking",
 ) -> Ranks:
     """Rank the true head and tail of every triple among all entities, filtered and raw.
@@ -119,14 +120,15 @@ def rank_triples(
             it is for all relations, as is usual in link prediction.
         keep_scores: Whether to return the scores of the triples. All ranks then come from `model.scorer`, so that they
             agree with predictions to the last bit, and scores that are not numbers are refused.
+        sides: Sides to rank; the other side has counts of zero.
         title: Title of the progress bar.
 
     Raises:
         ITransFError: With `keep_scores`, a score is not a number.
     """
     found = []
-    with track(title, len(SIDES) * len(triples), "queries", progress) as tracker:
-        for side in SIDES if len(triples) else ():
+    with track(title, len(sides) * len(triples), "queries", progress) as tracker:
+        for side in sides if len(triples) else ():
             questions = ask(triples, known, side, loops)
             if not keep_scores and can_rank_on_device(model):
                 found.append((questions, count_on_device(model, questions, side, memory, tracker)))
@@ -134,15 +136,16 @@ def rank_triples(
                 found.append((questions, count_here(model, questions, side, memory, tracker, keep_scores)))
     above, tied, rivals = (np.zeros((2, len(SIDES), len(triples)), dtype=np.int64) for _ in range(3))
     scores = np.zeros((len(SIDES), len(triples))) if keep_scores else None
-    for number, (questions, counts) in enumerate(found):  # a GPU is waited for only here
+    for side, (questions, counts) in zip(sides, found, strict=False):  # a GPU is waited for only here
+        number = SIDES.index(side)
         rows, arrays = questions.triples, [count.cpu().numpy() for count in counts]
         above[:, number, rows], tied[:, number, rows] = arrays[:2]
         if scores is not None:
             scores[number, rows] = arrays[2]
         rivals[1, number] = model.sizes.entities - 1
         rivals[0, number, rows] = model.sizes.entities - 1 - np.diff(questions.offsets)[questions.places]
-    if found:  # the true entity is not its own rival, so it must not be subtracted twice where it is excluded
-        rivals[0] += is_excluded(triples, known, loops)
+        # The true entity is not its own rival, so it must not be subtracted twice where it is excluded.
+        rivals[0, number] += is_excluded(triples, known, loops)
     return Ranks(triples, above, tied, rivals, scores)
 
 

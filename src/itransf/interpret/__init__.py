@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-from itransf.interpret.attention import Attention, AttentionRow, ConceptWeight, read_attention
+from itransf.interpret.attention import Attention, AttentionRow, ConceptWeight, choose_relations, read_attention
 from itransf.interpret.cards import ConceptCard, make_cards
-from itransf.interpret.choosing import choose_relations
-from itransf.interpret.explaining import explain
-from itransf.interpret.explanations import Explanation
-from itransf.interpret.heatmap import find_missing_letters, write_heatmap
-from itransf.interpret.lending import RARE, SharingGraph, build_sharing_graph
+from itransf.interpret.explanation import Explanation, explain
+from itransf.interpret.export import export, export_tables, write_attention
+from itransf.interpret.heatmap import format_heatmap
 from itransf.interpret.measures import Finding, Interpretation, interpret_runs, read_model
 from itransf.interpret.naming import call_concept, check_names
-from itransf.interpret.profiles import RelationProfile, profile_relation
+from itransf.interpret.plot import find_missing_letters, write_heatmap
 from itransf.interpret.report import write_report
-from itransf.interpret.sharing import SharedConcept, Use, concepts_behind, trace_sharing
-from itransf.interpret.tables import export, export_tables, write_attention
-from itransf.interpret.text import format_heatmap
+from itransf.interpret.sharing import (
+    RARE,
+    SharedConcept,
+    SharingGraph,
+    Use,
+    build_sharing_graph,
+    concepts_behind,
+    trace_sharing,
+)
+from itransf.interpret.similarity import RelationProfile, profile_relation
 
 __all__ = [
     "RARE",

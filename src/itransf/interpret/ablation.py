@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -13,7 +14,7 @@ from torch import Tensor
 
 from itransf.data.graph import Graph, Triples
 from itransf.evaluation import rank_triples
-from itransf.models import SIDES, ITransF, Model
+from itransf.models import SIDES, ConceptModel, Model
 from itransf.models.projection import MatrixProjection
 from itransf.progress import track
 
@@ -39,7 +40,7 @@ class ComposedProjection(MatrixProjection):
 
 
 @torch.no_grad()
-def remove_concepts(model: ITransF, removed: npt.NDArray[np.bool_]) -> Model:
+def remove_concepts(model: ConceptModel, removed: npt.NDArray[np.bool_]) -> Model:
     """Return the model without some of its attention weights; the model itself does not change.
 
     The other weights of a side are scaled to the sum they had (free weights, which have no fixed sum, stay as they
@@ -49,7 +50,7 @@ def remove_concepts(model: ITransF, removed: npt.NDArray[np.bool_]) -> Model:
         model: It shares its parameters with the model returned.
         removed: Whether each weight is removed, heads then tails, (2, r, m).
     """
-    changed = copy.deepcopy(model, {id(kept): kept for kept in (*model.parameters(), *model.buffers())})
+    copies: dict[int, Any] = {id(kept): kept for kept in (*model.parameters(), *model.buffers())}
     for side, mask in zip(SIDES, torch.from_numpy(removed).to(model.concepts.device), strict=True):
         projection = model.concept_projection(side)
         weights = projection.attention()
@@ -57,11 +58,11 @@ def remove_concepts(model: ITransF, removed: npt.NDArray[np.bool_]) -> Model:
         if projection.kind != "l1":
             rest = left.sum(1, keepdim=True).clamp_min(torch.finfo(left.dtype).tiny)
             left = left * (weights.sum(1, keepdim=True) / rest)
-        setattr(changed, f"project_{side}", ComposedProjection(model.concepts, left))
-    return changed
+        copies[id(projection)] = ComposedProjection(model.concepts, left)
+    return copy.deepcopy(model, copies)
 
 
-def mark_concept(model: ITransF, concept: int) -> npt.NDArray[np.bool_]:
+def mark_concept(model: ConceptModel, concept: int) -> npt.NDArray[np.bool_]:
     """Return a mask (2, r, m) that removes one concept from every relation."""
     return np.tile(np.arange(len(model.concepts)) == concept, (len(SIDES), model.sizes.relations, 1))
 
@@ -110,7 +111,7 @@ class Ablation:
 
 
 def measure_ablations(
-    model: ITransF,
+    model: ConceptModel,
     graph: Graph,
     users: Sequence[tuple[int, npt.NDArray[np.int64]]],
     most_triples: int = 0,

@@ -1,9 +1,10 @@
-"""Attention: which concepts each side of each relation uses, and how strongly."""
+"""Attention: which concepts each side of each relation uses and how strongly, for all relations or chosen ones."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
+from fnmatch import fnmatchcase
 from typing import Any
 
 import numpy as np
@@ -13,8 +14,10 @@ import torch
 from itransf.data.graph import Graph
 from itransf.data.vocabulary import Vocabulary
 from itransf.errors import ConfigError, DataError, check_count, did_you_mean
-from itransf.models import SIDES, ITransF, Side
+from itransf.models import SIDES, ConceptModel, Side
 from itransf.models.projection import AttentionKind
+
+_WILD = frozenset("*?[")
 
 
 @dataclass(frozen=True)
@@ -148,7 +151,7 @@ def strongest_first(weights: npt.NDArray[np.float32]) -> list[int]:
 
 
 @torch.no_grad()
-def read_attention(model: ITransF, graph: Graph) -> Attention:
+def read_attention(model: ConceptModel, graph: Graph) -> Attention:
     """Read the attention of a trained model."""
     projections = [model.concept_projection(side) for side in SIDES]
     weights = torch.stack([projection.attention() for projection in projections])
@@ -158,5 +161,72 @@ def read_attention(model: ITransF, graph: Graph) -> Attention:
         graph.relations,
         supports.cpu().numpy(),
         graph.statistics.counts,
-        model.config.attention,
+        projections[0].kind,
     )
+
+
+def choose_relations(
+    attention: Attention, patterns: Iterable[str] = (), domain: str | None = None, top: int | None = None
+) -> list[str]:
+    """Return the names of the relations that fit, most frequent first; those asked for by name in that order.
+
+    Args:
+        attention: Knows the relations and how frequent they are.
+        patterns: Names or labels, or patterns of them such as "*capital*"; a relation has to fit one.
+        domain: The beginning of the name, up to a sign that parts words: "/film" is "/film/film/genre", not "/films".
+        top: Of those that fit, so many of the most frequent.
+
+    Raises:
+        DataError: A name is not known, or nothing fits.
+    """
+    vocabulary = attention.relations
+    asked = list(patterns)
+    numbers = find_matching(vocabulary, attention.counts, asked) if asked else attention.find()
+    if domain is not None:
+        numbers = [number for number in numbers if is_within(vocabulary.name(number), domain)]
+        if not numbers:
+            raise DataError(
+                f"no relation{' asked for' * bool(asked)} lies in the domain {domain!r}; {show_domains(vocabulary)}"
+            )
+    if top is not None:
+        most = check_count("top", top, least=1)
+        frequent = set(sorted(numbers, key=lambda number: -attention.counts[number])[:most])
+        numbers = [number for number in numbers if number in frequent]
+    return [vocabulary.name(number) for number in numbers]
+
+
+def find_matching(vocabulary: Vocabulary, counts: npt.NDArray[np.int64], patterns: Sequence[str]) -> list[int]:
+    """Return the relations with these names, labels or patterns, each once; those of a pattern most frequent first."""
+    found: dict[int, None] = {}
+    order: list[int] = np.argsort(-counts, kind="stable").tolist()
+    for pattern in patterns:
+        if not _WILD & set(pattern) or pattern in vocabulary:
+            found[vocabulary.index(pattern)] = None
+            continue
+        fitting = [number for number in order if _fits(vocabulary, number, pattern)]
+        if not fitting:
+            raise DataError(f"no relation fits {pattern!r}; * stands for any letters, ? for one, [ab] for a or b")
+        found |= dict.fromkeys(fitting)
+    return list(found)
+
+
+def is_within(name: str, domain: str) -> bool:
+    """Return whether a name begins with a domain, and the domain ends where a word does."""
+    if not domain or not name.startswith(domain):
+        return False
+    rest = name[len(domain) :]
+    return not rest or not domain[-1].isalnum() or not rest[0].isalnum()
+
+
+def show_domains(vocabulary: Vocabulary, most: int = 5) -> str:
+    """Say which beginnings the names have."""
+    parts = [name.split("/") for name in vocabulary.names if name.startswith("/")]
+    domains = sorted({f"/{part[1]}" for part in parts})
+    if not domains:
+        return f"it is the beginning of a name, and names look like {vocabulary.name(0)!r}"
+    more = f" and {len(domains) - most} more" if len(domains) > most else ""
+    return f"there are {', '.join(domains[:most])}{more}"
+
+
+def _fits(vocabulary: Vocabulary, number: int, pattern: str) -> bool:
+    return fnmatchcase(vocabulary.name(number), pattern) or fnmatchcase(vocabulary.label(number), pattern)

@@ -16,8 +16,8 @@ from itransf.errors import ConfigError, check_count
 from itransf.interpret.ablation import Ablation, measure_ablations
 from itransf.interpret.attention import Attention, strongest_first
 from itransf.interpret.naming import LETTERS, check_concept, find_concept, suggest_names
-from itransf.interpret.sharing import WORTH_TELLING, Use
-from itransf.models import SIDES, ITransF, Side
+from itransf.interpret.sharing import LEAST_WEIGHT, Use, describe_use
+from itransf.models import SIDES, ConceptModel, Side
 from itransf.ops.grouped import multiply_transposed
 
 MOST_TRIPLES = 1000
@@ -121,7 +121,7 @@ def list_entities(entities: Sequence[MovedEntity]) -> str:
 
 
 def make_cards(
-    model: ITransF,
+    model: ConceptModel,
     graph: Graph,
     attention: Attention,
     concepts: Iterable[int | str] | None = None,
@@ -165,7 +165,7 @@ def list_concepts(concepts: Iterable[int | str], names: Mapping[int, str], count
 class _Reader:
     """Reads single cards off a model; what they have in common is computed once."""
 
-    def __init__(self, model: ITransF, graph: Graph, attention: Attention, names: Mapping[int, str]) -> None:
+    def __init__(self, model: ConceptModel, graph: Graph, attention: Attention, names: Mapping[int, str]) -> None:
         self.model, self.graph, self.attention, self.names = model, graph, attention, names
 
     @cached_property
@@ -197,7 +197,7 @@ class _Reader:
         """Return the (side, relation) numbers that use a concept, strongest first; at least a few weak ones."""
         flat = self.attention.weights[:, :, concept].reshape(-1)  # (2, r) -> (2 r,)
         order = strongest_first(flat)
-        strong = [place for place in order if abs(flat[place]) >= WORTH_TELLING]
+        strong = [place for place in order if abs(flat[place]) >= LEAST_WEIGHT]
         relations = self.attention.weights.shape[1]
         return [divmod(place, relations) for place in strong or order[:WEAK_USERS]]
 
@@ -207,16 +207,12 @@ class _Reader:
 
     def list_users(self, concept: int) -> list[Use]:
         """Return the sides that use a concept, strongest first."""
-        return [self._describe_use(concept, side, relation) for side, relation in self.find_users(concept)]
-
-    def _describe_use(self, concept: int, side: int, relation: int) -> Use:
-        names, weight = self.attention.relations, float(self.attention.weights[side, relation, concept])
-        return Use(names.name(relation), names.label(relation), SIDES[side], weight)
+        return [describe_use(self.attention, concept, side, relation) for side, relation in self.find_users(concept)]
 
     def make_card(self, concept: int, ablation: Ablation | None) -> ConceptCard:
         """Return the card of one concept."""
         places = self.find_users(concept)
-        users = [self._describe_use(concept, *place) for place in places]
+        users = [describe_use(self.attention, concept, *place) for place in places]
         used = self.attention.weights != 0
         alone = [use for use, (side, relation) in zip(users, places, strict=True) if used[side, relation].sum() == 1]
         movement, moved, kept = self._find_moved(concept, [(SIDES[side], relation) for side, relation in places])
@@ -248,7 +244,8 @@ class _Reader:
         entities = np.unique(np.concatenate([*domains, np.zeros(0, dtype=np.int64)]))
         if not len(entities):
             return 0.0, (), ()
-        vectors = self.model.entities[torch.from_numpy(entities).to(self.model.entities.device)]
+        table = self.model.embeddings()["entities"]
+        vectors = table[torch.from_numpy(entities).to(table.device)]
         moved = multiply_transposed(vectors, self.model.concepts[concept]) - vectors
         lengths = vectors.norm(dim=1).clamp_min(torch.finfo(vectors.dtype).tiny)
         distances = (moved.norm(dim=1) / lengths).float().cpu().numpy()

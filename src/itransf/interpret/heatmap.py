@@ -1,149 +1,231 @@
-"""The attention heat map, as a picture."""
+"""The attention heat map: the rows and columns to show, in an order that groups what is similar, and its text form.
+
+The picture (`plot`) and the page (`html`) draw the same arrangement.
+"""
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
+from rich.cells import cell_len
 
-from itransf.errors import ConfigError, MissingExtraError
-from itransf.files import replacing, write_text
-from itransf.interpret.arranging import MOST_RELATIONS, Arrangement, arrange
 from itransf.interpret.attention import Attention
-from itransf.interpret.fonts import choose_fonts
-from itransf.interpret.pages.attention_map import make_heatmap_page
+from itransf.interpret.naming import LETTERS
+from itransf.models import SIDES, Side
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+Floats = npt.NDArray[np.float64]
+MOST_RELATIONS, MOST_CONCEPTS = 80, 300
+"""The most relations and concepts of a picture: more rows cannot be read."""
+TEXT_RELATIONS, TEXT_CONCEPTS = 40, 60
+"""The most relations and concepts that fit a terminal."""
+NEGLIGIBLE = 0.05
+"""A concept is left out when all weights on it, as shares of the largest, stay below this."""
+SHADES = "·░▒▓█"
+_LONGEST = 28  # characters of a row's label in a terminal
+_WIDE = 26  # columns up to which each takes two characters
 
-FORMATS = (".png", ".svg", ".html")
-TALLEST = 400
-"""The most relations any picture shows, however many are asked for."""
-_LONGEST = 44  # letters of a row's label
-_ROW, _COLUMN = 0.17, 0.26  # inches
-_NARROWEST, _WIDEST = 0.1, 24.0  # inches: of a column, of all columns
+
+class Words(NamedTuple):
+    """What the weights, the columns and the colours of a heat map are called."""
+
+    weights: str = "Attention"
+    column: str = "concept"
+    colours: str = "weight"
 
 
-def write_heatmap(
+USUAL = Words()
+
+
+@dataclass(frozen=True, eq=False)
+class Arrangement:
+    """A heat map ready to be drawn.
+
+    Attributes:
+        labels: Label of each row, such as "borders (H)".
+        concepts: Concept of each column.
+        values: (rows, columns) weights.
+        title: What is shown, and what is left out.
+        signed: Whether weights may be negative.
+        sides: Relation and side of each row.
+        names: Names that were given to the concepts shown.
+        words: What weights, columns and colours are called.
+    """
+
+    labels: tuple[str, ...]
+    concepts: tuple[int, ...]
+    values: Floats
+    title: str
+    signed: bool
+    sides: tuple[tuple[int, Side], ...]
+    names: Mapping[int, str]
+    words: Words = USUAL
+
+    @property
+    def limit(self) -> float:
+        """The weight of the darkest colour: one, or the largest absolute weight where weights are signed."""
+        if not self.signed:
+            return 1.0
+        return float(np.abs(self.values).max(initial=0.0)) or 1.0
+
+
+def arrange(
     attention: Attention,
-    path: str | Path,
-    names: Mapping[int, str] | None = None,
     most_relations: int = MOST_RELATIONS,
-) -> Path:
-    """Draw which relation sides use which concepts, and return where the picture lies.
-
-    Rows are relation sides, "(H)" for heads and "(T)" for tails, columns concepts; both are ordered so that
-    what shares concepts stands together. Concepts nobody uses are left out.
+    most_concepts: int = MOST_CONCEPTS,
+    names: Mapping[int, str] | None = None,
+    words: Words = USUAL,
+) -> Arrangement:
+    """Choose and order rows and columns so that sides which share concepts are next to each other.
 
     Args:
-        attention: Of all relations, or of those `Attention.choose` picked.
-        path: Ends in .png, in .svg, or in .html for a page to explore.
-        names: What people call some of the concepts.
-        most_relations: Beyond so many only the most frequent are shown; a page shows more and can be searched.
-
-    Raises:
-        ConfigError: The path has another ending.
-        WriteError: The path cannot be written.
-        MissingExtraError: matplotlib is not installed; a page does without it.
+        attention: Attention of the relations to show.
+        most_relations: The most relations shown, the most frequent first.
+        most_concepts: The most concepts shown, those with most weight first.
+        names: Names that were given to concepts.
+        words: What weights, columns and colours are called.
     """
-    target = Path(path)
-    suffix = target.suffix.lower()
-    if suffix not in FORMATS:
-        listed = f"{', '.join(FORMATS[:-1])} or {FORMATS[-1]}"
-        raise ConfigError(f"{path}: a heat map is written as {listed}; choose such a name")
-    if suffix == ".html":
-        write_text(target, make_heatmap_page(attention, names))
-    else:
-        _draw_to(target, arrange(attention, min(most_relations, TALLEST), names=names), suffix[1:])
-    return target
-
-
-def find_missing_letters(attention: Attention, names: Mapping[int, str] | None = None) -> str:
-    """Return the letters of relations and concepts for which no font is installed: pictures show boxes for them."""
-    labels = [attention.relations.label(number) for number in range(len(attention.relations))]
-    return choose_fonts([*labels, *(names or {}).values()])[1]
-
-
-def _draw_to(target: Path, arrangement: Arrangement, kind: str) -> None:
-    """Write the picture such that the same attention gives the same bytes."""
-    matplotlib = _load_matplotlib()
-    families, _ = choose_fonts([arrangement.title, *arrangement.labels, *arrangement.names.values()])
-    # Text stays text in an SVG: it can be searched, and the viewer has fonts that may be missing here.
-    settings = {"font.family": families, "svg.hashsalt": "itransf", "svg.fonttype": "none"}
-    with warnings.catch_warnings(), matplotlib.rc_context(settings), replacing(target) as temporary:
-        # What is drawn as a box is said by whoever asked for the picture.
-        warnings.filterwarnings("ignore", message="Glyph .* missing", category=UserWarning)
-        metadata = {"Date": None} if kind == "svg" else {}
-        draw(arrangement).savefig(temporary, format=kind, dpi=160, bbox_inches="tight", metadata=metadata)
-
-
-def _load_matplotlib() -> Any:
-    """Return matplotlib with its figures, without pyplot and its global state."""
-    try:
-        import matplotlib.figure  # noqa: PLC0415 (an optional extra)
-    except ImportError:
-        raise MissingExtraError("drawing a heat map", "plots") from None
-    return matplotlib
-
-
-def draw(arrangement: Arrangement) -> Figure:
-    """Return the heat map as a matplotlib figure."""
-    matplotlib = _load_matplotlib()
-    rows, columns = max(len(arrangement.labels), 1), max(len(arrangement.concepts), 1)
-    width, height = max(columns * choose_width(columns), 3.0), rows * _ROW
-    figure: Figure = matplotlib.figure.Figure(figsize=(width, height), facecolor="white")
-    axes = figure.add_axes((0.0, 0.0, 1.0, 1.0))
-    image = axes.pcolormesh(
-        arrangement.values if arrangement.values.size else np.zeros((rows, columns)),
-        **_choose_colours(arrangement),
-        edgecolors="#e8e8ee",
-        linewidth=0.4,
+    shown = attention.find()[:most_relations]
+    values = attention.weights[:, shown].astype(np.float64)  # (2, n, m)
+    table = values.transpose(1, 0, 2).reshape(-1, values.shape[2])  # (n, 2, m) -> (2 n, m): head, tail, head, ...
+    sizes = np.abs(table)
+    used = np.flatnonzero(sizes.max(axis=0, initial=0.0) >= NEGLIGIBLE * (sizes.max(initial=0.0) or 1.0))
+    kept = np.sort(used[np.argsort(-sizes.sum(axis=0)[used], kind="stable")][:most_concepts])
+    table = table[:, kept]
+    rows = order_rows(table)
+    columns = order_columns(table[rows])
+    sides = [(relation, side) for relation in shown for side in SIDES]
+    labels = [f"{attention.relations.label(relation)} ({LETTERS[side]})" for relation, side in sides]
+    return Arrangement(
+        tuple(labels[row] for row in rows),
+        tuple(kept[columns].tolist()),
+        table[np.ix_(rows, columns)],
+        _write_title(attention, len(shown), len(used), len(kept), words),
+        attention.kind == "l1",
+        tuple(sides[row] for row in rows),
+        {concept: name for concept, name in (names or {}).items() if concept in kept},
+        words,
     )
-    _label(axes, arrangement)
-    share = min(1.0, 1.5 / height)  # of the height for the colour bar
-    bar = figure.add_axes((1.0 + 0.2 / width, 1.0 - share, 0.12 / width, share))
-    figure.colorbar(image, cax=bar).outline.set_visible(False)
-    bar.tick_params(labelsize=7, length=2, color="#999999")
-    bar.set_title(arrangement.words.colours, fontsize=8, loc="left", pad=6)
-    return figure
 
 
-def choose_width(columns: int) -> float:
-    """Return the width of a column in inches: narrower where there are many."""
-    return min(_COLUMN, max(_NARROWEST, _WIDEST / columns)) if columns else _COLUMN
+def _write_title(attention: Attention, shown: int, used: int, kept: int, words: Words) -> str:
+    """Return what is shown and what is left out."""
+    relations, columns = len(attention.relations), attention.weights.shape[2]
+    weights, concepts = words.weights, f"{words.column}s"
+    rows = f"{shown} relation{'s' * (shown != 1)}"
+    if shown < relations:
+        rows = f"the {shown} most frequent of {relations:,} relations"
+    if kept < used:
+        return f"{weights} of {rows} over the {kept} most used of {columns:,} {concepts}"
+    rest = f" ({columns - used} hardly used by them)" if columns > used else ""
+    return f"{weights} of {rows} over {used} of {columns} {concepts}{rest}"
 
 
-def _choose_colours(arrangement: Arrangement) -> dict[str, Any]:
-    """Return a scale from 0 to 1 or, where weights may be negative, one that is even about zero."""
-    if arrangement.signed:
-        return {"cmap": "RdBu", "vmin": -arrangement.limit, "vmax": arrangement.limit}
-    return {"cmap": "Blues", "vmin": 0.0, "vmax": arrangement.limit}
+def order_rows(rows: Floats) -> list[int]:
+    """Return an order in which similar rows (n, m) are neighbours, by average linkage on the cosine distance."""
+    return list(range(len(rows))) if len(rows) < 3 else order_leaves(cosine_distance(rows))
 
 
-def _label(axes: Axes, arrangement: Arrangement) -> None:
-    """Write the names of rows and columns, and the title."""
-    rows, columns = len(arrangement.labels), len(arrangement.concepts)
-    axes.invert_yaxis()
-    axes.set_yticks(np.arange(rows) + 0.5, [shorten(label) for label in arrangement.labels], fontsize=7.5)
-    narrow = choose_width(columns) < 0.2
-    numbers = [f"{concept} {arrangement.names.get(concept, '')}".strip() for concept in arrangement.concepts]
-    turned = narrow or bool(arrangement.names)
-    axes.set_xticks(np.arange(columns) + 0.5, numbers, fontsize=5 if narrow else 7, rotation=90 * turned)
-    axes.tick_params(length=0, bottom=False, labelbottom=False, top=True, labeltop=True)
-    if rows > 30:
-        axes.tick_params(labelbottom=True)
-    axes.set_title(arrangement.title, fontsize=10, loc="left", pad=22)
-    axes.set_xlabel(f"{arrangement.words.column}, by its number", fontsize=8)
-    for spine in axes.spines.values():
-        spine.set_visible(False)
+def cosine_distance(rows: Floats) -> Floats:
+    """Return 1 - cosine of every two rows, (n, n); 1 for a row of zeros."""
+    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
+    unit = rows / np.where(lengths == 0, 1.0, lengths)
+    return np.asarray(1.0 - unit @ unit.T)
 
 
-def shorten(label: str, longest: int = _LONGEST) -> str:
-    """Return a label with its middle left out where it is too long; the side at its end stays."""
+def order_leaves(distance: Floats) -> list[int]:
+    """Return the leaves of an average-linkage tree over (n, n) distances, neighbours as similar as possible.
+
+    Nearest neighbours are followed until two groups are each other's nearest: n^2 comparisons in all, where
+    searching every pair before each merge would take n^3. The tree is the same.
+    """
+    between = distance.astype(np.float64).copy()
+    np.fill_diagonal(between, np.inf)
+    groups: dict[int, list[int]] = {number: [number] for number in range(len(distance))}
+    chain: list[int] = []
+    while len(groups) > 1:
+        chain = chain or [min(groups)]
+        left, right = sorted(_follow_nearest(between, chain))
+        sizes = len(groups[left]), len(groups[right])
+        joined = (between[left] * sizes[0] + between[right] * sizes[1]) / sum(sizes)
+        between[left], between[:, left] = joined, joined
+        between[right], between[:, right] = np.inf, np.inf
+        between[left, left] = np.inf
+        groups[left] = join_groups(groups[left], groups.pop(right), distance)
+    return groups[0]
+
+
+def join_groups(left: list[int], right: list[int], distance: Floats) -> list[int]:
+    """Return two groups in a row, each reversed where that brings the two ends that meet closer."""
+    choices = [(a, b) for a in (left, left[::-1]) for b in (right, right[::-1])]
+    a, b = min(choices, key=lambda pair: distance[pair[0][-1], pair[1][0]])
+    return a + b
+
+
+def _follow_nearest(between: Floats, chain: list[int]) -> tuple[int, int]:
+    """Extend the chain by nearest groups until two are each other's nearest; remove these from it."""
+    while True:
+        row = between[chain[-1]]
+        nearest = int(np.argmin(row))
+        if len(chain) > 1 and row[chain[-2]] <= row[nearest]:
+            return chain.pop(), chain.pop()
+        chain.append(nearest)
+
+
+def order_columns(rows: Floats) -> list[int]:
+    """Return an order of the columns that follows the rows: by the mean position of a column's weight."""
+    weights = np.abs(rows)
+    totals = weights.sum(axis=0)
+    places = np.arange(len(rows)) @ weights / np.where(totals == 0, 1.0, totals)
+    order: list[int] = np.argsort(np.where(totals == 0, np.inf, places), kind="stable").tolist()
+    return order
+
+
+def format_heatmap(attention: Attention, names: Mapping[int, str] | None = None) -> str:
+    """Return a heat map in block characters, with rows and columns as in the picture.
+
+    A weight is one of five shades; negative weights have a minus before them. Names that were given to concepts are
+    listed below.
+    """
+    arrangement = arrange(attention, TEXT_RELATIONS, TEXT_CONCEPTS, names)
+    step = 2 if len(arrangement.concepts) <= _WIDE or arrangement.signed else 1
+    labels = [shorten(label, _LONGEST) for label in arrangement.labels]
+    margin = max(cell_len(label) for label in ["concept", *labels])
+    lines = [arrangement.title, "", *_write_numbers(arrangement, margin, step)]
+    for label, cells in zip(labels, _shade(arrangement, step), strict=True):
+        lines.append(f"{' ' * (margin - cell_len(label))}{label} {cells}")
+    ends = [f"{shade} to {arrangement.limit * (place + 1) / 4:.2g}" for place, shade in enumerate(SHADES[1:])]
+    scale = "  ".join([f"{SHADES[0]} none", *ends, "(H) head", "(T) tail"])
+    named = [
+        f"{concept} {arrangement.names[concept]}" for concept in arrangement.concepts if concept in arrangement.names
+    ]
+    return "\n".join([*lines, "", scale, *([f"Concepts: {', '.join(named)}"] if named else [])]) + "\n"
+
+
+def _write_numbers(arrangement: Arrangement, margin: int, step: int) -> list[str]:
+    """Return the concepts' numbers, written downwards."""
+    width = max((len(str(concept)) for concept in arrangement.concepts), default=0)
+    padded = [f"{concept:>{width}}" for concept in arrangement.concepts]
+    places = ["".join(f"{number[digit]:>{step}}" for number in padded) for digit in range(width)]
+    words = ["concept", *[""] * (width - 1)]
+    return [f"{word:>{margin}} {line}".rstrip() for word, line in zip(words, places, strict=False)]
+
+
+def _shade(arrangement: Arrangement, step: int) -> list[str]:
+    """Return the cells of each row."""
+    shares = np.abs(arrangement.values) / arrangement.limit
+    quarters = np.clip(np.ceil(shares * 4), 1, 4).astype(np.int64)
+    shades = np.where(shares < NEGLIGIBLE, 0, quarters)
+    signs = np.where((arrangement.values < 0) & (shades > 0), "-", " " * (step - 1))
+    cells = np.char.add(signs, np.array(list(SHADES))[shades])
+    return ["".join(row) for row in cells.tolist()]
+
+
+def shorten(label: str, longest: int) -> str:
+    """Return a label without its middle where it is too long; the side at its end stays."""
     if len(label) <= longest:
         return label
     end = longest * 2 // 3

@@ -3,20 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from itransf.data.graph import Graph
 from itransf.errors import ConfigError, check_count
-from itransf.evaluation import Evaluation, evaluate
+from itransf.evaluation import Evaluation, Ranks, evaluate
 from itransf.files import check_place, write_text
 from itransf.interpret.attention import read_attention
 from itransf.interpret.cards import MOST_TRIPLES, make_cards
-from itransf.interpret.examples import tell_triples
-from itransf.interpret.lending import RARE, build_sharing_graph
+from itransf.interpret.explanation import explain
 from itransf.interpret.measures import find_scale, measure_attention, mine_gold, read_model
-from itransf.interpret.pages.report_page import ReportContent, make_report
-from itransf.models import ITransF, Model
+from itransf.interpret.pages.report_page import Example, ReportContent, make_report
+from itransf.interpret.sentences import tabulate_contrast
+from itransf.interpret.sharing import RARE, build_sharing_graph
+from itransf.models import SIDES, ConceptModel, Model, Translation
+
+HITS, MISSES = 6, 2
+"""The number of triples that the model finds, and that it misses, among the examples."""
+_MISSED = 10  # rank beyond which a triple counts as missed
 
 
 def write_report(
@@ -70,20 +78,26 @@ def gather_content(
     most_triples: int,
     progress: bool,
 ) -> ReportContent:
-    """Return everything a report tells; for a model without concepts only its figures."""
+    """Return the content of a report; what a model lacks, concepts or explanations, is left out."""
     figures = None if evaluation is None else evaluation.to_dict()
-    relations = list_relations(graph, figures)
-    if not isinstance(model, ITransF):
-        examples = tell_triples(model, graph, evaluation.ranks, {}, {}) if evaluation is not None else []
-        return ReportContent(info, history, figures, relations, examples=examples)
-    attention = read_attention(model, graph)
-    cards = make_cards(model, graph, attention, names=names, most_triples=most_triples, progress=progress)
-    suggestions = {card.concept: card.suggestion for card in cards}
-    examples = tell_triples(model, graph, evaluation.ranks, names, suggestions) if evaluation is not None else []
-    sharing = build_sharing_graph(attention, graph.statistics.frequency_buckets() == RARE)
-    reading = read_model(model, graph, info["model"])
-    findings = measure_attention([reading], mine_gold(graph), find_scale(reading))
-    return ReportContent(info, history, figures, relations, attention, names, cards, sharing, examples, findings)
+    content = ReportContent(type(model).__name__, info, history, figures, list_relations(graph, figures))
+    if isinstance(model, ConceptModel):
+        attention = read_attention(model, graph)
+        reading = read_model(model, graph, info["model"])
+        content = replace(
+            content,
+            attention=attention,
+            names=names,
+            cards=make_cards(model, graph, attention, names=names, most_triples=most_triples, progress=progress),
+            sharing=build_sharing_graph(attention, graph.statistics.frequency_buckets() == RARE),
+            findings=measure_attention([reading], mine_gold(graph), find_scale(reading)),
+        )
+    if not (isinstance(model, Translation) and model.is_explainable):
+        return replace(content, is_explained=False)
+    if evaluation is None:
+        return content
+    suggestions = {card.concept: card.suggestion for card in content.cards}
+    return replace(content, examples=explain_examples(model, graph, evaluation.ranks, names, suggestions))
 
 
 def _evaluate(model: Model, graph: Graph, split: str | None, progress: bool) -> Evaluation | None:
@@ -107,3 +121,56 @@ def list_relations(graph: Graph, figures: Mapping[str, Any] | None) -> list[dict
         }
         for number in order
     ]
+
+
+def choose_triples(ranks: Ranks, hits: int = HITS, misses: int = MISSES) -> list[tuple[int, bool]]:
+    """Return rows of ranked triples, found ones then missed ones, no relation and no entity twice among each.
+
+    Args:
+        ranks: Ranks of the triples to choose from.
+        hits: Number of triples whose tail the model ranks first.
+        misses: Number of triples whose tail it ranks beyond the tenth place.
+
+    Returns:
+        The row of each triple, and whether it is missed.
+    """
+    tails, both = ranks.ranks("tail"), sum(ranks.ranks(side) for side in SIDES)
+    order = np.argsort(both, kind="stable")
+    found = _choose_diverse(ranks, order[tails[order] <= 1.0].tolist(), hits)
+    missed = _choose_diverse(ranks, order[tails[order] > _MISSED].tolist(), misses)
+    return [*((row, False) for row in found), *((row, True) for row in missed)]
+
+
+def _choose_diverse(ranks: Ranks, rows: list[int], count: int) -> list[int]:
+    """Return the first rows that repeat no relation and no entity."""
+    chosen: list[int] = []
+    relations, entities = set[int](), set[int]()
+    for row in rows:
+        head, relation, tail = ranks.triples[row].tolist()
+        if len(chosen) < count and relation not in relations and not {head, tail} & entities:
+            chosen.append(row)
+            relations.add(relation)
+            entities |= {head, tail}
+    return chosen
+
+
+def explain_examples(
+    model: Model, graph: Graph, ranks: Ranks, names: Mapping[int, str], suggestions: Mapping[int, str]
+) -> list[Example]:
+    """Return an example for each chosen triple: its explanation, and the split of its score.
+
+    Args:
+        model: An explainable model.
+        graph: Names and known triples.
+        ranks: Ranks of the triples to choose from.
+        names: Names that were given to concepts.
+        suggestions: Names of the other concepts in tables; they are too long for a sentence.
+    """
+    examples = []
+    for row, missed in choose_triples(ranks):
+        head, relation, tail = ranks.triples[row].tolist()
+        triple = (graph.entities.name(head), graph.relations.name(relation), graph.entities.name(tail))
+        found = explain(model, graph, *triple, removals=False, names=names)
+        columns, rows = tabulate_contrast(found, {**suggestions, **names})
+        examples.append(Example(found.sentence, columns, rows, missed))
+    return examples

@@ -1,18 +1,36 @@
-"""Sharing: who else uses the concepts that a relation uses."""
+"""Sharing: who uses the same concepts, which relations are joined by that, and what is transferred between them.
+
+Every side s of a relation r spreads its attention over the concepts; a[s, r, i] is the share of concept i, the absolute
+weights divided by their sum. The sharing graph is made of two figures:
+
+- link(r, q) = 1/2 max(o(Hr, Hq) + o(Tr, Tq), o(Hr, Tq) + o(Tr, Hq)), where o(x, y) = sum_i min(a[x, i], a[y, i]) is
+  the overlap of two sides. It is 1 for relations with the same attention on both sides and 0 for those that share
+  nothing; a link is crossed where heads correspond to tails, as they do for inverse relations.
+- transfer(q -> r) = 1/2 sum_s sum_i a[s, r, i] n_q (a[H, q, i] + a[T, q, i]) / sum_p n_p (a[H, p, i] + a[T, p, i]), n
+  being training triples: a concept is assumed to have learned from each relation in proportion to its triples and its
+  attention. Over all q, r itself among them, it sums to one.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from itransf.interpret.attention import Attention, strongest_first
 from itransf.models import SIDES, Side
 
-WORTH_TELLING = 0.05
-"""The weight from which a concept counts as used when sharing is told."""
+Floats = npt.NDArray[np.float64]
+LEAST_WEIGHT = 0.05
+"""The weight from which a concept counts as used when its users are listed."""
+RARE = 2
+"""The frequency bucket, of three, whose relations are called rare."""
+DONORS, LINKS = 5, 5
+"""Donors listed of each relation, and links kept: its strongest, and those it is among the strongest of."""
+_CONCEPTS = 3  # listed of each link
 
 
 @dataclass(frozen=True)
@@ -27,7 +45,7 @@ class Use:
 
 @dataclass(frozen=True)
 class SharedConcept:
-    """A concept one side of a relation uses, and the others that use it too, strongest first; `name` if it has one."""
+    """A concept of one side of a relation, its name if it has one, and its other users, strongest first."""
 
     concept: int
     weight: float
@@ -35,65 +53,203 @@ class SharedConcept:
     name: str = ""
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the same, ready for JSON."""
+        """Return everything by name, ready for JSON."""
         return {**asdict(self), "others": [asdict(use) for use in self.others]}
 
 
 def trace_sharing(
-    attention: Attention,
-    relation: str,
-    side: Side,
-    least: float = WORTH_TELLING,
-    names: Mapping[int, str] | None = None,
+    attention: Attention, relation: str, side: Side, names: Mapping[int, str] | None = None
 ) -> list[SharedConcept]:
     """Return the concepts one side of a relation uses, strongest first, and who shares each.
 
     Args:
-        attention: Of the whole model.
-        relation: A name or label.
+        attention: Attention of the whole model.
+        relation: Name or label of the relation.
         side: "head" or "tail".
-        least: Smaller weights (in size) are passed over, here and elsewhere.
-        names: What people call some of the concepts.
+        names: Names that were given to concepts.
 
     Raises:
         DataError: The relation is not known.
     """
-    number = attention.relations.index(relation)
-    own = SIDES.index(side)
-    weights = attention.weights[own, number]
-    called = names or {}
-    return [
-        SharedConcept(
-            concept,
-            float(weights[concept]),
-            _find_users(attention, concept, (own, number), least),
-            called.get(concept, ""),
-        )
-        for concept in strongest_first(weights)
-        if abs(weights[concept]) >= least
-    ]
+    number, own = attention.relations.index(relation), SIDES.index(side)
+    weights, called = attention.weights[own, number], names or {}
+    found = []
+    for concept in strongest_first(weights):
+        if abs(weights[concept]) >= LEAST_WEIGHT:
+            uses = attention.weights[:, :, concept].copy()  # (2, r)
+            uses[own, number] = 0.0
+            users = [place for place in strongest_first(uses.reshape(-1)) if abs(uses.flat[place]) >= LEAST_WEIGHT]
+            others = tuple(describe_use(attention, concept, *divmod(place, uses.shape[1])) for place in users)
+            found.append(SharedConcept(concept, float(weights[concept]), others, called.get(concept, "")))
+    return found
+
+
+def describe_use(attention: Attention, concept: int, side: int, relation: int) -> Use:
+    """Return the use of a concept by one side of a relation, given by their numbers."""
+    names, weight = attention.relations, float(attention.weights[side, relation, concept])
+    return Use(names.name(relation), names.label(relation), SIDES[side], weight)
 
 
 def concepts_behind(
-    attention: Attention, relation: str, least: float = WORTH_TELLING, names: Mapping[int, str] | None = None
+    attention: Attention, relation: str, names: Mapping[int, str] | None = None
 ) -> dict[Side, list[SharedConcept]]:
-    """Return what a prediction of this relation rests on: the shared concepts of both its sides."""
-    return {side: trace_sharing(attention, relation, side, least, names) for side in SIDES}
+    """Return the shared concepts that predictions of a relation rely on, for both its sides."""
+    return {side: trace_sharing(attention, relation, side, names) for side in SIDES}
 
 
-def _find_users(attention: Attention, concept: int, apart_from: tuple[int, int], least: float) -> tuple[Use, ...]:
-    """Return every side but one that uses a concept, strongest first."""
-    weights = attention.weights[:, :, concept].copy()  # (2, r)
-    weights[apart_from] = 0.0
-    flat = weights.reshape(-1)
-    order = [place for place in strongest_first(flat) if abs(flat[place]) >= least]
-    numbers = [np.unravel_index(place, weights.shape) for place in order]
-    return tuple(
-        Use(
-            attention.relations.name(int(relation)),
-            attention.relations.label(int(relation)),
-            SIDES[int(side)],
-            float(weights[side, relation]),
+@dataclass(frozen=True)
+class Donor:
+    """A relation that another relation's concepts learned from, and its share of them."""
+
+    relation: str
+    label: str
+    train_triples: int
+    share: float
+
+
+@dataclass(frozen=True)
+class Member:
+    """A relation in the sharing graph.
+
+    Attributes:
+        relation: Name.
+        label: Label.
+        train_triples: Number of training triples.
+        rare: Whether it is among the rarest third.
+        own: Share of its concepts that they learned from its own triples.
+        donors: The relations they learned most of the rest from, strongest first.
+    """
+
+    relation: str
+    label: str
+    train_triples: int
+    rare: bool
+    own: float
+    donors: tuple[Donor, ...]
+
+    def describe(self) -> str:
+        """Return the frequency and the donors in one line."""
+        kind = "rare, " if self.rare else ""
+        donors = ", ".join(f"{donor.label} {donor.share:.0%}" for donor in self.donors)
+        others = f"; from others: {donors}" if donors else ""
+        learned = f"Its concepts learned {self.own:.0%} from its own triples{others}."
+        return f"{self.label}: {kind}{self.train_triples:,} training triples. {learned}"
+
+
+@dataclass(frozen=True)
+class Link:
+    """Two relations and their overlap; `concepts` are those they have most in common."""
+
+    left: str
+    right: str
+    weight: float
+    crossed: bool
+    concepts: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class SharingGraph:
+    """Relations, most frequent first, and the links between them, strongest first."""
+
+    members: tuple[Member, ...]
+    links: tuple[Link, ...]
+
+    def __repr__(self) -> str:
+        return (
+            f"SharingGraph({len(self.members):,} relations, {len(self.rare):,} of them rare, {len(self.links):,} links)"
         )
-        for side, relation in numbers
-    )
+
+    @property
+    def rare(self) -> list[Member]:
+        """The rare relations, those whose concepts learned most from others first."""
+        return sorted((member for member in self.members if member.rare), key=lambda member: member.own)
+
+    def choose(self, relations: Iterable[str]) -> SharingGraph:
+        """Return the graph of these relations alone; donors outside of it stay listed."""
+        wanted = set(relations)
+        members = tuple(member for member in self.members if member.relation in wanted)
+        links = tuple(link for link in self.links if link.left in wanted and link.right in wanted)
+        return SharingGraph(members, links)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything by name, ready for JSON."""
+        found = asdict(self)
+        return {"relations": found["members"], "links": found["links"]}
+
+
+def build_sharing_graph(attention: Attention, rare: npt.NDArray[np.bool_]) -> SharingGraph:
+    """Return which relations share concepts, and which relations their concepts learned from.
+
+    Args:
+        attention: Attention of the whole model.
+        rare: Whether each relation is rare, (r,).
+    """
+    shares = find_shares(attention.weights)
+    transfer = find_transfer(shares, attention.counts)
+    names, counts = attention.relations, attention.counts
+    members = []
+    for number in attention.find():
+        others = [other for other in np.argsort(-transfer[number], kind="stable").tolist() if other != number]
+        donors = tuple(
+            Donor(names.name(other), names.label(other), int(counts[other]), float(transfer[number, other]))
+            for other in others[:DONORS]
+            if transfer[number, other] > 0
+        )
+        own = float(transfer[number, number])
+        name, label = names.name(number), names.label(number)
+        members.append(Member(name, label, int(counts[number]), bool(rare[number]), own, donors))
+    return SharingGraph(tuple(members), tuple(_find_links(attention, shares)))
+
+
+def find_shares(weights: npt.NDArray[np.float32]) -> Floats:
+    """Return absolute weights as shares of their side's sum, (2, r, m); zeros for a side without weights."""
+    sizes = np.abs(weights).astype(np.float64)
+    totals = sizes.sum(axis=2, keepdims=True)
+    return np.asarray(sizes / np.where(totals == 0, 1.0, totals))
+
+
+def find_origins(shares: Floats, counts: npt.NDArray[np.int64]) -> Floats:
+    """Return the share of each concept learned from each relation, (r, m); zeros for a concept nobody uses."""
+    pulls = counts[:, None] * shares.sum(axis=0)
+    totals = pulls.sum(axis=0)
+    return np.asarray(pulls / np.where(totals == 0, 1.0, totals))
+
+
+def find_transfer(shares: Floats, counts: npt.NDArray[np.int64]) -> Floats:
+    """Return transfer(q -> r) as (r, q)."""
+    return np.asarray(0.5 * shares.sum(axis=0) @ find_origins(shares, counts).T)
+
+
+def measure_links(shares: Floats) -> tuple[Floats, npt.NDArray[np.bool_]]:
+    """Return link(r, q), (r, r), and whether it is crossed."""
+    count = shares.shape[1]
+    weights, crossed = np.zeros((count, count)), np.zeros((count, count), dtype=np.bool_)
+    heads, tails = shares
+    for number in range(count):  # a row at a time: all pairs at once would take r^2 m numbers
+        head, tail = heads[number], tails[number]
+        straight = np.minimum(head, heads).sum(axis=1) + np.minimum(tail, tails).sum(axis=1)
+        across = np.minimum(head, tails).sum(axis=1) + np.minimum(tail, heads).sum(axis=1)
+        weights[number] = 0.5 * np.maximum(straight, across)
+        crossed[number] = across > straight + 1e-9  # rounding must not turn a tie into a cross
+    return weights, crossed
+
+
+def _find_links(attention: Attention, shares: Floats) -> list[Link]:
+    """Return each relation's strongest links, strongest of all first."""
+    weights, crossed = measure_links(shares)
+    np.fill_diagonal(weights, 0.0)
+    best = np.argsort(-weights, axis=1, kind="stable")[:, :LINKS]  # (r, links)
+    pairs = {
+        (min(number, other), max(number, other))
+        for number, others in enumerate(best.tolist())
+        for other in others
+        if weights[number, other] >= LEAST_WEIGHT
+    }
+    found = []
+    for left, right in sorted(pairs, key=lambda pair: (-weights[pair], pair)):
+        others = shares[::-1, right] if crossed[left, right] else shares[:, right]  # (2, m)
+        common = np.minimum(shares[:, left], others).sum(axis=0)
+        concepts = [i for i in np.argsort(-common, kind="stable")[:_CONCEPTS].tolist() if common[i] >= LEAST_WEIGHT]
+        names = (attention.relations.name(left), attention.relations.name(right))
+        found.append(Link(*names, float(weights[left, right]), bool(crossed[left, right]), tuple(concepts)))
+    return found

@@ -23,7 +23,7 @@ import torch
 from torch import Tensor
 
 from itransf.errors import ConfigError, MissingExtraError
-from itransf.interpret.kinship import read_matrices
+from itransf.interpret.similarity import read_matrices
 from itransf.models import SIDES, ITransF, STransE
 from itransf.models.itransf import ITransFConfig
 

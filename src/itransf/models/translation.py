@@ -85,7 +85,9 @@ class Translation(QueryModel):
         family = ("score", "project", "limit_projected", "translate")
         exact = all(getattr(type(self), name) is getattr(Translation, name) for name in family)
         projections = (self.project_head, self.project_tail)
-        return exact and all(type(each).matrices is not Projection.matrices for each in projections)
+        return exact and all(
+            isinstance(each, Projection) and type(each).matrices is not Projection.matrices for each in projections
+        )
 
     @property
     def compare(self) -> Compare:

@@ -11,7 +11,6 @@ import numpy.typing as npt
 from itransf.data.graph import Triples
 from itransf.evaluation import rank_triples
 from itransf.interpret.ablation import reciprocal_ranks, remove_concepts, sample_evenly
-from itransf.interpret.lending import RARE, share_teaching
 from itransf.interpret.measures.statistics import (
     DRAWS,
     Finding,
@@ -26,7 +25,8 @@ from itransf.interpret.measures.statistics import (
     resample_runs,
 )
 from itransf.interpret.measures.structure import Reading
-from itransf.models import SIDES, ITransF, Model
+from itransf.interpret.sharing import RARE, find_origins
+from itransf.models import SIDES, ConceptModel, Model
 from itransf.progress import track
 
 FAITHFULNESS, RARITY = "faithful weights", "rare relations"
@@ -89,7 +89,7 @@ def measure_faithfulness(
 
 def remove_each(reading: Reading, most_triples: int, progress: bool = False) -> RemovalCosts:
     """Remove concepts from relation sides, one place of all relations at a time, and rank their triples again."""
-    assert isinstance(reading.model, ITransF), "only concepts can be removed"
+    assert isinstance(reading.model, ConceptModel), "only concepts can be removed"
     triples = choose_triples(reading.graph.valid, most_triples)
     order, places = list_places(reading.shares)  # (2, r, m), (2, r, p)
     relations = places.shape[1]
@@ -226,7 +226,7 @@ def measure_transfer(readings: Sequence[Reading], draws: int = DRAWS) -> Finding
         return report_missing(RARITY, DROP, "rare relations have no test triples")
     changes, held = [], []
     for reading in readings:
-        assert isinstance(reading.model, ITransF), "seen above"
+        assert isinstance(reading.model, ConceptModel), "seen above"
         removed, rare = find_transferred(reading), find_rare(reading)
         before, after = (
             count_hits(remove_concepts(reading.model, mask), reading, triples)
@@ -251,7 +251,7 @@ def choose_rare(reading: Reading) -> Triples:
 def find_transferred(reading: Reading) -> npt.NDArray[np.bool_]:
     """Return which concepts of rare relations were learned mainly from others, (2, r, m)."""
     shares = reading.shares
-    own = share_teaching(shares, reading.graph.statistics.counts)  # (r, m)
+    own = find_origins(shares, reading.graph.statistics.counts)  # (r, m)
     return np.asarray((shares > 0) & (1 - own > TRANSFERRED) & find_rare(reading)[:, None])
 
 

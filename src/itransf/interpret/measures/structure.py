@@ -14,8 +14,6 @@ from itransf.data.graph import Graph
 from itransf.data.leakage import THRESHOLD, mine_structure
 from itransf.errors import ConfigError
 from itransf.interpret.attention import read_attention
-from itransf.interpret.kinship import read_matrices
-from itransf.interpret.lending import share_attention
 from itransf.interpret.measures.statistics import (
     DRAWS,
     Finding,
@@ -32,7 +30,9 @@ from itransf.interpret.measures.statistics import (
     report_missing,
     share_information,
 )
-from itransf.models import SIDES, ITransF, Model
+from itransf.interpret.sharing import find_shares
+from itransf.interpret.similarity import read_matrices
+from itransf.models import SIDES, ConceptModel, Model
 from itransf.models.translation import Translation
 
 Weights = npt.NDArray[np.float32]
@@ -69,7 +69,7 @@ class Reading:
     def shares(self) -> Floats:
         """The absolute weights as shares of their side's sum, (2, r, m); zeros for a side without weights."""
         assert self.weights is not None, "only concepts have weights"
-        return share_attention(self.weights)
+        return find_shares(self.weights)
 
     def compare(self, left: int, right: int) -> Floats:
         """Return the cosines of one side of every relation with one side of every relation, (r, r)."""
@@ -89,14 +89,14 @@ def read_model(model: Model, graph: Graph, name: str) -> Reading:
     Raises:
         ConfigError: The model has neither concepts nor matrices.
     """
-    if not isinstance(model, Translation):
-        raise ConfigError(
-            f"a {type(model).__name__} model has neither concepts nor matrices to measure; "
-            "give runs of transe, transr, stranse or itransf"
-        )
-    if isinstance(model, ITransF):
+    if isinstance(model, ConceptModel):
         weights = read_attention(model, graph).weights
         return Reading(name, graph, model, scale_rows(weights), weights)
+    if not (isinstance(model, Translation) and model.is_explainable):
+        raise ConfigError(
+            f"a {type(model).__name__} model has neither concepts nor matrices to measure; "
+            "give runs of itransf, stranse, transr or transe"
+        )
     everyone = torch.arange(len(graph.relations), device=model.entities.device)
     identity = torch.eye(model.config.dim, dtype=torch.float64, device=model.entities.device)
     matrices = [(read_matrices(model, everyone, side) - identity).flatten(1).float().cpu() for side in SIDES]

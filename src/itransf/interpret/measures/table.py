@@ -23,7 +23,7 @@ from itransf.interpret.measures.structure import (
     read_model,
 )
 from itransf.interpret.sparse_coding import encode_matrices
-from itransf.models import ITransF, STransE
+from itransf.models import ConceptModel, STransE
 
 
 @dataclass(frozen=True)
@@ -116,8 +116,9 @@ def find_scale(reading: Reading) -> Scale:
     if reading.weights is None:
         return Scale(2 * len(reading.graph.relations), 1)
     concepts, model = reading.weights.shape[2], reading.model
-    supports = model.supports("head") if isinstance(model, ITransF) else None
-    return Scale(concepts, concepts if supports is None else supports.shape[1])
+    if isinstance(model, ConceptModel) and model.has_supports:
+        return Scale(concepts, model.supports("head").shape[1])
+    return Scale(concepts, concepts)
 
 
 def is_codable(reading: Reading) -> bool:

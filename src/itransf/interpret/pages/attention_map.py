@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from itransf.interpret.arranging import NEGLIGIBLE, arrange
 from itransf.interpret.attention import Attention
+from itransf.interpret.heatmap import NEGLIGIBLE, arrange
 from itransf.interpret.pages.markup import Markup, element, embed, join, make_page
 from itransf.models import SIDES
 

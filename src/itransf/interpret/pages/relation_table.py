@@ -6,9 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from itransf.interpret.attention import Attention, AttentionRow
-from itransf.interpret.lending import SharingGraph
 from itransf.interpret.pages.markup import Content, Markup, element, join, soften
-from itransf.interpret.sharing import WORTH_TELLING
+from itransf.interpret.sharing import LEAST_WEIGHT, SharingGraph
 from itransf.models import SIDES
 
 PAGE = 25
@@ -98,7 +97,7 @@ def _show_relation(relation: Mapping[str, Any], attention: Attention | None, lab
 
 def show_uses(row: AttentionRow, labels: Mapping[int, str]) -> Markup:
     """Return the concepts of a side as links to their cards, with weights."""
-    strong = [use for use in row.concepts if abs(use.weight) >= WORTH_TELLING]
+    strong = [use for use in row.concepts if abs(use.weight) >= LEAST_WEIGHT]
     told = [
         element(
             "span",

@@ -9,8 +9,6 @@ from typing import Any
 from itransf.config import format_toml
 from itransf.interpret.attention import Attention
 from itransf.interpret.cards import ConceptCard
-from itransf.interpret.examples import Example
-from itransf.interpret.lending import SharingGraph
 from itransf.interpret.measures import Finding
 from itransf.interpret.pages.attention_map import show_heatmap
 from itransf.interpret.pages.concept_cards import show_cards
@@ -19,9 +17,9 @@ from itransf.interpret.pages.finding_list import show_findings
 from itransf.interpret.pages.markup import Content, Markup, element, join, make_page
 from itransf.interpret.pages.relation_table import make_cell, make_table, show_rare, show_relations
 from itransf.interpret.pages.sharing_circle import show_sharing
+from itransf.interpret.sharing import SharingGraph
 
 SCRIPTS = ("tables.js", "heatmap.js", "circle.js")
-NAMES = {"itransf": "ITransF", "stranse": "STransE", "transe": "TransE", "transr": "TransR"}
 
 HOW_CARDS = (
     "Used by: relation sides (H head, T tail) and the weight each gives the concept, from 0.05 on.",
@@ -48,11 +46,22 @@ HOW_FINDINGS = (
 )
 
 
+@dataclass(frozen=True)
+class Example:
+    """A triple of the report: its explanation, the table of its split, and whether the model misses it."""
+
+    sentence: str
+    columns: Sequence[str] = ()
+    rows: Sequence[Sequence[str]] = ()
+    missed: bool = False
+
+
 @dataclass(frozen=True, eq=False)
 class ReportContent:
     """Everything a report tells.
 
     Attributes:
+        model: Name of the model's class.
         info: What the run is, as `Run.info` gives it.
         history: One entry per epoch.
         evaluation: What `Evaluation.to_dict` returns; None where there was nothing to rank.
@@ -63,8 +72,10 @@ class ReportContent:
         sharing: Who shares with whom.
         examples: Triples, told.
         findings: How far the model can be read, in figures.
+        is_explained: Whether the model's score can be split into parts.
     """
 
+    model: str
     info: Mapping[str, Any]
     history: Sequence[Mapping[str, Any]]
     evaluation: Mapping[str, Any] | None
@@ -75,6 +86,7 @@ class ReportContent:
     sharing: SharingGraph | None = None
     examples: Sequence[Example] = ()
     findings: Sequence[Finding] = ()
+    is_explained: bool = True
 
 
 def make_report(content: ReportContent) -> str:
@@ -91,17 +103,13 @@ def make_report(content: ReportContent) -> str:
     }
     told = {key: section for key, section in sections.items() if section[1] is not None}
     links = [element("a", title, href=f"#{key}") for key, (title, _) in told.items()]
-    title = f"{content.info['graph']}: what {_call_model(content)} learned"
+    title = f"{content.info['graph']}: what {content.model} learned"
     main = element(
         "main", *(element("section", element("h2", name), body, id=key) for key, (name, body) in told.items())
     )
     foot = element("footer", "Made with itransf. This file holds everything it shows; it opens without a network.")
     body = join([_show_top(content), element("nav", element("div", *links), class_="jump"), main, foot])
     return make_page(title, body, SCRIPTS)
-
-
-def _call_model(content: ReportContent) -> str:
-    return NAMES.get(content.info["model"], str(content.info["model"]))
 
 
 def _show_top(content: ReportContent) -> Markup:
@@ -129,7 +137,7 @@ def _show_top(content: ReportContent) -> Markup:
         tiles.append(("concepts used", f"{used} of {concepts}"))
     return element(
         "header",
-        element("p", f"{_call_model(content)} on {info['graph']}", class_="kicker"),
+        element("p", f"{content.model} on {info['graph']}", class_="kicker"),
         element("h1", f"What was learned from {info['graph']}"),
         element("p", lead, class_="lead"),
         show_tiles(tiles),
@@ -159,7 +167,7 @@ def _show_relations(content: ReportContent) -> Markup:
 
 def _show_attention(content: ReportContent) -> Markup | None:
     if content.attention is None:
-        note = f'{_call_model(content)} has no concepts to show: train a model with model.name = "itransf" to see some.'
+        note = f'{content.model} has no concepts to show: train a model with model.name = "itransf" to see some.'
         return element("p", note, class_="soft")
     lead = (
         "Rows are the two sides of each relation, columns concepts. Sides that share a column read their entities "
@@ -211,6 +219,10 @@ def _show_more(*lines: str) -> Markup:
 
 
 def _show_examples(content: ReportContent) -> Markup | None:
+    if not content.is_explained:
+        return element(
+            "p", f"The score of a {content.model} model cannot be split, so no example is explained.", class_="soft"
+        )
     if not content.examples:
         return None
     lead = (

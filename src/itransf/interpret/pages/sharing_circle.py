@@ -8,9 +8,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from itransf.interpret.lending import Link, Member, SharingGraph
-from itransf.interpret.ordering import merge_groups
+from itransf.interpret.heatmap import order_leaves
 from itransf.interpret.pages.markup import Markup, element
+from itransf.interpret.sharing import Link, Member, SharingGraph
 
 MOST_RELATIONS = 60
 """The most relations the circle shows."""
@@ -57,7 +57,7 @@ def order_around(shown: Sequence[Member], links: Sequence[Link]) -> list[int]:
         if link.left in places and link.right in places:
             left, right = places[link.left], places[link.right]
             distance[left, right] = distance[right, left] = 1.0 - link.weight
-    return merge_groups(distance) if len(shown) else []
+    return order_leaves(distance) if len(shown) else []
 
 
 def draw_circle(graph: SharingGraph, most: int = MOST_RELATIONS) -> Markup:
@@ -146,7 +146,7 @@ def _draw_node(member: Member, angle: float, number: int, radius: float, share: 
     label = member.label if len(member.label) <= _LETTERS else "…" + member.label[-_LETTERS + 1 :]
     return element(
         "g",
-        element("title", describe_member(member)),
+        element("title", member.describe()),
         element("circle", cx=f"{x:.1f}", cy=f"{y:.1f}", r=f"{3.5 + 6 * math.sqrt(share):.1f}"),
         element(
             "text",
@@ -159,15 +159,6 @@ def _draw_node(member: Member, angle: float, number: int, radius: float, share: 
         data_n=number,
         tabindex=0,
     )
-
-
-def describe_member(member: Member) -> str:
-    """Say in one line how frequent a relation is and who taught its concepts."""
-    kind = "rare, " if member.rare else ""
-    donors = ", ".join(f"{donor.label} {donor.share:.0%}" for donor in member.donors)
-    told = f"{member.label}: {kind}{member.train_triples:,} training triples."
-    own = f"Its concepts learned {member.own:.0%} from its own triples"
-    return f"{told} {own}; from others: {donors}." if donors else f"{told} {own}."
 
 
 def show_sharing(graph: SharingGraph, most: int = MOST_RELATIONS) -> Markup:

@@ -19,8 +19,8 @@ from itransf.experiments.reproduction.sections import MISSING, Picture, Section,
 from itransf.experiments.reproduction.stage import Stage
 from itransf.experiments.reproduction.stages.main import DATASETS, make_row
 from itransf.interpret import Attention
-from itransf.interpret.arranging import USUAL, Words, arrange
-from itransf.interpret.heatmap import draw
+from itransf.interpret.heatmap import USUAL, Words, arrange
+from itransf.interpret.plot import draw
 from itransf.models import SIDES, Side
 
 if TYPE_CHECKING:

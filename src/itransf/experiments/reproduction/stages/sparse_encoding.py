@@ -14,7 +14,7 @@ from itransf.experiments.reproduction.stages.attention import picture_attention,
 from itransf.experiments.reproduction.stages.main import DATASETS, make_row
 from itransf.experiments.reproduction.stages.sparseness import scale_rows
 from itransf.experiments.reproduction.summaries import summarise
-from itransf.interpret.arranging import Words
+from itransf.interpret.heatmap import Words
 
 COLUMNS = ("Method", "Matrices", *comparing.COMPARED)
 SHARES = Words("Codes", "atom", "share")

@@ -17,7 +17,7 @@ from itransf.experiments.reproduction.stages.attention import picture_attention,
 from itransf.experiments.reproduction.summaries import summarise
 from itransf.experiments.reproduction.timing import EpochTimes
 from itransf.interpret import Attention
-from itransf.interpret.arranging import Words
+from itransf.interpret.heatmap import Words
 
 MATRICES = {"wn18": 22, "fb15k": 15}
 """How many concepts the paper takes here, so that dense attention can be trained at all."""

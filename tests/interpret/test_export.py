@@ -12,9 +12,11 @@ import torch
 from golden.attentions import make_attention
 from itransf.data import Graph
 from itransf.errors import ConfigError, WriteError
-from itransf.interpret.arranging import arrange
-from itransf.interpret.tables import export, export_tables, tabulate_uses, write_attention
+from itransf.interpret.export import export, export_tables, tabulate_uses, write_attention
+from itransf.interpret.heatmap import arrange
 from itransf.models import MODELS, Model, Sizes
+from itransf.models.translation import TranslationConfig
+from stubs import BilinearModel, MatrixTransH, TableModel, TransH
 
 DIM = 3
 NAMES = {
@@ -46,7 +48,7 @@ def numbers(row: dict[str, str]) -> list[float]:
     return [float(row[f"d{place}"]) for place in range(DIM)]
 
 
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("name", NAMES)
 def test_vectors_stand_beside_names_and_labels(name: str) -> None:
     model = make_model(name)
     tables = export_tables(model, make_graph())
@@ -59,6 +61,24 @@ def test_vectors_stand_beside_names_and_labels(name: str) -> None:
     relations = tables["relations"]
     assert relations.column("label").to_pylist() == ["likes", "is acquainted with"]
     assert relations.column("vector").to_pylist() == model.relations.tolist()
+
+
+def test_any_model_exports_its_embeddings() -> None:
+    model = BilinearModel(Sizes(4, 2), dim=3)
+    tables = export_tables(model, make_graph())
+    assert list(tables) == ["entities", "relations"]
+    assert tables["relations"].column("vector").to_pylist() == model.relations.tolist()
+    model.relations = torch.nn.Parameter(torch.complex(torch.ones(2, 3), torch.zeros(2, 3)))
+    assert export_tables(model, make_graph())["relations"].column("vector").to_pylist() == [[1.0, 0.0] * 3] * 2
+
+
+def test_projections_of_other_kinds_export_matrices_where_they_have_some() -> None:
+    config = TranslationConfig(dim=3)
+    assert "matrices" not in export_tables(TransH(Sizes(4, 2), config), make_graph())
+    model = MatrixTransH(Sizes(4, 2), config)
+    rows = export_tables(model, make_graph())["matrices"].to_pylist()
+    expected = model.projection("head").matrices(torch.arange(2)).flatten(1)
+    assert np.allclose([row["matrix"] for row in rows[:2]], expected.detach())
 
 
 @pytest.mark.parametrize("name", ["transr", "stranse"])
@@ -119,7 +139,7 @@ def test_tables_do_not_change_with_the_model() -> None:
     assert table.column("vector").to_pylist() == before
 
 
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("name", NAMES)
 def test_parquet_files_hold_the_tables(tmp_path: Path, name: str) -> None:
     model, graph = make_model(name), make_graph()
     paths = export(model, graph, tmp_path / "new" / "folder")
@@ -132,7 +152,7 @@ def test_parquet_files_hold_the_tables(tmp_path: Path, name: str) -> None:
 def test_tables_of_others_stay_until_they_may_be_overwritten(tmp_path: Path) -> None:
     graph, mine = make_graph(), tmp_path / "matrices.csv"
     mine.write_text("mine")
-    with pytest.raises(ConfigError, match=r"matrices\.csv: there is such a table already; overwrite it \(--overwrite"):
+    with pytest.raises(ConfigError, match=r"matrices\.csv exists already.*--overwrite"):
         export(make_model("transe"), graph, tmp_path, "csv")
     assert [path.name for path in tmp_path.iterdir()] == [mine.name]
     export(make_model("transe"), graph, tmp_path)  # as Parquet they have other names
@@ -174,8 +194,8 @@ def test_csv_of_matrices_names_relation_and_side(tmp_path: Path) -> None:
 def test_other_formats_and_models_are_refused(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"cannot be exported as 'parqet'.*Did you mean 'parquet'"):
         export(make_model("transe"), make_graph(), tmp_path, "parqet")  # type: ignore[arg-type]
-    with pytest.raises(ConfigError, match="has no entity and relation vectors"):
-        export_tables(torch.nn.Linear(1, 1), make_graph())  # type: ignore[arg-type]
+    with pytest.raises(ConfigError, match="TableModel model has no embeddings"):
+        export_tables(TableModel(torch.zeros(4, 2, 4)), make_graph())
     (tmp_path / "file").write_text("")
     with pytest.raises(WriteError, match="cannot be written"):
         export(make_model("transe"), make_graph(), tmp_path / "file")

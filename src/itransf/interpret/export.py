@@ -1,9 +1,9 @@
-"""What a model has learned, as tables for other programs."""
+"""Export of what a model has learned, as tables for other programs."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Literal, cast
 
@@ -17,11 +17,10 @@ from itransf.data.graph import Graph
 from itransf.data.vocabulary import Vocabulary
 from itransf.errors import ConfigError, did_you_mean
 from itransf.files import make_folder, write_text
-from itransf.interpret.arranging import arrange
-from itransf.interpret.attention import Attention
-from itransf.models import SIDES, ITransF, Model, Side
-from itransf.models.projection import FullProjection
-from itransf.models.translation import Translation
+from itransf.interpret.attention import Attention, read_attention
+from itransf.interpret.heatmap import arrange
+from itransf.models import SIDES, ConceptModel, Model, Translation
+from itransf.models.projection import MatrixProjection
 from itransf.prediction import write_table
 
 Format = Literal["parquet", "csv"]
@@ -34,32 +33,33 @@ Floats = npt.NDArray[np.floating]
 def export_tables(model: Model, graph: Graph) -> dict[str, pa.Table]:
     """Return what a model has learned, as tables by name.
 
-    entities: name, label, vector.
-    relations: name, label, vector.
+    entities: name, label, vector; where the model has entity embeddings.
+    relations: name, label, vector; where the model has relation embeddings.
     concepts: concept, rows, columns, matrix (flattened row by row); where the model has concepts.
-    attention: relation, label, side, concept, weight (only what is not zero); where the model has concepts.
+    attention: relation, label, side, concept, weight (non-zero weights only); where the model has concepts.
     matrices: relation, label, side, rows, columns, matrix; where each relation has matrices of its own.
 
     Args:
-        model: What has learned.
-        graph: The names.
+        model: Trained model.
+        graph: Names.
+
+    Raises:
+        ConfigError: The model has nothing of these.
     """
-    if not isinstance(model, Translation):
-        raise ConfigError(f"a {type(model).__name__} model has no entity and relation vectors to export")
+    vocabularies = {"entities": graph.entities, "relations": graph.relations}
     tables = {
-        "entities": tabulate_vectors(graph.entities, model.entities),
-        "relations": tabulate_vectors(graph.relations, model.relations),
+        name: pa.table({**list_names(vocabularies[name], "name"), "vector": list_rows(vectors)})
+        for name, vectors in model.embeddings().items()
     }
-    if isinstance(model, ITransF):
+    if isinstance(model, ConceptModel):
         numbers = {"concept": pa.array(np.arange(len(model.concepts)))}
         tables["concepts"] = tabulate_matrices(numbers, model.concepts)
-        tables["attention"] = pa.concat_tables(
-            tabulate_attention(graph.relations, side, model.concept_projection(side).attention()) for side in SIDES
-        )
-    sides = [tabulate_side(graph.relations, model, side) for side in SIDES]
-    matrices = [table for table in sides if table is not None]
-    if matrices:
-        tables["matrices"] = pa.concat_tables(matrices)
+        tables["attention"] = tabulate_attention(read_attention(model, graph))
+    elif isinstance(model, Translation):
+        matrices = list(tabulate_relation_matrices(model, graph))
+        tables |= {"matrices": pa.concat_tables(matrices)} if matrices else {}
+    if not tables:
+        raise ConfigError(f"a {type(model).__name__} model has no embeddings, concepts or matrices to export")
     return tables
 
 
@@ -69,15 +69,15 @@ def export(
     """Write the tables of `export_tables` into a folder, a file each, and return the files.
 
     Args:
-        model: What has learned.
-        graph: The names.
-        folder: Where to write; made if it is not there.
+        model: Trained model.
+        graph: Names.
+        folder: Folder of the files; created if it does not exist.
         format: "parquet", or "csv" with a column d0, d1, ... for each number of a vector, and a line for each
             row of a matrix.
-        overwrite: Whether tables that lie there, of any of these names, make way.
+        overwrite: Whether to replace tables of these names in the folder.
 
     Raises:
-        ConfigError: There is no such format, the model has no vectors, or tables lie there already.
+        ConfigError: The format is not known, the model has nothing to export, or the folder has such tables already.
         WriteError: The folder cannot be written.
     """
     if format not in FORMATS:
@@ -88,8 +88,7 @@ def export(
     before = [path for name in TABLES if (path := place / f"{name}.{format}").exists()]
     if before and not overwrite:
         raise ConfigError(
-            f"{before[0]}: there is such a table already; overwrite it (--overwrite, overwrite=True) or choose another "
-            "folder"
+            f"{before[0]} exists already; overwrite it (--overwrite, overwrite=True) or choose another folder"
         )
     tables = export_tables(model, graph)
     make_folder(place)
@@ -102,45 +101,33 @@ def export(
     return written
 
 
-def tabulate_vectors(vocabulary: Vocabulary, vectors: Tensor) -> pa.Table:
-    """Return a table of name, label and vector."""
-    return pa.table({**list_names(vocabulary, "name"), "vector": list_rows(vectors)})
-
-
 def tabulate_matrices(keys: dict[str, pa.Array], matrices: Tensor) -> pa.Table:
     """Return a table of keys, shape and matrix, flattened row by row; matrices are (n, rows, columns)."""
     count, rows, columns = matrices.shape
-    return pa.table(
-        {
-            **keys,
-            "rows": np.full(count, rows),
-            "columns": np.full(count, columns),
-            "matrix": list_rows(matrices.reshape(count, rows * columns)),
-        }
-    )
+    shape = {"rows": np.full(count, rows), "columns": np.full(count, columns)}
+    return pa.table({**keys, **shape, "matrix": list_rows(matrices)})
 
 
-def tabulate_side(relations: Vocabulary, model: Translation, side: Side) -> pa.Table | None:
-    """Return the relations' own matrices on one side, None where they have none."""
-    projection = model.project_head if side == "head" else model.project_tail
-    if not isinstance(projection, FullProjection):
-        return None
-    matrices = projection.weight.view(-1, projection.dim, projection.dim)  # (r, d * d) -> (r, d, d)
-    keys = {**list_names(relations, "relation"), "side": pa.array([side] * len(relations))}
-    return tabulate_matrices(keys, matrices)
+def tabulate_relation_matrices(model: Translation, graph: Graph) -> Iterator[pa.Table]:
+    """Yield the relations' matrices on each side that has such."""
+    everyone = torch.arange(len(graph.relations), device=model.relations.device)
+    for side in SIDES:
+        projection = model.projection(side)
+        if isinstance(projection, MatrixProjection):
+            keys = {**list_names(graph.relations, "relation"), "side": pa.array([side] * len(everyone))}
+            yield tabulate_matrices(keys, projection.matrices(everyone))
 
 
-def tabulate_attention(relations: Vocabulary, side: Side, attention: Tensor) -> pa.Table:
-    """Return a line for each weight (r, m) of one side that is not zero."""
-    weights = to_numpy(attention)
-    numbers, concepts = np.nonzero(weights)
-    names = {key: column.take(pa.array(numbers)) for key, column in list_names(relations, "relation").items()}
+def tabulate_attention(attention: Attention) -> pa.Table:
+    """Return a line for each weight that is not zero, heads before tails."""
+    sides, numbers, concepts = np.nonzero(attention.weights)
+    names = {key: column.take(pa.array(numbers)) for key, column in list_names(attention.relations, "relation").items()}
     return pa.table(
         {
             **names,
-            "side": pa.array([side] * len(numbers), pa.string()),
+            "side": pa.array([SIDES[side] for side in sides.tolist()], pa.string()),
             "concept": concepts,
-            "weight": weights[numbers, concepts],
+            "weight": attention.weights[sides, numbers, concepts],
         }
     )
 
@@ -148,8 +135,7 @@ def tabulate_attention(relations: Vocabulary, side: Side, attention: Tensor) -> 
 def tabulate_uses(attention: Attention, names: Mapping[int, str] | None = None) -> pa.Table:
     """Return the table behind a heat map: relation, label, side, concept, name, weight, in the order of its rows."""
     everything = (len(attention.relations), attention.weights.shape[2])
-    sides = arrange(attention, *everything).sides
-    rows = [attention.row(relation, side) for relation, side in sides]
+    rows = [attention.row(relation, side) for relation, side in arrange(attention, *everything).sides]
     uses = [(row, use) for row in rows for use in row.concepts]
     called = names or {}
     return pa.table(
@@ -165,7 +151,7 @@ def tabulate_uses(attention: Attention, names: Mapping[int, str] | None = None) 
 
 
 def write_attention(attention: Attention, path: str | Path, names: Mapping[int, str] | None = None) -> Path:
-    """Write the table behind a heat map as .csv, .tsv, .parquet or .json, and return where it lies.
+    """Write the table behind a heat map as .csv, .tsv, .parquet or .json, and return its path.
 
     Raises:
         ConfigError: The path has another ending.
@@ -180,10 +166,9 @@ def write_attention(attention: Attention, path: str | Path, names: Mapping[int, 
 
 
 def spread(table: pa.Table) -> pa.Table:
-    """Return a table whose vector stands in columns d0, d1, ..., or whose matrix does so line by line."""
+    """Return a table with its vectors in columns d0, d1, ..., or with its matrices so, a line per row of a matrix."""
     if "vector" in table.column_names:
-        vectors = unlist_rows(table.column("vector"))
-        return append_columns(table.drop_columns(["vector"]), vectors)
+        return append_columns(table.drop_columns(["vector"]), unlist_rows(table.column("vector")))
     if "matrix" not in table.column_names:
         return table
     matrices = unlist_rows(table.column("matrix"))  # (n, rows * columns)
@@ -195,8 +180,7 @@ def spread(table: pa.Table) -> pa.Table:
 
 def append_columns(table: pa.Table, values: Floats) -> pa.Table:
     """Return the table with the columns of an array (n, d) added as d0, d1, ..."""
-    columns = np.ascontiguousarray(values.T)  # (d, n)
-    for place, column in enumerate(columns):
+    for place, column in enumerate(np.ascontiguousarray(values.T)):
         table = table.append_column(f"d{place}", pa.array(column))
     return table
 
@@ -208,9 +192,14 @@ def list_names(vocabulary: Vocabulary, key: str) -> dict[str, pa.Array]:
 
 
 def list_rows(rows: Tensor) -> pa.Array:
-    """Return each row of a matrix (n, d) as a list."""
-    count, width = rows.shape
-    return pa.ListArray.from_arrays(np.arange(count + 1, dtype=np.int32) * width, to_numpy(rows).reshape(-1))
+    """Return each row of a tensor (n, ...) as a flat list; complex numbers as real and imaginary parts.
+
+    The values are copied, so that a table does not change when training continues.
+    """
+    real = torch.view_as_real(rows.detach()) if rows.is_complex() else rows.detach()
+    values = real.flatten(1).cpu().numpy().copy()
+    offsets = np.arange(len(values) + 1, dtype=np.int32) * values.shape[1]
+    return pa.ListArray.from_arrays(offsets, values.reshape(-1))
 
 
 def unlist_rows(column: pa.ChunkedArray) -> Floats:
@@ -218,8 +207,3 @@ def unlist_rows(column: pa.ChunkedArray) -> Floats:
     values = column.combine_chunks()
     flat = values.flatten().to_numpy(zero_copy_only=False)
     return cast(Floats, flat.reshape(len(values), -1 if len(values) else 0))
-
-
-def to_numpy(tensor: Tensor) -> Floats:
-    """Return a copy of a tensor's values, wherever it lies: a table must not change when training goes on."""
-    return cast(Floats, tensor.detach().cpu().numpy().copy())

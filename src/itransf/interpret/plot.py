@@ -1,0 +1,168 @@
+"""The attention heat map as a picture: PNG or SVG by matplotlib, in fonts that have the letters of all names."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from itransf.errors import ConfigError, MissingExtraError
+from itransf.files import replacing, write_text
+from itransf.interpret.attention import Attention
+from itransf.interpret.heatmap import MOST_RELATIONS, Arrangement, arrange, shorten
+from itransf.interpret.pages.attention_map import make_heatmap_page
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+FORMATS = (".png", ".svg", ".html")
+TALLEST = 400
+"""The most relations of any picture, however many are asked for."""
+FONT = "DejaVu Sans"
+"""The font that comes with matplotlib and is used for every letter it has."""
+_LONGEST = 44  # characters of a row's label
+_ROW, _COLUMN = 0.17, 0.26  # inches
+_NARROWEST, _WIDEST = 0.1, 24.0  # inches: of a column, of all columns
+
+
+def write_heatmap(
+    attention: Attention,
+    path: str | Path,
+    names: Mapping[int, str] | None = None,
+    most_relations: int = MOST_RELATIONS,
+) -> Path:
+    """Draw which relation sides use which concepts, and return the path of the picture.
+
+    Rows are relation sides, "(H)" for heads and "(T)" for tails, columns concepts; both are ordered so that what shares
+    concepts is next to each other. Concepts that nobody uses are left out.
+
+    Args:
+        attention: Attention of all relations, or of those chosen by `Attention.choose`.
+        path: File that ends in .png, .svg, or .html for an interactive page.
+        names: Names that were given to concepts.
+        most_relations: The most relations shown, the most frequent first; a page shows more and can be searched.
+
+    Raises:
+        ConfigError: The path has another ending.
+        WriteError: The path cannot be written.
+        MissingExtraError: matplotlib is not installed; a page does not need it.
+    """
+    target = Path(path)
+    suffix = target.suffix.lower()
+    if suffix not in FORMATS:
+        listed = f"{', '.join(FORMATS[:-1])} or {FORMATS[-1]}"
+        raise ConfigError(f"{path}: a heat map is written as {listed}; choose such a name")
+    if suffix == ".html":
+        write_text(target, make_heatmap_page(attention, names))
+    else:
+        _draw_to(target, arrange(attention, min(most_relations, TALLEST), names=names), suffix[1:])
+    return target
+
+
+def find_missing_letters(attention: Attention, names: Mapping[int, str] | None = None) -> str:
+    """Return the letters of relations and concepts without an installed font: pictures show boxes for them."""
+    labels = [attention.relations.label(number) for number in range(len(attention.relations))]
+    return choose_fonts([*labels, *(names or {}).values()])[1]
+
+
+def choose_fonts(texts: Iterable[str]) -> tuple[list[str], str]:
+    """Return font families that together have the letters of these texts, and the letters that none of them has.
+
+    Other fonts than matplotlib's own are searched only for letters that it lacks.
+    """
+    manager = _load_matplotlib().font_manager
+    fonts = sorted(manager.fontManager.ttflist, key=lambda entry: (entry.name, entry.fname))
+    by_name = {entry.name: entry.fname for entry in fonts}
+    missing = {letter for text in texts for letter in text if not letter.isspace()} - read_letters(by_name[FONT])
+    families = [FONT]
+    for name, path in by_name.items():
+        if not missing or name.startswith("Last Resort"):  # that one has a box for every letter
+            continue
+        found = missing & read_letters(path)
+        if found:
+            families.append(name)
+            missing -= found
+    return families, "".join(sorted(missing))
+
+
+def read_letters(path: str) -> set[str]:
+    """Return the letters of a font file; none if it cannot be read."""
+    try:
+        return {chr(code) for code in _load_matplotlib().font_manager.get_font(path).get_charmap()}
+    except (OSError, RuntimeError):
+        return set()
+
+
+def _load_matplotlib() -> Any:
+    """Return matplotlib with its figures and fonts, without pyplot and its global state."""
+    try:
+        import matplotlib.figure  # noqa: PLC0415 (an optional extra)
+        import matplotlib.font_manager  # noqa: PLC0415
+    except ImportError:
+        raise MissingExtraError("drawing a heat map", "plots") from None
+    return matplotlib
+
+
+def _draw_to(target: Path, arrangement: Arrangement, kind: str) -> None:
+    """Write the picture; the same attention gives the same bytes."""
+    matplotlib = _load_matplotlib()
+    families, _ = choose_fonts([arrangement.title, *arrangement.labels, *arrangement.names.values()])
+    # Text stays text in an SVG: it can be searched, and the viewer has fonts that may be missing here.
+    settings = {"font.family": families, "svg.hashsalt": "itransf", "svg.fonttype": "none"}
+    with warnings.catch_warnings(), matplotlib.rc_context(settings), replacing(target) as temporary:
+        # The caller reports missing letters by `find_missing_letters`.
+        warnings.filterwarnings("ignore", message="Glyph .* missing", category=UserWarning)
+        metadata = {"Date": None} if kind == "svg" else {}
+        draw(arrangement).savefig(temporary, format=kind, dpi=160, bbox_inches="tight", metadata=metadata)
+
+
+def draw(arrangement: Arrangement) -> Figure:
+    """Return the heat map as a matplotlib figure."""
+    rows, columns = max(len(arrangement.labels), 1), max(len(arrangement.concepts), 1)
+    width, height = max(columns * choose_width(columns), 3.0), rows * _ROW
+    figure: Figure = _load_matplotlib().figure.Figure(figsize=(width, height), facecolor="white")
+    axes = figure.add_axes((0.0, 0.0, 1.0, 1.0))
+    # A scale from 0 to 1 or, where weights may be negative, one that is even about zero.
+    limit, colours = arrangement.limit, "RdBu" if arrangement.signed else "Blues"
+    image = axes.pcolormesh(
+        arrangement.values if arrangement.values.size else np.zeros((rows, columns)),
+        cmap=colours,
+        vmin=-limit if arrangement.signed else 0.0,
+        vmax=limit,
+        edgecolors="#e8e8ee",
+        linewidth=0.4,
+    )
+    _label(axes, arrangement)
+    share = min(1.0, 1.5 / height)  # of the height for the colour bar
+    bar = figure.add_axes((1.0 + 0.2 / width, 1.0 - share, 0.12 / width, share))
+    figure.colorbar(image, cax=bar).outline.set_visible(False)
+    bar.tick_params(labelsize=7, length=2, color="#999999")
+    bar.set_title(arrangement.words.colours, fontsize=8, loc="left", pad=6)
+    return figure
+
+
+def choose_width(columns: int) -> float:
+    """Return the width of a column in inches: narrower where there are many."""
+    return min(_COLUMN, max(_NARROWEST, _WIDEST / columns)) if columns else _COLUMN
+
+
+def _label(axes: Axes, arrangement: Arrangement) -> None:
+    """Write the names of rows and columns, and the title."""
+    rows, columns = len(arrangement.labels), len(arrangement.concepts)
+    axes.invert_yaxis()
+    axes.set_yticks(np.arange(rows) + 0.5, [shorten(label, _LONGEST) for label in arrangement.labels], fontsize=7.5)
+    narrow = choose_width(columns) < 0.2
+    numbers = [f"{concept} {arrangement.names.get(concept, '')}".strip() for concept in arrangement.concepts]
+    turned = narrow or bool(arrangement.names)
+    axes.set_xticks(np.arange(columns) + 0.5, numbers, fontsize=5 if narrow else 7, rotation=90 * turned)
+    axes.tick_params(length=0, bottom=False, labelbottom=False, top=True, labeltop=True)
+    if rows > 30:
+        axes.tick_params(labelbottom=True)
+    axes.set_title(arrangement.title, fontsize=10, loc="left", pad=22)
+    axes.set_xlabel(f"{arrangement.words.column}, by its number", fontsize=8)
+    for spine in axes.spines.values():
+        spine.set_visible(False)

@@ -1,0 +1,236 @@
+"""Similarity of relations: what a relation is made of, and which relations are its inverse, equivalent or broader.
+
+Everything is read from a model's matrices, translations and attention; no triple is counted.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.nn.functional import cosine_similarity
+
+from itransf.data.graph import Graph
+from itransf.errors import check_count
+from itransf.interpret.attention import ConceptWeight, read_attention
+from itransf.interpret.explanation import check_explainable
+from itransf.models import SIDES, ConceptModel, Model, Side
+from itransf.models.translation import Translation
+
+LIKELY = 0.75
+"""The score from which the sentence of a profile names a candidate."""
+SHORTLIST = 32
+"""The number of most similar relations that are compared as sub-relations."""
+_MATRIX_BYTES = 64 * 2**20  # memory for matrices of other relations at a time
+_RIDGE = 1e-9  # of the mean square; keeps the fit of a relation whose matrices lack rank solvable
+
+
+@dataclass(frozen=True)
+class RelatedRelation:
+    """Another relation, and how well it fits a role.
+
+    Attributes:
+        relation: Name.
+        label: Label.
+        score: How well it fits, at most 1.
+        matrices: Similarity of the matrices, part of the score.
+        translation: Similarity of the translations, part of the score.
+        attention: Similarity of the attention vectors alone, for comparison; None where there are no concepts.
+    """
+
+    relation: str
+    label: str
+    score: float
+    matrices: float
+    translation: float
+    attention: float | None
+
+
+@dataclass(frozen=True)
+class RelationProfile:
+    """The structure of a relation as a trained model has it.
+
+    With W_head[r] and W_tail[r] the matrices of r (composed of its concepts, or its own), v[r] its translation and
+    cos the cosine of all entries:
+
+    - inverse(r, s) = (cos(W_head[r], W_tail[s]) + cos(W_tail[r], W_head[s])) / 4 - cos(v[r], v[s]) / 2
+    - equivalent(r, s) = (cos(W_head[r], W_head[s]) + cos(W_tail[r], W_tail[s])) / 4 + cos(v[r], v[s]) / 2
+    - symmetric(r) = cos(W_head[r], W_tail[r]) / 2 + (q - |v[r]|^2) / (q + |v[r]|^2) / 2, where q is the median of
+      |v|^2 over all relations: the second term is 1 for no translation at all and 0 for a middling one
+    - sub(r, s), "r is a sub-relation of s": with M = [W_head, -W_tail], every pair close under r is close under s if
+      M[s] = A M[r] and v[s] = A v[r] for a matrix A that does not stretch. A is the least-squares fit of the first
+      with its singular values cut at one; the score is (1 - |M[s] - A M[r]|^2 / |M[s]|^2) / 2 + cos(A v[r], v[s]) / 2,
+      computed for the relations with the best equivalent(r, s). Which of two relations is the narrower one shows
+      only weakly in a trained model: read the direction with care.
+
+    The constraint on the length of projected vectors is left out here. TransE has identity matrices, so there the
+    translations alone decide.
+
+    Attributes:
+        relation: Name.
+        label: Label.
+        head: Concepts of the head side, strongest first; empty for a model without concepts.
+        tail: Concepts of the tail side.
+        symmetric: How similar the relation is to its own inverse, between -1 and 1.
+        inverse: Relations most similar to its inverse, best first.
+        equivalent: Relations most similar to it.
+        broader: Relations that it is most likely a sub-relation of.
+        narrower: Relations that are most likely sub-relations of it.
+    """
+
+    relation: str
+    label: str
+    head: tuple[ConceptWeight, ...]
+    tail: tuple[ConceptWeight, ...]
+    symmetric: float
+    inverse: tuple[RelatedRelation, ...]
+    equivalent: tuple[RelatedRelation, ...]
+    broader: tuple[RelatedRelation, ...]
+    narrower: tuple[RelatedRelation, ...]
+
+    @property
+    def sentence(self) -> str:
+        """The roles with a likely candidate, in one sentence."""
+        roles = [f"looks symmetric ({self.symmetric:.2f})"] if self.symmetric >= LIKELY else []
+        for words, found in (("looks like the inverse of", self.inverse), ("is similar to", self.equivalent)):
+            roles += [f"{words} {other.label} ({other.score:.2f})" for other in found[:1] if other.score >= LIKELY]
+        if not roles:
+            return f"{self.label} has no likely inverse or equivalent, and does not look symmetric."
+        listed = roles[0] if len(roles) == 1 else f"{', '.join(roles[:-1])} and {roles[-1]}"
+        return f"{self.label} {listed}."
+
+    def __repr__(self) -> str:
+        return f"RelationProfile({self.sentence.removesuffix('.')})"
+
+    def __str__(self) -> str:
+        return self.sentence
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything by name, ready for JSON."""
+        return {**asdict(self), "sentence": self.sentence}
+
+
+@torch.no_grad()
+def profile_relation(model: Model, graph: Graph, relation: str, top: int = 3) -> RelationProfile:
+    """Return the concepts of a relation and its inverse, equivalent and sub-relation candidates.
+
+    Args:
+        model: Model whose relations have matrices and translations.
+        graph: Names.
+        relation: Name or label of the relation.
+        top: Number of candidates for each role.
+
+    Raises:
+        DataError: The relation is not known.
+        ConfigError: The model has no matrices, or `top` is below one.
+    """
+    number, top = graph.relations.index(relation), check_count("top", top, least=1)
+    explained = check_explainable(model)
+    scores = compare_relation(explained, number)
+    concepts: dict[str, tuple[ConceptWeight, ...]] = {}
+    if isinstance(explained, ConceptModel):
+        attention = read_attention(explained, graph)
+        concepts = {side: attention.row(number, side).concepts for side in SIDES}
+    others = [other for other in range(len(graph.relations)) if other != number]
+    everyone = torch.tensor(others, dtype=torch.int64, device="cpu")
+    swapped, same, translation = (scores[key][everyone] for key in ("swapped", "same", "translation"))
+    shortlist = everyone[(same + translation).argsort(descending=True, stable=True)[:SHORTLIST]]
+    own = torch.full_like(shortlist, number)
+    straight, crossed = scores.get("attention_same"), scores.get("attention_swapped")
+    return RelationProfile(
+        graph.relations.name(number),
+        graph.relations.label(number),
+        concepts.get("head", ()),
+        concepts.get("tail", ()),
+        score_symmetry(explained, number),
+        rank_candidates(graph, everyone, swapped, -translation, crossed, top),
+        rank_candidates(graph, everyone, same, translation, straight, top),
+        rank_candidates(graph, shortlist, *compare_width(explained, own, shortlist), straight, top),
+        rank_candidates(graph, shortlist, *compare_width(explained, shortlist, own), straight, top),
+    )
+
+
+def rank_candidates(
+    graph: Graph, numbers: Tensor, matrices: Tensor, translations: Tensor, attention: Tensor | None, top: int
+) -> tuple[RelatedRelation, ...]:
+    """Return the relations (n,) with the best mean of two similarities (n,), best first; `attention` is (r,)."""
+    totals = (matrices + translations) / 2
+    return tuple(
+        RelatedRelation(
+            graph.relations.name(int(numbers[place])),
+            graph.relations.label(int(numbers[place])),
+            float(totals[place]),
+            float(matrices[place]),
+            float(translations[place]),
+            None if attention is None else float(attention[numbers[place]]),
+        )
+        for place in totals.argsort(descending=True, stable=True)[:top].tolist()
+    )
+
+
+def score_symmetry(model: Translation, relation: int) -> float:
+    """Return symmetric(r), see `RelationProfile`."""
+    wanted = torch.tensor([relation], device=model.entities.device)
+    head, tail = (read_matrices(model, wanted, side).flatten(1) for side in SIDES)
+    squares = model.relations.detach().square().sum(1).double()  # (r,)
+    middle, own = float(squares.median()), float(squares[relation])
+    smallness = (middle - own) / (middle + own) if middle + own > 0 else 1.0
+    return float(cosine_similarity(head, tail)[0]) / 2 + smallness / 2
+
+
+def compare_relation(model: Translation, relation: int) -> dict[str, Tensor]:
+    """Return the similarities of one relation with all, each (r,), on the CPU.
+
+    Keys are `same` and `swapped` (mean similarity of the matrices of the same and of opposite sides), `translation`,
+    and, where there are concepts, `attention_same` and `attention_swapped`.
+    """
+    everyone = torch.arange(model.sizes.relations, device=model.entities.device)
+    found: dict[str, list[Tensor]] = {"same": [], "swapped": []}
+    own = [read_matrices(model, everyone[[relation]], side).flatten(1) for side in SIDES]
+    for numbers in torch.split(everyone, max(1, _MATRIX_BYTES // (32 * model.config.dim**2))):
+        theirs = [read_matrices(model, numbers, side).flatten(1) for side in SIDES]
+        found["same"].append(compare_sides(own, theirs))
+        found["swapped"].append(compare_sides(own, theirs[::-1]))
+    scores = {key: torch.cat(parts) for key, parts in found.items()}
+    vectors = model.relations.detach().double()
+    scores["translation"] = cosine_similarity(vectors[[relation]], vectors).cpu()
+    if isinstance(model, ConceptModel):
+        attention = [model.concept_projection(side).attention().double() for side in SIDES]
+        own = [weights[[relation]] for weights in attention]
+        scores["attention_same"] = compare_sides(own, attention)
+        scores["attention_swapped"] = compare_sides(own, attention[::-1])
+    return scores
+
+
+def compare_sides(own: list[Tensor], theirs: list[Tensor]) -> Tensor:
+    """Return the mean cosine of two rows (1, f) with two stacks of rows (n, f), pair by pair, on the CPU, (n,)."""
+    return torch.stack([cosine_similarity(*pair) for pair in zip(own, theirs, strict=True)]).mean(0).cpu()
+
+
+def read_matrices(model: Translation, relations: Tensor, side: Side) -> Tensor:
+    """Return the matrices of one side of relations (u,), in double precision, (u, d, d)."""
+    return model.projection(side).matrices(relations).double()
+
+
+def compare_width(model: Translation, narrow: Tensor, wide: Tensor) -> tuple[Tensor, Tensor]:
+    """Return how well wide relations (u,) follow from narrow ones (u,), pair by pair, by matrices and by translations.
+
+    With M = [W_head, -W_tail], A is the least-squares solution of A M[narrow] = M[wide], its singular values cut at
+    one.
+    """
+    maps, vectors = [], []
+    for relations in (narrow.to(model.entities.device), wide.to(model.entities.device)):
+        maps.append(torch.cat([read_matrices(model, relations, "head"), -read_matrices(model, relations, "tail")], 2))
+        vectors.append(model.relations.detach()[relations].double())
+    gram = maps[0] @ maps[0].transpose(1, 2)  # (u, d, d)
+    mean = gram.diagonal(dim1=1, dim2=2).mean(1).clamp_min(torch.finfo(gram.dtype).tiny)
+    ridge = _RIDGE * mean[:, None, None] * torch.eye(gram.shape[1], dtype=gram.dtype, device=gram.device)
+    best = torch.linalg.solve(gram + ridge, maps[0] @ maps[1].transpose(1, 2)).transpose(1, 2)  # A, (u, d, d)
+    left, values, right = torch.linalg.svd(best)
+    best = left @ (values.clamp_max(1.0)[:, :, None] * right)
+    whole = maps[1].square().sum((1, 2)).clamp_min(torch.finfo(gram.dtype).tiny)
+    shares = 1.0 - (maps[1] - best @ maps[0]).square().sum((1, 2)) / whole
+    moved = (best @ vectors[0][:, :, None]).squeeze(2)  # (u, d)
+    return shares.cpu(), cosine_similarity(moved, vectors[1]).cpu()
