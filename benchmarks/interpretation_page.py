@@ -169,6 +169,8 @@ def _name(finding: Found) -> str:
 
 def _format_other(finding: Found | None) -> str:
     """Return a baseline's value, with its null in parentheses."""
-    if finding is None or finding["null"] is None:
-        return format_figure(finding and finding["value"])
+    if finding is None:
+        return ABSENT
+    if finding["null"] is None:
+        return format_figure(finding["value"])
     return f"{format_figure(finding['value'])} ({format_figure(finding['null'])})"

@@ -17,7 +17,7 @@ import argparse
 import multiprocessing
 import time
 from collections.abc import Mapping, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor, as_completed
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import mean
@@ -127,8 +127,8 @@ def drop_triples(triples: Triples, gone: Triples) -> Triples:
 
 def train_without(
     graph: Graph, config: Mapping[str, Any], gone: Triples, asked: Triples, order: int = 0
-) -> list[float]:
-    """Train without some triples and return the reciprocal ranks of the tails of predictions.
+) -> tuple[list[float], float]:
+    """Train without some triples; return the reciprocal ranks of the tails of predictions, and the seconds.
 
     Args:
         graph: The whole graph.
@@ -137,12 +137,12 @@ def train_without(
         asked: The predictions, (n, 3).
         order: Random seed of the order of the training triples; zero keeps their order.
     """
-    left = drop_triples(graph.train, gone)
+    started, left = time.perf_counter(), drop_triples(graph.train, gone)
     if order:
         left = left[np.random.default_rng(order).permutation(len(left))]
     again = itransf.train(replace(graph, train=left), config=config, device="cpu", progress=False)
     ranks = rank_triples(again.model, asked, graph.known).ranks("tail")
-    return [float(1.0 / rank) for rank in ranks]
+    return [float(1.0 / rank) for rank in ranks], time.perf_counter() - started
 
 
 def measure_explanations(lines: Sequence[Mapping[str, Any]], draws: int = DRAWS) -> Finding:
@@ -212,99 +212,42 @@ def read_triples(graph: Graph, triples: Sequence[Sequence[str]]) -> Triples:
     return np.array(rows, dtype=np.int64).reshape(-1, 3)
 
 
-def train_and_time(
-    graph: Graph, config: Mapping[str, Any], gone: Triples, asked: Triples, order: int
-) -> tuple[list[float], float]:
-    """Return the result of `train_without`, and the seconds it took."""
-    started = time.perf_counter()
-    return train_without(graph, config, gone, asked, order), time.perf_counter() - started
-
-
-@dataclass
-class Measurement:
-    """A measurement that continues from its stored record.
-
-    Attributes:
-        options: The command line.
-        graph: The whole graph.
-        record: What is stored so far.
-        path: File of the record.
-    """
-
-    options: argparse.Namespace
-    graph: Graph
-    record: dict[str, Any]
-    path: Path
-
-    def run(self) -> None:
-        """Plan, then run the trainings that are not stored yet, several at once."""
-        with ProcessPoolExecutor(
-            self.options.jobs,
-            multiprocessing.get_context("spawn"),
-            initializer=torch.set_num_threads,
-            initargs=(self.options.threads,),
-        ) as pool:
-            try:
-                self._run_in(pool)
-            except BaseException:
-                pool.shutdown(wait=False, cancel_futures=True)
-                raise
-
-    def _run_in(self, pool: ProcessPoolExecutor) -> None:
-        planned = None
-        if not self.record["predictions"]:
-            sizes = (self.options.predictions, self.options.at_once, self.options.seed)
-            planned = pool.submit(plan, self.graph, self.record["settings"], *sizes)
-        # Trainings with nothing removed serve all predictions, so they can start before the plan is made.
-        tasks = self._submit(pool, [(NOTHING, number) for number in range(self.options.controls)])
-        if planned is not None:
-            self.record |= planned.result()
-            write_record(self.record, self.path)
-        groups = sorted({prediction["group"] for prediction in self.record["predictions"]})
-        print(f"{len(self.record['predictions'])} predictions in {len(groups)} groups", flush=True)
-        tasks |= self._submit(pool, [(condition, number) for number in groups for condition in REMOVING])
-        for future in as_completed(tasks):
-            self._store(*tasks[future], *future.result())
-
-    def _submit(
-        self, pool: ProcessPoolExecutor, wanted: Sequence[tuple[str, int]]
-    ) -> dict[Future[tuple[list[float], float]], tuple[str, int]]:
-        """Start the trainings that are not stored yet."""
-        stored = {(training["condition"], training["number"]) for training in self.record["trainings"]}
+def measure(options: argparse.Namespace, graph: Graph, record: dict[str, Any], path: Path) -> None:
+    """Plan, then run the trainings that are not stored yet, several at once."""
+    settings = record["settings"]
+    if not record["predictions"]:
+        record |= plan(graph, settings, options.predictions, options.at_once, options.seed)
+        write_record(record, path)
+    groups: dict[int, list[dict[str, Any]]] = {}
+    for prediction in record["predictions"]:
+        groups.setdefault(prediction["group"], []).append(prediction)
+    print(f"{len(record['predictions'])} predictions in {len(groups)} groups", flush=True)
+    wanted = {(NOTHING, number): record["predictions"] for number in range(options.controls)}
+    wanted |= {(condition, number): group for number, group in groups.items() for condition in REMOVING}
+    for training in record["trainings"]:
+        del wanted[training["condition"], training["number"]]
+    spawn = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(options.jobs, spawn, torch.set_num_threads, (options.threads,)) as pool:
         tasks = {}
-        for condition, number in wanted:
-            if (condition, number) in stored:
-                continue
-            gone, asked, order = self.graph.train[:0], self.graph.test, number + 1
-            if condition != NOTHING:
-                group = self._list_members(number)
-                gone = read_triples(self.graph, [triple for one in group for triple in one[condition]])
-                asked, order = read_triples(self.graph, [one["triple"] for one in group]), 0
-            task = pool.submit(train_and_time, self.graph, self.record["settings"], gone, asked, order)
-            tasks[task] = condition, number
-        return tasks
-
-    def _list_members(self, group: int) -> list[dict[str, Any]]:
-        return [prediction for prediction in self.record["predictions"] if prediction["group"] == group]
-
-    def _store(self, condition: str, number: int, found: list[float], seconds: float) -> None:
-        if condition == NOTHING:
-            place_of = {tuple(triple): place for place, triple in enumerate(self.graph.test.tolist())}
-            triples = read_triples(self.graph, [one["triple"] for one in self.record["predictions"]])
-            found = [found[place_of[tuple(triple)]] for triple in triples.tolist()]
-        line = {"condition": condition, "number": number, "seconds": seconds, "reciprocal ranks": found}
-        self.record["trainings"].append(line)
-        lines = gather(self.record)
-        if lines:
-            self.record["finding"] = measure_explanations(lines).to_dict()
-            print(f"{len(lines)} predictions: {self.record['finding']}", flush=True)
-        self.record["complete"] = len(lines) == len(self.record["predictions"]) and self._count_controls() == 0
-        write_record(self.record, self.path)
-
-    def _count_controls(self) -> int:
-        """Return how many controls are missing."""
-        wanted: int = self.options.controls
-        return wanted - sum(1 for training in self.record["trainings"] if training["condition"] == NOTHING)
+        for (condition, number), chosen in wanted.items():
+            named = [triple for one in chosen for triple in one.get(condition, ())]
+            gone, asked = read_triples(graph, named), read_triples(graph, [one["triple"] for one in chosen])
+            order = number + 1 if condition == NOTHING else 0
+            tasks[pool.submit(train_without, graph, settings, gone, asked, order)] = condition, number
+        try:
+            for future in as_completed(tasks):
+                condition, number = tasks[future]
+                ranks, seconds = future.result()
+                line = {"condition": condition, "number": number, "seconds": seconds, "reciprocal ranks": ranks}
+                record["trainings"].append(line)
+                record["complete"] = len(record["trainings"]) == options.controls + len(groups) * len(REMOVING)
+                if lines := gather(record):
+                    record["finding"] = measure_explanations(lines).to_dict()
+                    print(f"{len(lines)} predictions: {record['finding']}", flush=True)
+                write_record(record, path)
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
 
 
 def gather(record: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -348,7 +291,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     config = {key: value for key, value in vars(options).items() if key not in UNSTORED and value != []}
     settings = resolve_config(graph, settings=[*options.settings, f"seed={options.seed}"], device="cpu").to_dict()
     empty: dict[str, Any] = {"settings": settings, "predictions": [], "trainings": []}
-    Measurement(options, graph, resume_record(path, "named_triples", options, config, **empty), path).run()
+    measure(options, graph, resume_record(path, "named_triples", options, config, **empty), path)
 
 
 if __name__ == "__main__":

@@ -267,7 +267,7 @@ def format_share(share: float) -> str:
 
 def _mean_over_relations(figures: Figures, method: str) -> float:
     names = {figure["relation"] for figure in figures}
-    return mean(mean(f["mrr"] for f in figures if f["relation"] == n and f["method"] == method) for n in names)
+    return float(mean(mean(f["mrr"] for f in figures if f["relation"] == n and f["method"] == method) for n in names))
 
 
 def _format_means(row: Mapping[str, Any]) -> list[str]:
