@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ os.environ.setdefault("TRITON_INTERPRET", "0" if torch.cuda.is_available() else 
 from itransf.config import Config, Layer, assignments_layer, build_config
 from itransf.data.graph import Graph
 from itransf.data.vocabulary import Vocabulary
+from itransf.models import MODELS
 from itransf.run import Run, train
 from itransf.training.fused import plan
 
@@ -65,7 +67,9 @@ def configure() -> Configure:
     """Return a function from a model's name and `a.b=value` strings to settings that are all written out."""
 
     def build(name: str = "itransf", *assignments: str) -> Config:
-        model = {"name": name, **FAMILY, **(CONCEPTS if name == "itransf" else {})}
+        own = {entry.name for entry in fields(MODELS[name].Config)}
+        chosen = {key: value for key, value in {**FAMILY, **CONCEPTS}.items() if key in own}
+        model = {"name": name, **chosen}
         layers = [Layer("test", {"model": model, **SETTINGS}), assignments_layer(assignments)]
         return build_config(layers)
 

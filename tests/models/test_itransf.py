@@ -57,13 +57,6 @@ class TestStart:
         noise = concepts - torch.diag_embed(signs)
         assert float(noise.std()) == pytest.approx(0.005, rel=0.05)
 
-    def test_half_reflecting_concepts_leave_the_first_half_of_vectors_alone(self) -> None:
-        torch.manual_seed(0)
-        signs = start_concepts(100, 10, "half").diagonal(dim1=1, dim2=2).round()
-        assert (signs[:, :5] == 1).all()
-        assert 0.4 < (signs[:, 5:] < 0).float().mean() < 0.6
-        assert len(signs[:, 5:].unique(dim=0)) > 25
-
     def test_half_of_mixed_concepts_are_one_reflection(self) -> None:
         torch.manual_seed(0)
         signs = start_concepts(11, 30, "mixed").diagonal(dim1=1, dim2=2).round()
@@ -207,6 +200,6 @@ def test_sizes_that_mean_nothing_are_refused(setting: str) -> None:
 
 
 def test_more_concepts_on_a_side_than_there_are_is_refused() -> None:
-    with pytest.raises(ConfigError, match=r"support_size = 4 asks for more .*\(model\.concepts = 3\); lower the one"):
+    with pytest.raises(ConfigError, match=r"support_size = 4 .*model\.concepts = 3"):
         ITransF.Config(concepts=3, support_size=4)
     assert ITransF.Config(concepts=3, support_size=4, attention="dense").support_size == 4

@@ -9,7 +9,6 @@ import pytest
 import torch
 
 from itransf.data.leakage import Structure
-from itransf.errors import ConfigError
 from itransf.models import ITransF, Sizes
 from itransf.models.itransf import ITransFConfig
 from itransf.training.initialization import mirror_supports
@@ -97,10 +96,3 @@ def test_training_starts_from_them(number_graph: Callable, short: Callable) -> N
     assert sides(model, back) == sides(model, forth)[::-1]
     reflects = model.concepts.diagonal(dim1=1, dim2=2).amin(1) < 0
     assert [bool(reflects[side].all()) for side in sides(model, like)] == [True, False]
-
-
-def test_two_ways_to_choose_the_first_supports_are_refused(configure: Callable) -> None:
-    settings = ("assignment.init=mirrored", "warm_start.model=stranse")
-    assert configure("itransf", *settings).assignment.init == "mirrored"
-    with pytest.raises(ConfigError, match="both choose the first supports; leave one of them out"):
-        configure("itransf", *settings, "warm_start.epochs=2")

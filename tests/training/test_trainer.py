@@ -177,8 +177,8 @@ class TestSchedule:
     ) -> None:
         settings = ("training.epochs=4", "negatives.domain=0.5", f"negatives.domain_stop={stop}")
         trainer = make_trainer(graph, configure("itransf", *settings, "assignment.every=1"))
-        strengths = [trainer.sampler.strength for _ in trainer.epochs()]
-        assert strengths == [0.5] * epochs + [0.0] * (4 - epochs)
+        used = [trainer.sampler.uses_domains for _ in trainer.epochs()]
+        assert used == [True] * epochs + [False] * (4 - epochs)
 
     def test_minutes_end_training(self, configure: Configure, graph: Graph) -> None:
         _, reports = train(graph, configure("transe", "training.epochs=100", "training.max_minutes=1e-9"))
