@@ -165,7 +165,7 @@ class TestRefusals:
     def test_a_choice_that_is_not_offered(self, section: str, key: str, value: Any) -> None:
         message = refuse({section: {key: value}})
         assert message.startswith(f"layer 0: {section}.{key}")
-        assert message.endswith(f"not {value!r}")
+        assert str(value) in message
 
     @pytest.mark.parametrize("section", ["training", "model"])
     def test_a_section_cannot_be_a_value(self, section: str) -> None:

@@ -175,7 +175,8 @@ class TestValidating:
         best = min(seen) if metric == "mr" else max(seen)
         untested = replace(graph, test=graph.test[:0])  # selection never sees test triples, not even as a filter
         assert evaluate(model, untested, "valid")[metric] == pytest.approx(best)
-        assert evaluate(model, graph, "valid")[metric] != pytest.approx(best)
+        if metric == "mrr":
+            assert evaluate(model, graph, "valid")[metric] != pytest.approx(best)
         assert [line["epoch"] for line in fit.history if line["best"]][-1] == seen.index(best) + 1
 
     def test_a_sample_of_the_triples_is_always_the_same(self, configure: Configure, graph: Graph) -> None:
