@@ -26,7 +26,7 @@ Side = Literal["head", "tail"]
 SIDES: tuple[Side, Side] = ("head", "tail")
 Scorer = Callable[[Tensor], Tensor]
 Compare = Literal["l1", "l2", "dot"]
-SCORES_AT_ONCE = 1 << 20  # triples scored in one call where a model has no query form
+SCORES_AT_ONCE = 1 << 17  # triples scored in one call where a model has no query form
 
 
 class TrainingGraph(Protocol):
