@@ -1,0 +1,69 @@
+"""NTN, the neural tensor network."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import torch
+from torch import Tensor, nn
+
+from itransf.config import setting
+from itransf.models.base import Model, Paper, Sizes, TrainingGraph, look_up, size_settings
+
+
+@dataclass(frozen=True)
+class NTNConfig:
+    """Settings of NTN."""
+
+    dim: int = setting(64, "Dimension d of entity embeddings.")
+    slices: int = setting(4, "Number of tensor slices per relation.")
+
+
+class NTN(Model):
+    """u[r] . tanh(h W[r] t + V[r] [h, t] + b[r]) with a tensor W[r] of several slices   (Socher et al., 2013)."""
+
+    Config: ClassVar[type] = NTNConfig
+    config: NTNConfig
+    paper = Paper(
+        "Reasoning With Neural Tensor Networks for Knowledge Base Completion",
+        "Socher, Chen, Manning, Ng",
+        "NIPS 2013",
+        "https://papers.nips.cc/paper/5028-reasoning-with-neural-tensor-networks-for-knowledge-base-completion",
+    )
+
+    def __init__(self, sizes: Sizes, config: NTNConfig) -> None:
+        super().__init__(sizes, config)
+        d, s, r = config.dim, config.slices, sizes.relations
+        self.entities = nn.Parameter(torch.randn(sizes.entities, d, device="cpu") / d**0.5)
+        self.tensors = nn.Parameter(torch.randn(r, s * d * d, device="cpu") / d)
+        self.layers = nn.Parameter(torch.randn(r, s * 2 * d, device="cpu") / d**0.5)
+        self.biases = nn.Parameter(torch.zeros(r, s, device="cpu"))
+        self.outputs = nn.Parameter(torch.ones(r, s, device="cpu"))
+
+    @classmethod
+    def defaults(cls, graph: TrainingGraph, device: str) -> dict[str, dict[str, Any]]:
+        """Return settings for a graph: sampled negatives, as a score of every entity would cost too much."""
+        found = size_settings(cls, graph, device)
+        found["model"] = {}
+        found["training"] |= {"learning_rate": 0.01}
+        return found | {"loss": {"candidates": 64}, "regularizer": {"weight": 0.001}, "validation": {"triples": 200}}
+
+    def score(self, heads: Tensor, relations: Tensor, tails: Tensor) -> Tensor:
+        """Return the scores, one relation after the other, so that each tensor is in memory once."""
+        d, s = self.config.dim, self.config.slices
+        h, t = look_up(self.entities, heads), look_up(self.entities, tails)
+        scores = h.new_empty(len(heads))
+        for relation in torch.unique(relations):
+            rows, one = (relations == relation).nonzero().squeeze(1), relation[None]
+            tensor = look_up(self.tensors, one).view(s, d, d)
+            layer = look_up(self.layers, one).view(s, 2 * d)
+            bilinear = torch.einsum("ni,sij,nj->ns", h[rows], tensor, t[rows])  # (n, s)
+            linear = torch.cat([h[rows], t[rows]], dim=1) @ layer.T + look_up(self.biases, one)
+            found = (torch.tanh(bilinear + linear) * look_up(self.outputs, one)).sum(1)
+            scores = scores.index_copy(0, rows, found)
+        return scores
+
+    def factors(self, heads: Tensor, relations: Tensor, tails: Tensor) -> tuple[Tensor, ...]:
+        """Return the entity embeddings of each triple."""
+        return look_up(self.entities, heads), look_up(self.entities, tails)
