@@ -25,7 +25,11 @@ PAPER: Mapping[str, Any] = {
     "loss.name": "hinge",
     "negatives.per_triple": 1,
     "negatives.sampler": "bernoulli",
+    "negatives.filtered": "true",
+    "model.matrix_lr_factor": 1.0,
     "training.optimizer": "sgd",
+    "training.lr_decay": "none",
+    "training.block_size": 1,
     "training.learning_rate": 0.1,
     "training.batch_size": 1000,
     "training.epochs": 10**6,  # the measurement stops training long before
