@@ -15,7 +15,7 @@ from cli.conftest import CONCEPTS, QUICK, write_triples
 from cli.test_main import COMMANDS
 
 SOURCE = Path(itransf.__file__).parent
-LONG = {"demo", "reproduce"}  # too long to be started once more; what they load is checked by name below
+LONG = {"demo"}  # too long to be started once more; what they load is checked by name below
 TOLD = {
     "data": ("info", "world"),
     "train": ("DATA", "--out", "new", *QUICK, *CONCEPTS, "--quiet"),
@@ -26,6 +26,7 @@ TOLD = {
     "relation": ("RUN", "near"),
     "concepts": ("RUN",),
     "info": ("RUN",),
+    "runs": (".",),
     "export": ("RUN", "--out", "vectors"),
     "presets": ("wn18/itransf",),
     "settings": ("averaging",),

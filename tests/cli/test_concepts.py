@@ -12,8 +12,8 @@ import pytest
 from cli.conftest import call
 from golden.attentions import make_attention
 from golden.comparing import check_golden, make_paper
-from itransf.cli.concepts import format_uses, show_attention, show_sharing
-from itransf.cli.sharing import show_sharing_graph
+from itransf.cli.concepts import show_attention, show_sharing, show_sharing_graph
+from itransf.cli.output import format_uses
 from itransf.interpret import ConceptCard, Use
 from itransf.interpret.ablation import Ablation
 
@@ -35,7 +35,7 @@ def test_many_relations_are_cut_and_the_rest_counted() -> None:
     entry = {"relation": "r", "label": "r", "train_triples": 1, "head": [], "tail": []}
     console, paper = make_paper()
     show_attention({"relations": [entry] * 100}, console)
-    assert "40 rarer relations are not listed" in paper.getvalue()
+    assert "40 more relations are not listed" in paper.getvalue()
 
 
 def test_without_a_plot_a_text_heat_map_is_shown(run: Path) -> None:
@@ -73,7 +73,7 @@ def test_a_plot_is_written(name: str, run: Path, tmp_path: Path) -> None:
         (("--card", "9"), "there is no concept 9"),
         (("--rename", "9=x"), "there is no concept 9"),
         (("--rename", "three=x"), "write it as number=name"),
-        (("--card", "1", "--sharing"), "one at a time"),
+        (("--card", "1", "--sharing"), "exclude each other"),
     ],
 )
 def test_mistakes_are_misuse(arguments: tuple[str, ...], message: str, run: Path) -> None:
@@ -128,11 +128,11 @@ def test_all_cards_or_those_of_some_relations_are_told(run: Path, opened: Any) -
 def test_the_sharing_graph_is_told(run: Path) -> None:
     done = call("concepts", run, "--sharing")
     assert done.code == 0, done.err
-    assert "Rare relations and who lends them strength" in done.out
+    assert "Rare relations and their donors" in done.out
     assert "has capital" in done.out
     graph = json.loads(call("concepts", run, "--sharing", "--relation", "near", "--json").out)
     assert [entry["relation"] for entry in graph["relations"]] == ["near"]
-    assert "Relations and who lends them strength" in call("concepts", run, "--sharing", "--relation", "near").out
+    assert "Relations and their donors" in call("concepts", run, "--sharing", "--relation", "near").out
 
 
 def test_a_concept_is_renamed_and_the_name_is_read_everywhere(run: Path, tmp_path: Path) -> None:
@@ -140,7 +140,7 @@ def test_a_concept_is_renamed_and_the_name_is_read_everywhere(run: Path, tmp_pat
     shutil.copytree(run, folder)
     done = call("concepts", folder, "--rename", "0=lies in", "--rename", "1=x")
     assert done.code == 0, done.err
-    assert done.out == "concept 0: lies in\nconcept 1: x\n"
+    assert done.out == "Named concepts: 0 lies in, 1 x\n"
     call("concepts", folder, "--rename", "1=")
     shown = call("concepts", folder).out
     assert "Named concepts: 0 lies in" in shown
@@ -149,7 +149,7 @@ def test_a_concept_is_renamed_and_the_name_is_read_everywhere(run: Path, tmp_pat
     assert "Concept 0: lies in" in call("concepts", folder, "--card", "0").out
     call("concepts", folder, "--plot", tmp_path / "map.html")
     assert "lies in" in (tmp_path / "map.html").read_text(encoding="utf-8")
-    assert call("concepts", folder, "--rename", "0=").out == "No concept has a name.\n"
+    assert call("concepts", folder, "--rename", "0=").out == "Named concepts: none\n"
 
 
 def test_letters_without_a_font_are_said(run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

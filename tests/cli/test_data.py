@@ -8,7 +8,7 @@ import pytest
 import itransf
 from cli.conftest import TEST, TRAIN, VALID, call
 from golden.comparing import check_golden, make_paper
-from itransf.cli.description import show_description
+from itransf.cli.data import show_description
 from itransf.data.download import make_index
 
 

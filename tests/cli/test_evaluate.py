@@ -9,7 +9,7 @@ import pytest
 
 from cli.conftest import TRAIN, call, write_triples
 from golden.comparing import check_golden, make_paper
-from itransf.cli.evaluation import show_evaluation
+from itransf.cli.evaluate import show_evaluation
 from itransf.cli.options import parse_memory
 from itransf.errors import ConfigError
 
@@ -142,11 +142,17 @@ def test_memory_is_read_with_its_unit(text: str, size: int) -> None:
     assert parse_memory(text) == size
 
 
-@pytest.mark.parametrize("text", ["lots", "", "-5MB", "5XB", "0", "3iB"])
+@pytest.mark.parametrize("text", ["lots", "", "-5MB", "5XB", "3iB"])
 def test_memory_that_is_no_size_is_refused(text: str, run: Path) -> None:
     with pytest.raises(ConfigError, match="512MB"):
         parse_memory(text)
     assert call("evaluate", run, f"--memory={text}").code == 2
+
+
+def test_no_memory_is_refused(run: Path) -> None:
+    done = call("evaluate", run, "--memory", "0")
+    assert done.code == 2
+    assert "memory must be" in done.err
 
 
 @pytest.mark.parametrize("command", ["evaluate", "info", "concepts"])

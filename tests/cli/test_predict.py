@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from cli.conftest import call
+from cli.conftest import call, write_triples
 from golden.attentions import make_attention
 from golden.comparing import check_golden, make_paper
-from itransf.cli.predict import show_predictions
-from itransf.cli.reasons import describe_users
+from itransf.cli.output import describe_users
+from itransf.cli.predict import show_predictions, show_scores
 from itransf.interpret import concepts_behind
-from itransf.prediction import Prediction
+from itransf.prediction import Prediction, ScoredTriple
 
 
 def make_predictions() -> list[dict[str, Any]]:
@@ -30,13 +30,13 @@ def test_predictions_with_the_concepts_behind_them() -> None:
     console, paper = make_paper()
     behind = concepts_behind(make_attention(), "capital_of")
     reasons = {side: [shared.to_dict() for shared in found] for side, found in behind.items()}
-    show_predictions(make_predictions(), reasons, known=True, console=console, asked="head")
+    show_predictions(make_predictions(), reasons, known=True, screen=console, answered="head")
     check_golden("predictions.txt", paper.getvalue())
 
 
 def test_no_answer_is_said() -> None:
     console, paper = make_paper()
-    show_predictions([], None, known=False, console=console, asked="tail")
+    show_predictions([], None, known=False, screen=console, answered="tail")
     assert "There is no answer" in paper.getvalue()
 
 
@@ -44,7 +44,7 @@ def test_users_beyond_a_few_are_counted() -> None:
     users = [{"label": f"r{place}", "side": "head"} for place in range(4)]
     assert describe_users(users, 4) == "shared with r0 (H), r1 (H), r2 (H), r3 (H)"
     assert describe_users(users, 3) == "shared with r0 (H), r1 (H), r2 (H) and 1 more"
-    assert describe_users([]) == "used by nothing else"
+    assert describe_users([]) == "not shared"
 
 
 def test_tails_by_name_and_label(run: Path, opened: Any) -> None:
@@ -113,7 +113,7 @@ def test_queries_go_to_a_file(run: Path, tmp_path: Path) -> None:
     out = tmp_path / "answers.csv"
     done = call("predict", run, "--queries", queries, "--top", 2, "--out", out)
     assert done.code == 0, done.err
-    assert "6 answers to 3 questions" in done.err
+    assert "6 answers to 3 queries" in done.err
     with out.open() as file:
         rows = list(csv.DictReader(file))
     assert [row["query"] for row in rows] == ["1", "1", "2", "2", "3", "3"]
@@ -132,7 +132,7 @@ def test_answers_do_not_replace_their_questions(run: Path, tmp_path: Path) -> No
     for out in (queries, link):
         done = call("predict", run, "--queries", queries, "--out", out)
         assert done.code == 2
-        assert "would replace the questions" in done.err
+        assert "would replace the queries" in done.err
     assert queries.read_text() == "head,relation,tail\nItaly,P36,?\n"
 
 
@@ -144,7 +144,7 @@ def test_answers_do_not_replace_their_questions(run: Path, tmp_path: Path) -> No
         (("--head", "Pluto", "--relation", "P36"), "There are 16 entities; 'itransf export RUN --format csv"),
         (("--head", "Italy"), "too little to predict from"),
         (("--head", "Italy", "--relation", "P36", "--tail", "Roma"), "nothing to predict"),
-        (("--queries", "q.tsv", "--head", "Italy"), "--queries brings its own questions"),
+        (("--queries", "q.tsv", "--head", "Italy"), "leave out --head"),
         (("--head", "Italy", "--relation", "P36", "--out", "x.csv"), "--out is for"),
         (("--queries", "q.tsv", "--out", "x.xls"), "'.xls'"),
         (("--queries", "nowhere.tsv"), "nowhere.tsv"),
@@ -162,7 +162,7 @@ def test_relations_that_answer_are_explained_by_their_names(run: Path) -> None:
     asked = ("predict", run, "--head", "Paris", "--tail", "Lyon", "--top", 2, "--known")
     done = call(*asked, "--explain")
     assert done.code == 0, done.err
-    told = done.out.partition("What speaks for each, against the closest other tail\n")[2].splitlines()[:2]
+    told = done.out.partition("against the closest other tail\n")[2].splitlines()[:2]
     answers = [found["relation_label"] for found in json.loads(call(*asked, "--json").out)["predictions"]]
     assert [line.split(":")[0].split(maxsplit=1)[1] for line in told] == answers
 
@@ -175,5 +175,39 @@ def test_questions_without_an_answer_say_so(run: Path, opened: Any, tmp_path: Pa
     known.write_text(f"{graph.entities.name(tail)}\n")
     done = call("predict", run, "--queries", asked, "--candidates", known)
     assert done.code == 0, done.err
-    assert done.out.startswith("There is no answer: every candidate is a known triple (--known shows them)")
+    assert done.out.startswith("There is no answer")
     assert "Score" in call("predict", run, "--queries", asked, "--candidates", known, "--known").out
+
+
+def test_scores_as_a_table() -> None:
+    triples = [
+        ScoredTriple("Q90", "P36", "Q142", "Paris", "capital of", "France", -0.5, "train", 1.0, 2.5, 99.96),
+        ScoredTriple("Q90", "P36", "Q183", "Paris", "capital of", "Germany", -12.25, None, 1033.0, 339.5, 8.0),
+    ]
+    console, paper = make_paper()
+    show_scores([triple.to_dict() for triple in triples], console)
+    check_golden("scores.txt", paper.getvalue())
+
+
+def test_triples_of_a_file_are_scored_in_order(run: Path, opened: Any, tmp_path: Path) -> None:
+    triples = [("Paris", "capital_of", "France"), ("Lyon", "near", "Rome")]
+    done = call("score", run, write_triples(tmp_path / "triples.tsv", triples), "--json")
+    assert json.loads(done.out)["triples"] == [triple.to_dict() for triple in opened.score(triples)]
+    shown = call("score", run, tmp_path / "triples.tsv").out
+    assert shown.index("Paris") < shown.index("Rome")
+
+
+def test_a_name_that_is_not_known_is_told_with_its_line(run: Path, tmp_path: Path) -> None:
+    triples = [("Paris", "capital_of", "France"), ("Lyonn", "near", "Rome")]
+    done = call("score", run, write_triples(tmp_path / "triples.tsv", triples))
+    assert done.code == 2
+    assert "triples.tsv, line 2" in done.err
+    assert "Lyon" in done.err
+
+
+def test_columns_that_are_left_out_are_told_beside_the_scores(run: Path, tmp_path: Path) -> None:
+    path = tmp_path / "triples.csv"
+    path.write_text("weight,head,relation,tail\n3,Paris,capital_of,France\n", encoding="utf-8")
+    done = call("score", run, path, "--json")
+    assert len(json.loads(done.out)["triples"]) == 1
+    assert "left out: weight" in done.err

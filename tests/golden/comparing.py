@@ -9,7 +9,7 @@ import io
 import os
 from pathlib import Path
 
-from rich.console import Console
+from itransf.cli.output import Screen
 
 FOLDER = Path(__file__).parent
 
@@ -24,7 +24,7 @@ def check_golden(name: str, text: str) -> None:
     assert shown == path.read_text(encoding="utf-8")
 
 
-def make_paper(width: int = 80) -> tuple[Console, io.StringIO]:
-    """Return a console of a fixed width, and what is printed on it."""
+def make_paper(width: int = 80) -> tuple[Screen, io.StringIO]:
+    """Return a screen of a fixed width, and what is printed on it."""
     paper = io.StringIO()
-    return Console(file=paper, width=width, highlight=False, color_system=None), paper
+    return Screen(file=paper, width=width, highlight=False, color_system=None), paper

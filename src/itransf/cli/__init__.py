@@ -1,88 +1,87 @@
-"""The command line: one small file per command; errors and exit codes are settled here.
+"""The command line: commands, errors and exit codes.
 
-Nothing here may import torch, numpy or pyarrow, so that `itransf --help` answers at once: commands reach the
-package through its lazy public names.
+Nothing here imports torch, numpy or pyarrow before a command needs it, so that `itransf --help` is fast: commands reach
+the package through its lazily imported public names.
 """
 
 from __future__ import annotations
 
 import io
 import logging
+import os
 import sys
-from collections.abc import Sequence
-from typing import Annotated
+from collections.abc import Callable, Sequence
+from typing import Annotated, Any
 
 import typer
 from rich.text import Text
+from typer import Option
 
 import itransf
 from itransf.cli.concepts import show_concepts
 from itransf.cli.data import data_app
 from itransf.cli.demo import show_demo
-from itransf.cli.edit import edit_concepts
 from itransf.cli.evaluate import evaluate_run
-from itransf.cli.explain import explain_triple
-from itransf.cli.export import export_run
-from itransf.cli.info import show_info
-from itransf.cli.interpret import interpret_run
-from itransf.cli.learn import learn_triples
-from itransf.cli.output import make_console, remark
-from itransf.cli.predict import predict_triples
-from itransf.cli.presets import show_presets
-from itransf.cli.relation import show_relation
-from itransf.cli.report import write_report
-from itransf.cli.reproduce import reproduce_paper
-from itransf.cli.score import score_file
-from itransf.cli.settings import show_settings
+from itransf.cli.explain import explain_triple, show_relation
+from itransf.cli.interpret import interpret_run, write_report
+from itransf.cli.output import make_screen, remark
+from itransf.cli.predict import predict_triples, score_file
+from itransf.cli.runs import export_run, list_runs, show_info
+from itransf.cli.settings import show_presets, show_settings
+from itransf.cli.teach import edit_concepts, learn_triples
 from itransf.cli.train import Stopped, train_model
 from itransf.errors import ITransFError, UsageError
 from itransf.registry import TRUSTED
+from itransf.threads import set_threads
 
 FAILURE, MISUSE, INTERRUPTED = 1, 2, 130
-LACK_OF_MEMORY = (
-    "there is not enough memory. Less is needed with smaller batches (training.batch_size), fewer negatives "
-    "(negatives.per_triple), shorter vectors (model.dim), fewer concepts (model.concepts) or, on a GPU, "
-    "with --device cpu"
+OUT_OF_MEMORY = (
+    "out of memory. Use a smaller training.batch_size, negatives.per_triple, model.dim or model.concepts or, on a GPU, "
+    "--device cpu"
 )
+ANYWHERE = ("--threads", "--plugin")  # options of the program that may also follow the command
+EXAMPLES: dict[str, tuple[Callable[..., Any], str]] = {
+    "demo": (show_demo, ""),
+    "train": (train_model, "triples.tsv --out runs/mine --set training.epochs=50"),
+    "evaluate": (evaluate_run, "runs/world --split valid --relations"),
+    "predict": (predict_triples, "runs/world --head France --relation borders --explain"),
+    "score": (score_file, "runs/world triples.tsv --json"),
+    "explain": (explain_triple, "runs/world France borders Spain"),
+    "relation": (show_relation, "runs/world capital_of"),
+    "concepts": (show_concepts, "runs/world --relation capital_of --plot concepts.png"),
+    "interpret": (interpret_run, "runs/seed0 runs/seed1 --baseline runs/stranse"),
+    "report": (write_report, "runs/world --out report.html"),
+    "learn": (learn_triples, "runs/world pairs.tsv --relation twin_of --out runs/taught"),
+    "edit": (edit_concepts, "runs/world --forbid borders.head=3 --out runs/edited"),
+    "info": (show_info, "runs/world"),
+    "runs": (list_runs, "runs"),
+    "export": (export_run, "runs/world --out tables --format csv"),
+    "presets": (show_presets, "wn18/itransf"),
+    "settings": (show_settings, "training"),
+}
 _SILENCE = logging.NullHandler()
 
-# Typer's own complaints about options and arguments: its only public one and what that derives from.
+# The exceptions of typer for wrong options and arguments: its only public one, and its base classes.
 _USAGE_ERRORS = tuple(
     kind for kind in typer.BadParameter.__mro__ if issubclass(kind, Exception) and kind is not Exception
 )
 
 app = typer.Typer(
     name="itransf",
-    help="Knowledge base completion you can read: learn from triples, predict the missing ones, see why.",
-    epilog="Start with 'itransf demo', or 'itransf train FILE' with triples of your own.",
+    epilog="Start with 'itransf demo', or 'itransf train FILE' for your own triples. "
+    "'itransf --install-completion' adds completion to your shell.",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
-    rich_markup_mode=None,  # boxes leave too little room for words at 80 columns
+    rich_markup_mode=None,  # boxes leave too little room at 80 columns
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.command("demo")(show_demo)
+for _name, (_command, _arguments) in EXAMPLES.items():
+    app.command(_name, epilog=f"Example: itransf {_name} {_arguments}")(_command)
 app.add_typer(data_app, name="data")
-app.command("train")(train_model)
-app.command("evaluate")(evaluate_run)
-app.command("predict")(predict_triples)
-app.command("score")(score_file)
-app.command("explain")(explain_triple)
-app.command("relation")(show_relation)
-app.command("concepts")(show_concepts)
-app.command("interpret")(interpret_run)
-app.command("report")(write_report)
-app.command("learn")(learn_triples)
-app.command("edit")(edit_concepts)
-app.command("info")(show_info)
-app.command("export")(export_run)
-app.command("presets")(show_presets)
-app.command("settings")(show_settings)
-app.command("reproduce")(reproduce_paper)
 
 
 def print_version(asked: bool) -> None:
-    """Print the version and stop, if it is asked for."""
+    """Print the version and exit, if it is asked for."""
     if asked:
         print(f"itransf {itransf.__version__}")
         raise typer.Exit
@@ -91,39 +90,53 @@ def print_version(asked: bool) -> None:
 @app.callback()
 def take_common_options(
     version: Annotated[
-        bool, typer.Option("--version", callback=print_version, is_eager=True, help="Print the version.")
+        bool, Option("--version", callback=print_version, is_eager=True, help="Print the version.")
     ] = False,
+    threads: Annotated[
+        int | None, Option(metavar="N", help="CPU threads to use, also after the command. [default: all CPUs]")
+    ] = None,
     plugin: Annotated[
         list[str] | None,
-        typer.Option("--plugin", metavar="MODULE:NAME", help="Trust this code if a run uses it; may be repeated."),
+        Option(metavar="NAME", help="Trust this code if a run uses it (package.module:Name); repeatable."),
     ] = None,
 ) -> None:
-    """Knowledge base completion you can read: learn from triples, predict the missing ones, see why."""
+    """Interpretable knowledge graph completion: train embedding models, predict missing triples, see why."""
+    set_threads(threads)
     TRUSTED.update(plugin or ())
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run a command and exit: 0 done, 1 failed, 2 asked for something that cannot be, 130 interrupted.
+    """Run a command and exit: 0 done, 1 failed, 2 wrong usage, 130 interrupted.
 
     Args:
-        arguments: What follows `itransf`; the command line's own if not given.
+        arguments: Arguments after `itransf`; by default those of the process.
     """
     given = list(sys.argv[1:] if arguments is None else arguments)
-    logging.getLogger("itransf.data").addHandler(_SILENCE)  # commands print what reading found themselves
+    logging.getLogger("itransf.data").addHandler(_SILENCE)  # commands print the notes of reading themselves
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="replace")  # a terminal without some letter shows another, not a crash
-    sys.exit(run_command(given))
+            stream.reconfigure(errors="replace")  # for terminals that lack some letters
+    try:
+        code = run_command(given)
+        sys.stdout.flush()
+    except BrokenPipeError:  # the reader, such as `head`, has enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        code = 0
+    sys.exit(code)
 
 
 def run_command(arguments: list[str]) -> int:
-    """Run a command and return its exit code; what went wrong is said on stderr."""
+    """Run a command and return its exit code; errors are printed to stderr."""
     try:
-        code = app(arguments, prog_name="itransf", standalone_mode=False, obj=arguments)
+        code = app(move_options(arguments), prog_name="itransf", standalone_mode=False, obj=arguments)
+    except SystemExit as stop:  # how typer and rich end when the reader of a pipe has gone
+        if isinstance(stop.__context__, BrokenPipeError):
+            raise stop.__context__ from None
+        raise
     except ITransFError as error:
         complain(str(error))
         return MISUSE if isinstance(error, UsageError) else FAILURE
-    except OSError as error:  # a full disk, a folder that may not be written
+    except OSError as error:  # such as a full disk
         complain(f"{error.strerror or error}{f': {error.filename}' if error.filename else ''}")
         return FAILURE
     except Stopped as stop:
@@ -134,32 +147,45 @@ def run_command(arguments: list[str]) -> int:
     except _USAGE_ERRORS as error:
         return complain_of_usage(error)
     except (MemoryError, RuntimeError) as error:
-        if not is_lack_of_memory(error):
+        if not is_out_of_memory(error):
             raise
-        complain(LACK_OF_MEMORY)
+        complain(OUT_OF_MEMORY)
         return FAILURE
     if code == INTERRUPTED:
         remark("Stopped.")
     return code if isinstance(code, int) else 0
 
 
-def is_lack_of_memory(error: MemoryError | RuntimeError) -> bool:
-    """Tell whether the machine or its GPU had no memory left: torch says so in words only."""
+def move_options(arguments: Sequence[str]) -> list[str]:
+    """Return the arguments with options of the program before the command."""
+    first, rest, given = [], [], iter(arguments)
+    for argument in given:
+        if argument == "--":
+            rest += [argument, *given]
+        elif argument.partition("=")[0] in ANYWHERE:
+            first += [argument] if "=" in argument else [argument, *[next(given, "")]]
+        else:
+            rest.append(argument)
+    return [*first, *rest]
+
+
+def is_out_of_memory(error: MemoryError | RuntimeError) -> bool:
+    """Return whether the machine or its GPU is out of memory; torch says so only in the message."""
     text = str(error).lower()
     return isinstance(error, MemoryError) or any(words in text for words in ("out of memory", "not enough memory"))
 
 
 def complain(message: str) -> None:
-    """Print an error to stderr, without a traceback."""
-    make_console(stderr=True).print(Text.assemble(("Error: ", "bold red"), message), soft_wrap=True)
+    """Print an error to stderr."""
+    make_screen(stderr=True).print(Text.assemble(("Error: ", "bold red"), message), soft_wrap=True)
 
 
 def complain_of_usage(error: BaseException) -> int:
-    """Print what is wrong with the options, and where help is; return the exit code."""
+    """Print what is wrong with the arguments and how to get help; return the exit code."""
     message = error.format_message() if hasattr(error, "format_message") else str(error)
-    message = message.replace(": Value error, ", ": ")  # how Python calls it helps nobody here
+    message = message.replace(": Value error, ", ": ")
     context = getattr(error, "ctx", None)
-    if message.lstrip().startswith("Usage:"):  # nothing was asked for, so the message is the help
+    if message.lstrip().startswith("Usage:"):  # the help, because there were no arguments
         print(message, file=sys.stderr)
         return MISUSE
     complain(message)

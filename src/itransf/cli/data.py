@@ -1,51 +1,35 @@
-"""`itransf data`: which datasets there are, what they are like, and fetching them."""
+"""`itransf data`: list, describe and download datasets."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
-import typer
+from typer import Argument, Option, Typer
 
 import itransf
-from itransf.cli.description import show_description
 from itransf.cli.options import AsJson, DataSource, Header, Labels, Separator, Strict
-from itransf.cli.output import fill, make_console, make_table, print_json, warn
+from itransf.cli.output import Screen, format_number, format_share, tell, warn
 from itransf.errors import DataError, did_you_mean
 
-data_app = typer.Typer(no_args_is_help=True, help="List, describe and fetch datasets.")
+MOST_ROWS = 40  # relations that are listed without --all
+_WHERE = {"bundled": "bundled", "here": "on this machine", "index": "download", "by hand": "by hand"}
+_STRUCTURE = """\
+Relations whose triples are also triples of another, reversed or as they are
+(at least 80 % of its triples in all splits; A > B: those of A, not those of B)"""
 
-_WHERE = {
-    "bundled": "bundled",
-    "here": "on this machine",
-    "index": "fetched when asked",
-    "by hand": "put there by hand",
-}
+data_app = Typer(no_args_is_help=True, help="List, describe and download datasets.")
 
 
-@data_app.command("list")
+@data_app.command("list", epilog="Example: itransf data list")
 def list_datasets(as_json: AsJson = False) -> None:
     """List the datasets that can be loaded by name."""
     found = [describe_dataset(dataset) for dataset in itransf.data.DATASETS.values()]
-    if as_json:
-        print_json(found)
-        return
-    rows = [
-        (
-            dataset["name"],
-            _WHERE[dataset["where"]],
-            *(f"{dataset[key]:,}" for key in ("entities", "relations", "triples")),
-        )
-        for dataset in found
-    ]
-    console = make_console()
-    console.print(fill(make_table("Name", "Where", "Entities", "Relations", "Triples", names=2), rows))
-    for dataset in found:
-        console.print(f"{dataset['name']:10} {dataset['description']}", markup=False, soft_wrap=True)
-    console.print("\nitransf data info NAME tells more.")
+    tell(found, as_json, lambda screen: show_datasets(found, screen))
 
 
-def describe_dataset(dataset: Any) -> dict[str, Any]:
-    """Return what is known of a dataset without fetching it."""
+def describe_dataset(dataset: itransf.data.Dataset) -> dict[str, Any]:
+    """Return what is known of a dataset without downloading it."""
     counts = dict(dataset.counts)
     if dataset.built_in:
         graph = itransf.load(dataset.name)
@@ -67,7 +51,17 @@ def describe_dataset(dataset: Any) -> dict[str, Any]:
     }
 
 
-@data_app.command("info")
+def show_datasets(datasets: Sequence[Mapping[str, Any]], screen: Screen) -> None:
+    """Print a table of datasets, and a line about each."""
+    sizes = ("entities", "relations", "triples")
+    rows = [(each["name"], _WHERE[each["where"]], *(f"{each[key]:,}" for key in sizes)) for each in datasets]
+    screen.tabulate(("Name", "Where", "Entities", "Relations", "Triples"), rows, names=2)
+    for each in datasets:
+        screen.say(f"{each['name']:10} {each['description']}")
+    screen.say("\nMore about one: itransf data info NAME")
+
+
+@data_app.command("info", epilog="Example: itransf data info world")
 def describe_data(
     data: DataSource,
     *,
@@ -75,35 +69,83 @@ def describe_data(
     separator: Separator = None,
     header: Header = None,
     strict: Strict = False,
-    everything: Annotated[bool, typer.Option("--all", help="List every relation, however many.")] = False,
+    everything: Annotated[bool, Option("--all", help="List every relation.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Describe a graph: counts, relations, test leakage."""
     graph = itransf.load(data, labels=labels, separator=separator, header=header, strict=strict)
+    if not as_json:
+        warn(graph.notes)
     description = itransf.data.describe(graph)
-    if as_json:
-        print_json(description)
-        return
-    warn(graph.notes)
-    show_description(description, make_console(), everything)
+    tell(description, as_json, lambda screen: show_description(description, screen, everything))
 
 
-@data_app.command("get")
+@data_app.command("get", epilog="Example: itransf data get wn18")
 def get_dataset(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="A dataset's name; see 'itransf data list'.")],
+    name: Annotated[str, Argument(metavar="NAME", help="Name of a dataset; see 'itransf data list'.")],
     as_json: AsJson = False,
 ) -> None:
-    """Fetch a dataset, unless it is on this machine."""
+    """Download a dataset, unless it is on this machine."""
     dataset = itransf.data.find_dataset(name)
     if dataset is None:
         names = itransf.data.DATASETS
         hint = did_you_mean(name.lower(), names) or f" There are: {', '.join(names)}."
         raise DataError(f"there is no dataset {name!r}.{hint}")
     path = None if dataset.built_in else itransf.data.obtain(dataset)
-    if as_json:
-        print_json({"name": dataset.name, "path": None if path is None else str(path)})
-        return
-    told = f"{dataset.title} comes with this package" if path is None else f"{dataset.title} is in {path}"
-    console = make_console()
-    console.print(told, markup=False, soft_wrap=True)
-    console.print(f"itransf train {dataset.name}", markup=False)
+    place = "comes with this package" if path is None else f"is in {path}"
+    content = {"name": dataset.name, "path": None if path is None else str(path)}
+    tell(content, as_json, lambda screen: screen.say(f"{dataset.title} {place}\nitransf train {dataset.name}"))
+
+
+def show_description(description: Mapping[str, Any], screen: Screen, everything: bool = False) -> None:
+    """Print what `itransf.data.describe` returns."""
+    triples = ", ".join(f"{number:,} {split}" for split, number in description["triples"].items())
+    counts = f"{description['entities']:,} entities, {description['relations']:,} relations"
+    screen.say(f"{description['name']}: {counts}\nTriples: {triples}\n")
+    categories = description["categories"].items()
+    rows: list[tuple[str, ...]] = [(name, f"{own['relations']:,}", f"{own['train']:,}") for name, own in categories]
+    screen.tabulate(("Mapping", "Relations", "Train triples"), rows, title="Mapping categories")
+    kinds = ("inverse", "symmetric", "duplicate", "any")
+    leakage = description["leakage"].items()
+    rows = [(split, *(format_share(shares[kind]) for kind in kinds)) for split, shares in leakage]
+    title = "Test leakage: triples that follow from one training triple (percent)"
+    screen.say()
+    screen.tabulate(("Split", *(kind.capitalize() for kind in kinds)), rows, title=title)
+    screen.say(f"\n{describe_structure(description['structure'])}")
+    show_relations(description["relation_table"], screen, everything)
+
+
+def describe_structure(structure: Mapping[str, Sequence[Mapping[str, Any]]], most: int = 8) -> str:
+    """Return which relations are inverse, symmetric or duplicate."""
+    found = (
+        ("Inverse", [" / ".join(pair["relations"]) for pair in structure["inverse"]]),
+        ("  one way", [f"{pair['relation']} > {pair['implies']}" for pair in structure["one_way_inverse"]]),
+        ("Symmetric", [entry["relation"] for entry in structure["symmetric"]]),
+        ("Duplicate", [" / ".join(pair["relations"]) for pair in structure["duplicate"]]),
+        ("  one way", [f"{pair['relation']} > {pair['implies']}" for pair in structure["one_way_duplicate"]]),
+    )
+    lines = [_STRUCTURE]
+    for name, relations in found:
+        rest = f" and {len(relations) - most} more" if len(relations) > most else ""
+        if relations or not name.startswith(" "):
+            lines.append(f"{name + ':':11}{', '.join(relations[:most]) or 'none'}{rest}")
+    return "\n".join([*lines, ""])
+
+
+def show_relations(relations: Sequence[Mapping[str, Any]], screen: Screen, everything: bool) -> None:
+    """Print the table of relations, most frequent first."""
+    shown = relations if everything else relations[:MOST_ROWS]
+    columns = ("Relation", "Train", "Valid", "Test", "Map", "Tails/h", "Heads/t", "Heads", "Tails")
+    rows = (
+        (
+            relation["label"],
+            *(f"{relation[split]:,}" for split in ("train", "valid", "test")),
+            relation["category"],
+            *(format_number(relation[key], 1) for key in ("tails_per_head", "heads_per_tail")),
+            *(f"{relation[key]:,}" for key in ("head_domain", "tail_domain")),
+        )
+        for relation in shown
+    )
+    screen.tabulate(columns, rows, title="Relations")
+    if len(shown) < len(relations):
+        screen.say(f"{len(relations) - len(shown):,} rarer relations are not listed; --all lists them.")

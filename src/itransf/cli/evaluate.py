@@ -1,87 +1,107 @@
-"""`itransf evaluate`: rank a split's triples."""
+"""`itransf evaluate`: rank the triples of a split."""
 
 from __future__ import annotations
 
-from enum import Enum, StrEnum
-from typing import Annotated
+from collections.abc import Iterable, Mapping
+from typing import Annotated, Any, Literal
 
-import typer
+from typer import Option
 
-from itransf.cli.evaluation import show_evaluation
-from itransf.cli.options import AsJson, Device, DeviceName, Memory, RunFolder, open_run, parse_memory
-from itransf.cli.output import make_console, print_json
-from itransf.errors import DataError
+import itransf
+from itransf.cli.options import AsJson, Device, RunFolder, open_run, parse_memory
+from itransf.cli.output import Screen, tell
 
-
-class Ties(StrEnum):
-    """What a rival with the same score counts."""
-
-    realistic = "realistic"
-    optimistic = "optimistic"
-    pessimistic = "pessimistic"
-
-
-class Edges(Enum):
-    """How frequency buckets are cut."""
-
-    count = "count"
-    log = "log"
-
-
-class Weighting(StrEnum):
-    """What counts the same within a bucket."""
-
-    relation = "relation"
-    query = "query"
-
-
-class Split(StrEnum):
-    """Which triples are ranked."""
-
-    train = "train"
-    valid = "valid"
-    test = "test"
-
-
-SplitName = Annotated[Split, typer.Option("--split", help="Which triples to rank.")]
-TiePolicy = Annotated[Ties, typer.Option("--ties", help="What a rival with the same score counts.")]
-Buckets = Annotated[int, typer.Option("--buckets", metavar="N", min=1, max=1000, help="How many frequency buckets.")]
-BucketEdges = Annotated[
-    Edges, typer.Option("--bucket-edges", help="Of equal count, or of equal width in log frequency.")
-]
-BucketWeighting = Annotated[Weighting, typer.Option("--bucket-weighting", help="What counts the same within a bucket.")]
-Relations = Annotated[bool, typer.Option("--relations", help="Add a table of every relation.")]
+MAIN = ("mr", "mrr", "hits@1", "hits@3", "hits@10")
+SHORT = ("mr", "mrr", "hits@1", "hits@10")
 
 
 def evaluate_run(
     run: RunFolder,
     *,
-    split: SplitName = Split.test,
-    ties: TiePolicy = Ties.realistic,
-    memory: Memory = "512MB",
-    buckets: Buckets = 3,
-    bucket_edges: BucketEdges = Edges.count,
-    bucket_weighting: BucketWeighting = Weighting.relation,
-    relations: Relations = False,
-    device: Device = DeviceName.auto,
+    split: Annotated[Literal["train", "valid", "test"], Option(help="Triples to rank.")] = "test",
+    ties: Annotated[
+        Literal["realistic", "optimistic", "pessimistic"], Option(help="How to count equal scores.")
+    ] = "realistic",
+    memory: Annotated[str, Option(metavar="SIZE", help="Memory for scores, such as 512MB or 2GB.")] = "512MB",
+    buckets: Annotated[int, Option(metavar="N", help="Number of frequency buckets.")] = 3,
+    bucket_edges: Annotated[
+        Literal["count", "log"], Option(help="Buckets of equal count, or of equal width in log frequency.")
+    ] = "count",
+    bucket_weighting: Annotated[
+        Literal["relation", "query"], Option(help="Unit that counts the same within a bucket.")
+    ] = "relation",
+    relations: Annotated[bool, Option("--relations", help="Add a table of all relations.")] = False,
+    device: Device = "auto",
     as_json: AsJson = False,
 ) -> None:
-    """Rank a split's triples among all entities: MR, MRR, Hits."""
-    size = parse_memory(memory)
-    opened = open_run(run, device)
-    if len(opened.graph.split(split.value)) == 0:
-        others = " or ".join(other.value for other in Split if len(opened.graph.split(other.value)))
-        raise DataError(f"{run}: its graph has no {split.value} triples to rank; choose another --split ({others})")
-    evaluation = opened.evaluate(
-        split.value,
-        ties=ties.value,
-        memory=size,
-        buckets=buckets,
-        bucket_edges=bucket_edges.value,
-        bucket_weighting=bucket_weighting.value,
-        progress=True,
+    """Rank the triples of a split: MR, MRR, Hits@k."""
+    found = (
+        open_run(run, device)
+        .evaluate(
+            split,
+            ties=ties,
+            memory=parse_memory(memory),
+            buckets=buckets,
+            bucket_edges=bucket_edges,
+            bucket_weighting=bucket_weighting,
+            progress=True,
+        )
+        .to_dict()
     )
-    if as_json:
-        print_json(evaluation.to_dict())
-    else:
-        show_evaluation(evaluation.to_dict(), make_console(), relations)
+    tell(found, as_json, lambda screen: show_evaluation(found, screen, relations))
+
+
+def show_evaluation(evaluation: Mapping[str, Any], screen: Screen, relations: bool = False) -> None:
+    """Print what `Evaluation.to_dict` returns, with a table of all relations if wanted."""
+    metrics = itransf.evaluation.METRICS
+    rows: list[tuple[str, ...]] = []
+    for protocol in ("filtered", "raw"):
+        for side in ("both", "head", "tail"):
+            rows.append((protocol * (side == "both"), side, *format_metrics(evaluation[protocol][side], metrics)))
+    columns = ("", "", *metrics.values(), "Queries")
+    screen.tabulate(columns, rows, names=2, title=f"Ranks on {evaluation['split']} (Hits in percent)")
+    bounds = (evaluation[name]["both"]["mrr"] for name in ("optimistic", "pessimistic"))
+    mrr = [itransf.evaluation.format_metric("mrr", bound) for bound in bounds]
+    screen.say(f"Ties: {evaluation['ties']}. Filtered MRR would be {mrr[0]} optimistic, {mrr[1]} pessimistic.\n")
+    show_buckets(evaluation["buckets"], screen)
+    show_categories(evaluation["categories"], screen)
+    if relations:
+        rows = [
+            (entry["label"], f"{entry['train_triples']:,}", entry["category"], *format_metrics(entry["both"], SHORT))
+            for entry in evaluation["relations"]
+        ]
+        screen.say()
+        screen.tabulate(("Relation", "Train", "Map", *name_metrics(SHORT)), rows, title="By relation, filtered")
+
+
+def show_buckets(buckets: Iterable[Mapping[str, Any]], screen: Screen) -> None:
+    """Print the table of frequency buckets."""
+    rows, weighting = [], "relation"
+    for bucket in buckets:
+        (least, most), weighting = bucket["train_triples"], bucket["weighting"]
+        rows.append((f"{least:,} to {most:,}", f"{bucket['relations']:,}", *format_metrics(bucket, MAIN)))
+    title = f"By frequency, filtered (each {weighting} counts the same)"
+    screen.tabulate(("Train triples", "Relations", *name_metrics(MAIN)), rows, title=title)
+    screen.say()
+
+
+def show_categories(categories: Iterable[Mapping[str, Any]], screen: Screen) -> None:
+    """Print the table of mapping categories, with Hits@10 of each side."""
+    rows = []
+    for category in categories:
+        *metrics, queries = format_metrics(category["both"], SHORT)
+        sides = [itransf.evaluation.format_metric("hits@10", category[side]["hits@10"]) for side in ("head", "tail")]
+        rows.append((category["category"], *metrics, *sides, queries))
+    *headings, queries = name_metrics(SHORT)
+    columns = ("Mapping", *headings, "Hits@10 head", "Hits@10 tail", queries)
+    screen.tabulate(columns, rows, title="By mapping category, filtered")
+
+
+def name_metrics(names: Iterable[str]) -> list[str]:
+    """Return the headings of metrics, and of the number of queries."""
+    return [*(itransf.evaluation.METRICS[name] for name in names), "Queries"]
+
+
+def format_metrics(metrics: Mapping[str, float], names: Iterable[str]) -> tuple[str, ...]:
+    """Return metrics as text, and the number of queries."""
+    return *(itransf.evaluation.format_metric(name, metrics[name]) for name in names), f"{metrics['queries']:,}"

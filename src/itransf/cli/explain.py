@@ -1,191 +1,160 @@
-"""`itransf explain`: why a triple has the score it has."""
+"""`itransf explain` and `itransf relation`: the parts of a triple's score, and the relatives of a relation."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from enum import StrEnum
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
-import typer
-from rich.console import Console, Group
-from rich.markup import escape
-from rich.text import Text
+from typer import Argument, Option
 
 import itransf
-from itransf.cli.options import AsJson, Device, DeviceName, RunFolder, open_run
-from itransf.cli.output import fill, format_number, make_console, make_table, print_json, put_title
-from itransf.cli.reasons import MOST_CONCEPTS, describe_users
+from itransf.cli.options import AsJson, Device, RunFolder, open_run
+from itransf.cli.output import LEAST, PARTS, Screen, describe_users, format_number, format_uses, tell
 
 MOST_PARTS = 6  # of a side; a dense attention has hundreds
-MOST_REMOVALS = 3
-LEAST = 0.05  # weaker weights are told together
-LONGEST = 24  # letters of an entity's label above a column
+MOST_CONCEPTS, MOST_REMOVALS = 3, 3
+LONGEST = 24  # letters of an entity's label in a heading
 
-_PARTS = ("head", "relation", "tail")
-
-
-class SideName(StrEnum):
-    """Which end of the triple counts as the answer."""
-
-    head = "head"
-    tail = "tail"
+Found = Mapping[str, Any]
 
 
 def explain_triple(
     run: RunFolder,
-    head: Annotated[str, typer.Argument(metavar="HEAD", help="The head: name or label.")],
-    relation: Annotated[str, typer.Argument(metavar="RELATION", help="The relation: name or label.")],
-    tail: Annotated[str, typer.Argument(metavar="TAIL", help="The tail: name or label.")],
-    side: Annotated[
-        SideName, typer.Option("--side", help="Which end is the answer, to be compared with its rivals.")
-    ] = SideName.tail,
-    triples: Annotated[
-        int, typer.Option("--triples", metavar="N", min=0, help="How many triples to name as evidence.")
-    ] = 3,
-    device: Device = DeviceName.auto,
+    head: Annotated[str, Argument(metavar="HEAD", help="Head: name or label.")],
+    relation: Annotated[str, Argument(metavar="RELATION", help="Relation: name or label.")],
+    tail: Annotated[str, Argument(metavar="TAIL", help="Tail: name or label.")],
+    side: Annotated[Literal["head", "tail"], Option(help="Side of the answer, compared with competitors.")] = "tail",
+    triples: Annotated[int, Option(metavar="N", help="Number of training triples of each kind to name.")] = 3,
+    device: Device = "auto",
     as_json: AsJson = False,
 ) -> None:
-    """Explain a triple's score: concepts, rivals, evidence, and what would change it.
+    """Explain the score of a triple.
 
-    The triple may be in the graph or not. The score is split exactly into what each concept adds.
+    Shown are its parts, which sum up to the score exactly, the closest competitor, similar triples, and what would
+    change the answer. The triple may be in the graph or not.
     """
-    found = open_run(run, device).explain(head, relation, tail, side=side.value, evidence=triples).to_dict()
-    if as_json:
-        print_json(found)
-    else:
-        show_explanation(found, make_console())
+    found = open_run(run, device).explain(head, relation, tail, side=side, evidence=triples).to_dict()
+    tell(found, as_json, lambda screen: show_explanation(found, screen))
 
 
-def show_explanation(found: Mapping[str, Any], console: Console) -> None:
+def show_explanation(found: Found, screen: Screen) -> None:
     """Print what `Explanation.to_dict` returns: the sentence, then the tables behind it."""
-    console.print(Text(found["sentence"]))
-    console.print()
-    console.print(describe_standing(found))
-    console.print()
-    console.print(tabulate_split(found))
-    for part in (describe_sharing(found), tabulate_evidence(found), describe_changes(found)):
-        if part is not None:
-            console.print()
-            console.print(part, soft_wrap=True)
-
-
-def describe_standing(found: Mapping[str, Any]) -> Text:
-    """Return score and ranks on one line."""
+    screen.say(found["sentence"], wrap=True)
     ranks = ", ".join(f"{side} {found['ranks'][side]:,g} of {found['candidates'][side]:,}" for side in ("tail", "head"))
-    return Text(f"Score {format_number(found['score'], 3)}; rank: {ranks} candidates whose triple is not known")
+    score = format_number(found["score"], 3)
+    screen.say(f"\nScore {score}; rank: {ranks} candidates whose triple is not known\n", wrap=True)
+    show_split(found, screen)
+    if found["sharing"] is not None:
+        screen.say(f"\nConcepts of {found['relation_label']}, and who shares them", "bold")
+        for side, concepts in found["sharing"].items():
+            for place, shared in enumerate(concepts[:MOST_CONCEPTS]):
+                called = itransf.interpret.call_concept(shared["concept"], found["concept_names"])
+                weight, users = format_number(shared["weight"], 2), describe_users(shared["others"])
+                screen.say(f"  {side if place == 0 else '':4}  {called} ({weight}): {users}")
+    show_evidence(found, screen)
+    changes = list_changes(found)
+    if changes:
+        screen.say("\nWhat would change the answer", "bold")
+        for change in changes:
+            screen.say(f"  {change}")
 
 
-def tabulate_split(found: Mapping[str, Any]) -> Group:
-    """Return the split of the distance, beside the runner-up's where there is one."""
+def show_split(found: Found, screen: Screen) -> None:
+    """Print the parts of the distance, next to those of the closest competitor if there is one."""
     rival = found["runner_up"]
-    columns = ["Part", "", "Weight", head_column(found[f"{found['side']}_label"])]
-    if rival:
-        columns += [head_column(rival["label"]), "In favour"]
+    shorten = itransf.interpret.heatmap.shorten
+    columns = ["Part", "", "Weight", shorten(found[f"{found['side']}_label"], LONGEST)]
+    columns += [shorten(rival["label"], LONGEST), "In favour"] if rival else []
     kinds = ("value", "rival", "favour") if rival else ("value",)
-    rows = []
+    rows: list[tuple[str, ...]] = []
     for side in ("head", "translation", "tail"):
         parts = [part for part in found["contributions"] if part["side"] == side]
         shown = [part for part in parts if part["weight"] is None or abs(part["weight"]) >= LEAST][:MOST_PARTS]
-        for part in shown:
-            name, weight = name_part(part, found["concept_names"]), format_weight(part)
-            rows.append((side, name, weight, *(format_signed(part[kind]) for kind in kinds)))
         rest = [part for part in parts if part not in shown]
+        for part in shown:
+            has_concept = part["concept"] is not None
+            name = itransf.interpret.call_concept(part["concept"], found["concept_names"]) if has_concept else ""
+            weight = "" if part["weight"] is None else format_number(part["weight"], 2)
+            rows.append((side, name, weight, *(f"{part[kind]:+,.3f}" for kind in kinds)))
         if rest:
-            sums = (format_signed(sum(part[kind] for part in rest)) for kind in kinds)
-            rows.append((side, f"{len(rest)} more", "", *sums))
+            rows.append(
+                (side, f"{len(rest)} more", "", *(f"{sum(part[kind] for part in rest):+,.3f}" for kind in kinds))
+            )
     totals = (found["distance"], rival["distance"], found["lead"]) if rival else (found["distance"],)
-    rows.append(("sum", "distance", "", *(format_signed(total) for total in totals)))
-    return put_title("The distance (-score), split into what each part adds", fill(make_table(*columns, names=2), rows))
+    rows.append(("sum", "distance", "", *(f"{total:+,.3f}" for total in totals)))
+    screen.tabulate(columns, rows, names=2, title="The distance (-score) as a sum of parts")
 
 
-def head_column(label: str) -> str:
-    """Return an entity's label as the heading of a column, where brackets mean something and room is scarce."""
-    return escape(itransf.interpret.heatmap.shorten(label, LONGEST))
-
-
-def name_part(part: Mapping[str, Any], names: Mapping[int, str]) -> str:
-    """Return what a contribution comes from."""
-    return "" if part["concept"] is None else itransf.interpret.call_concept(part["concept"], names)
-
-
-def format_weight(part: Mapping[str, Any]) -> str:
-    """Return a concept's weight, nothing for what has none."""
-    return "" if part["weight"] is None else format_number(part["weight"], 2)
-
-
-def format_signed(number: float) -> str:
-    """Return a number with three decimals and its sign."""
-    return f"{number:+,.3f}"
-
-
-def describe_sharing(found: Mapping[str, Any]) -> Text | None:
-    """Say who else uses the relation's concepts."""
-    if found["sharing"] is None:
-        return None
-    lines = [Text(f"Concepts of {found['relation_label']}, and who shares them", "bold")]
-    for side, concepts in found["sharing"].items():
-        for place, shared in enumerate(concepts[:MOST_CONCEPTS]):
-            name = f"  {side if place == 0 else '':4}  "
-            called = itransf.interpret.call_concept(shared["concept"], found["concept_names"])
-            weight = format_number(shared["weight"], 2)
-            lines.append(Text(f"{name}{called} ({weight}): {describe_users(shared['others'])}"))
-    return Text("\n").join(lines)
-
-
-def tabulate_evidence(found: Mapping[str, Any]) -> Group | None:
-    """Return the training triples most alike and those that back the triple most."""
-    tables: list[Text | Group] = []
-    for key, title, column in (
-        (
-            "nearest",
-            "Training triples most like it (how far its ends are from theirs, as the relation sees them)",
-            "Distance",
-        ),
-        ("supporting", "Training triples that back it most (how far a step on each would lessen its distance)", "Pull"),
-    ):
+def show_evidence(found: Found, screen: Screen) -> None:
+    """Print the most similar training triples and those that support the triple most."""
+    nearest = "Most similar training triples (distance of both entities, as the relation projects them)"
+    supporting = "Most supporting training triples (how much a gradient step on each would lower the distance)"
+    for key, title, column in (("nearest", nearest, "Distance"), ("supporting", supporting, "Pull")):
         if found[key]:
             rows = [
-                (*(triple[f"{part}_label"] for part in _PARTS), format_number(triple["value"], 3))
-                for triple in found[key]
+                (*(line[f"{part}_label"] for part in PARTS), format_number(line["value"], 3)) for line in found[key]
             ]
-            table = fill(make_table("Head", "Relation", "Tail", column, names=3), rows)
-            tables += [Text(), put_title(title, table)] if tables else [put_title(title, table)]
-    return Group(*tables) if tables else None
+            screen.say()
+            screen.tabulate(("Head", "Relation", "Tail", column), rows, names=3, title=title)
 
 
-def describe_changes(found: Mapping[str, Any]) -> Text | None:
-    """Say which concept and which triple the answer depends on most."""
-    removals = [removal for removal in found["removals"] if abs(removal["weight"]) >= LEAST][:MOST_REMOVALS]
-    lines = [describe_removal(removal, found) for removal in removals]
-    if found["supporting"]:
-        triple = " – ".join(found["supporting"][0][f"{part}_label"] for part in _PARTS)
-        lines.append(f"  the training triple it leans on most is {triple} (an estimate: nothing was trained again)")
-    if not lines:
-        return None
-    return Text("\n").join([Text("What would change the answer", "bold"), *(Text(line) for line in lines)])
-
-
-def describe_removal(removal: Mapping[str, Any], found: Mapping[str, Any]) -> str:
-    """Say how the answer would stand without a concept."""
+def list_changes(found: Found) -> list[str]:
+    """Return the concepts and the training triple that the answer depends on most."""
     answer, rank = found[f"{found['side']}_label"], found["ranks"][found["side"]]
-    called = itransf.interpret.call_concept(removal["concept"], found["concept_names"])
-    moved = (
-        f"stays at rank {rank:,g}" if removal["rank"] == rank else f"goes from rank {rank:,g} to {removal['rank']:,g}"
-    )
-    scores = f"score {format_number(found['score'], 3)} to {format_number(removal['score'], 3)}"
-    return f"  without {called} on the {removal['side']} side, {answer} {moved} ({scores})"
+    lines = []
+    for removal in [removal for removal in found["removals"] if abs(removal["weight"]) >= LEAST][:MOST_REMOVALS]:
+        called = itransf.interpret.call_concept(removal["concept"], found["concept_names"])
+        is_same = removal["rank"] == rank
+        moved = f"stays at rank {rank:,g}" if is_same else f"goes from rank {rank:,g} to {removal['rank']:,g}"
+        scores = f"score {format_number(found['score'], 3)} to {format_number(removal['score'], 3)}"
+        lines.append(f"without {called} on the {removal['side']} side, {answer} {moved} ({scores})")
+    if found["supporting"]:
+        triple = " – ".join(found["supporting"][0][f"{part}_label"] for part in PARTS)
+        lines.append(f"the most supporting training triple is {triple} (an estimate, without training again)")
+    return lines
 
 
-def show_short_forms(predictions: Sequence[Mapping[str, Any]], console: Console, asked: str) -> None:
-    """Print one line per prediction: what speaks for it, and the training triples behind it.
+ROLES = {"inverse": "inverse of", "equivalent": "same as", "broader": "sub-relation of", "narrower": "contains"}
+KINDS = ("score", "matrices", "translation", "attention")  # the last for models with concepts
 
-    Rivals are entities: where a relation was `asked` for, they are other tails.
+
+def show_relation(
+    run: RunFolder,
+    name: Annotated[str, Argument(metavar="NAME", help="Relation: name or label.")],
+    top: Annotated[int, Option(metavar="N", help="Number of candidates for each role.")] = 3,
+    device: Device = "auto",
+    as_json: AsJson = False,
+) -> None:
+    """Show the concepts of a relation and similar relations.
+
+    Candidates for its inverse, equivalent and sub-relations are listed. All scores are computed from the parameters of
+    the model, not from triples.
     """
-    rival = "its closest rival" if asked != "relation" else "the closest other tail"
-    console.print()
-    console.print(Text(f"What speaks for each, against {rival}", "bold"))
-    width = max(len(str(found["rank"])) for found in predictions)
-    for found in predictions:
-        explanation = found["explanation"]
-        answer = explanation[f"{asked if asked == 'relation' else explanation['side']}_label"]
-        console.print(Text(f"  {found['rank']:>{width}}  {answer}: {explanation['short']}"), soft_wrap=True)
+    profile = open_run(run, device).relation(name, top).to_dict()
+    tell(profile, as_json, lambda screen: show_profile(profile, screen))
+
+
+def show_profile(profile: Found, screen: Screen) -> None:
+    """Print what `RelationProfile.to_dict` returns."""
+    screen.say(f"{profile['sentence']}\n", wrap=True)
+    for side in ("head", "tail"):
+        if profile[side]:
+            screen.say(f"{side.capitalize()} concepts  {format_uses(profile[side])}")
+    screen.say(f"Symmetric      {format_number(profile['symmetric'], 3)}\n")
+    kinds = KINDS if profile["head"] else KINDS[:-1]
+    rows = [row for key, role in ROLES.items() for row in list_candidates(role, profile[key], kinds)]
+    screen.tabulate(("May be", "Relation", *(kind.capitalize() for kind in kinds)), rows, names=2)
+    compared = "; the attention is shown for comparison" if profile["head"] else ""
+    screen.say(f"Scores are at most 1 and use matrices and translations only{compared}.", wrap=True)
+
+
+def list_candidates(role: str, candidates: Sequence[Found], kinds: Sequence[str]) -> list[tuple[str, ...]]:
+    """Return the rows of a table for one role, which is named once."""
+    return [
+        (
+            role if place == 0 else "",
+            found["label"],
+            *("" if found[kind] is None else format_number(found[kind], 3) for kind in kinds),
+        )
+        for place, found in enumerate(candidates)
+    ]

@@ -1,19 +1,16 @@
-"""`itransf interpret`: how far a model can be read, in figures, with baselines beside it."""
+"""`itransf interpret` and `itransf report`: measures of interpretability, and one page about a run."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
-import typer
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
+from typer import Argument, Option
 
 import itransf
-from itransf.cli.options import AsJson, Device, DeviceName, RunFolder, open_run
-from itransf.cli.output import fill, format_number, make_console, make_table, print_json, warn
+from itransf.cli.options import AsJson, Device, RunFolder, Triples, open_run
+from itransf.cli.output import Screen, format_number, tell, warn
 from itransf.errors import ConfigError
 
 Found = Mapping[str, Any]
@@ -21,55 +18,43 @@ Found = Mapping[str, Any]
 
 def interpret_run(
     run: RunFolder,
-    more: Annotated[
-        list[Path] | None, typer.Argument(metavar="MORE", help="Runs of the same model with other seeds.")
-    ] = None,
+    more: Annotated[list[Path] | None, Argument(metavar="MORE", help="Runs of the model with other seeds.")] = None,
     baseline: Annotated[
-        list[Path] | None, typer.Option("--baseline", metavar="RUN", help="Another model beside it; repeatable.")
+        list[Path] | None, Option(metavar="RUN", help="Another model to compare with; repeatable.")
     ] = None,
-    coded: Annotated[
-        bool, typer.Option("--sparse-coding", help="Also code the matrices of a STransE baseline sparsely.")
-    ] = False,
     ranking: Annotated[
-        bool, typer.Option("--ranking/--no-ranking", help="Also measure what needs ranking: it takes longest.")
+        bool, Option("--ranking/--no-ranking", help="Include measures that rank triples, which take longest.")
     ] = True,
-    triples: Annotated[
-        int, typer.Option(metavar="N", min=0, help="The most triples of a relation to rank again; 0: all.")
-    ] = 100,
-    draws: Annotated[
-        int, typer.Option(metavar="N", min=20, help="Resamplings and permutations behind intervals and nulls.")
-    ] = 2000,
-    device: Device = DeviceName.auto,
+    triples: Annotated[int, Option(metavar="N", help="Maximum number of triples of a relation to rank; 0: all.")] = 100,
+    draws: Annotated[int, Option(metavar="N", help="Number of bootstrap samples and permutations.")] = 2000,
+    device: Device = "auto",
     as_json: AsJson = False,
 ) -> None:
-    """Measure how far a model can be read: sparsity, structure, faithfulness, sharing.
+    """Measure how interpretable a model is.
 
-    Gold labels (inverse pairs, symmetric relations) are mined from train; no training but a mirrored start reads them.
+    Measured are sparsity, structure, faithfulness and sharing. Inverse pairs and symmetric relations of the training
+    triples are the gold standard; training does not use them, unless assignment.init is "mirrored".
     """
     folders = [run, *(more or ())]
     if len({folder.resolve() for folder in folders}) < len(folders):
-        raise ConfigError("a run is given twice; give runs of other seeds, each once")
+        raise ConfigError("a run is given twice; give runs with other seeds, each once")
     opened = [open_run(folder, device) for folder in folders]
     others = [open_run(folder, device) for folder in baseline or ()]
     warn([*find_differences(folders, opened), *find_mirrored(folders, opened)])
     found = itransf.interpret.interpret_runs(
         [read_run(each) for each in opened],
         [read_run(each) for each in others],
-        coded=coded,
         ranked=ranking,
         most_triples=triples,
         draws=draws,
         progress=not as_json,
     )
-    content = [each.to_dict() for each in found]
-    if as_json:
-        print_json({"graph": opened[0].graph.name, "models": content})
-    else:
-        show_interpretations(opened[0].graph.name, content, make_console())
+    graph, content = opened[0].graph.name, [each.to_dict() for each in found]
+    tell({"graph": graph, "models": content}, as_json, lambda screen: show_interpretations(graph, content, screen))
 
 
 def read_run(run: itransf.Run) -> Any:
-    """Return what the measures read of a run, named after its model and its kind of attention."""
+    """Return the input of the measures, named after the model and its kind of attention."""
     kind = getattr(run.config.model, "attention", "sparse")
     name = run.config.name if kind == "sparse" else f"{run.config.name} ({kind})"
     return itransf.interpret.read_model(run.model, run.graph, name)
@@ -78,78 +63,76 @@ def read_run(run: itransf.Run) -> Any:
 def find_differences(folders: Sequence[Path], runs: Sequence[itransf.Run]) -> list[str]:
     """Return a note for each run that differs from the first in more than the seed, or repeats an earlier one."""
     configs = [run.config.to_dict() for run in runs]
-    notes = [
-        f"{folder} has other settings than {folders[0]}, not just another seed; their mean says little"
-        for folder, config in zip(folders, configs, strict=True)
-        if {**config, "seed": 0} != {**configs[0], "seed": 0}
-    ]
-    return notes + [
-        f"{folder} has the settings and the seed of {folders[configs.index(config)]}: that they agree says nothing"
-        for place, (folder, config) in enumerate(zip(folders, configs, strict=True))
-        if configs.index(config) < place
-    ]
+    notes = []
+    for place, (folder, config) in enumerate(zip(folders, configs, strict=True)):
+        if {**config, "seed": 0} != {**configs[0], "seed": 0}:
+            notes.append(f"{folder} differs from {folders[0]} in more than the seed; their mean is not meaningful")
+        if configs.index(config) < place:
+            same = folders[configs.index(config)]
+            notes.append(f"{folder} has the settings and the seed of {same}: their agreement is not evidence")
+    return notes
 
 
 def find_mirrored(folders: Sequence[Path], runs: Sequence[itransf.Run]) -> list[str]:
-    """Return a note for each run whose first supports were made from what the measures look for."""
+    """Return a note for each run whose initial supports were made from what the measures look for."""
     return [
-        f"{folder} started with supports that mirror inverse and symmetric relations (assignment.init): that it shows "
-        "them is no discovery"
+        f"{folder} was initialized from inverse and symmetric relations (assignment.init = mirrored): finding them is "
+        "no evidence"
         for folder, run in zip(folders, runs, strict=True)
         if run.config.assignment.init == "mirrored"
     ]
 
 
-def show_interpretations(graph: str, models: Sequence[Found], console: Console) -> None:
-    """Print what was found about a model, and the same figures of the others beside it."""
-    main, *others = models
-    runs = f"{main['runs']} runs" if main["runs"] > 1 else "one run"
-    console.print(Text(f"{main['name']} on {graph}, {runs}", "bold"))
-    console.print(tabulate_findings(main["findings"]))
+def show_interpretations(graph: str, models: Sequence[Found], screen: Screen) -> None:
+    """Print the findings about a model, and a comparison with the others."""
+    main, *_ = models
+    screen.say(f"{main['name']} on {graph}, {main['runs']} run{'s' * (main['runs'] > 1)}", "bold")
+    rows = [
+        (
+            call_finding(finding),
+            format_number(finding["value"], 3),
+            f"{format_number(finding['low'], 3)} to {format_number(finding['high'], 3)}",
+            format_number(finding["null"], 3),
+            "" if finding["p"] is None else f"{finding['p']:.4f}",
+            f"{finding['n']:,}",
+        )
+        for finding in main["findings"]
+        if finding["value"] is not None
+    ]
+    screen.tabulate(("Measure", "Value", "95 %", "By chance", "p", "Of"), rows)
     for finding in main["findings"]:
-        if finding["remark"] and finding["value"] is not None:
-            console.print(Text(f"{call_finding(finding)}: {finding['remark']}.", "dim"))
-        elif finding["value"] is None:
-            console.print(Text(f"Not measured: {call_finding(finding)} ({finding['remark']})", "dim"))
-    console.print()
-    console.print(Text("Beside it", "bold"))
-    console.print(tabulate_beside(main, others))
+        if finding["value"] is None:
+            screen.say(f"Not measured: {call_finding(finding)} ({finding['remark']})", "dim", wrap=True)
+        elif finding["remark"]:
+            screen.say(f"{call_finding(finding)}: {finding['remark']}.", "dim", wrap=True)
+    columns = [{call_finding(finding): finding["value"] for finding in model["findings"]} for model in models]
+    compared = (
+        (name, *(format_number(column.get(name), 3) for column in columns))
+        for name in dict.fromkeys(name for column in columns for name in column)
+        if any(column.get(name) is not None for column in columns)
+    )
+    screen.say()
+    screen.tabulate(("Measure", *(model["name"] for model in models)), compared, title="Comparison")
 
 
 def call_finding(finding: Found) -> str:
-    """Return what a finding is about, in words."""
+    """Return the name of a finding."""
     return f"{finding['measure']}, {finding['statistic']}"
 
 
-def tabulate_findings(findings: Sequence[Found]) -> Table:
-    """Return a table of the figures with their intervals and nulls."""
-    table = make_table("Measure", "Value", "95 %", "By chance", "p", "Of", names=1)
-    return fill(
-        table,
-        (
-            (
-                call_finding(finding),
-                format_number(finding["value"], 3),
-                f"{format_number(finding['low'], 3)} to {format_number(finding['high'], 3)}",
-                format_number(finding["null"], 3),
-                "" if finding["p"] is None else f"{finding['p']:.4f}",
-                f"{finding['n']:,}",
-            )
-            for finding in findings
-            if finding["value"] is not None
-        ),
-    )
-
-
-def tabulate_beside(main: Found, others: Sequence[Found]) -> Table:
-    """Return a table of the same figures of all models."""
-    table = make_table("Measure", main["name"], *(other["name"] for other in others), names=1)
-    columns = [{call_finding(finding): finding["value"] for finding in other["findings"]} for other in (main, *others)]
-    return fill(
-        table,
-        (
-            (name, *(format_number(column.get(name), 3) for column in columns))
-            for name in dict.fromkeys(name for column in columns for name in column)
-            if any(column.get(name) is not None for column in columns)
-        ),
-    )
+def write_report(
+    run: RunFolder,
+    *,
+    out: Annotated[Path, Option(metavar="FILE", help="File to write, ends in .html.")] = Path("report.html"),
+    split: Annotated[
+        Literal["test", "valid"] | None, Option(help="Triples to rank. [default: test, if there are any]")
+    ] = None,
+    triples: Triples = 1000,
+    device: Device = "auto",
+    as_json: AsJson = False,
+) -> None:
+    """Write an HTML page about a run."""
+    path = open_run(run, device).report(out, split, most_triples=triples, progress=not as_json)
+    size = path.stat().st_size
+    done = f"The report is in {path} ({size / 1000:,.0f} kB); open it in a browser"
+    tell({"report": str(path), "bytes": size}, as_json, lambda screen: screen.say(done))

@@ -1,64 +1,62 @@
-"""Options that several commands share."""
+"""Options that several commands share, and opening the run that they are about."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
+from typer import Argument, Option
 
 import itransf
 from itransf.cli.output import warn
-from itransf.errors import ConfigError
+from itransf.errors import ConfigError, RunError
 
 _UNITS = {"": 1, "k": 1000, "m": 1000**2, "g": 1000**3, "t": 1000**4}
 _BINARY_UNITS = {"k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40}
 
-
-class DeviceName(StrEnum):
-    """Where to compute."""
-
-    auto = "auto"
-    cpu = "cpu"
-    cuda = "cuda"
-
-
-RunFolder = Annotated[Path, typer.Argument(metavar="RUN", help="A run folder that 'itransf train' made.")]
-DataSource = Annotated[
-    str, typer.Argument(metavar="DATA", help="A dataset's name, a folder, a file of triples or an archive.")
-]
-Device = Annotated[DeviceName, typer.Option("--device", help="Where to compute.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
-Labels = Annotated[Path | None, typer.Option("--labels", metavar="FILE", help="Two columns: name, readable label.")]
+RunFolder = Annotated[Path, Argument(metavar="RUN", help="Run folder, made by 'itransf train'.")]
+NewRun = Annotated[Path, Option("--out", metavar="NEWRUN", help="Folder of the new run.")]
+Overwrite = Annotated[bool, Option("--overwrite", help="Replace the run in that folder.")]
+DataSource = Annotated[str, Argument(metavar="DATA", help="Name of a dataset, folder, file of triples or archive.")]
+Labels = Annotated[Path | None, Option("--labels", metavar="FILE", help="Two columns: name, readable label.")]
 Separator = Annotated[
-    str | None,
-    typer.Option("--separator", metavar="S", help="Between columns; tab, comma, ... (else detected)."),
+    str | None, Option("--separator", metavar="S", help="Column separator: tab, comma, ... (default: detected).")
 ]
 Header = Annotated[
-    bool | None,
-    typer.Option("--header/--no-header", help="Line 1 names the columns (else detected)."),
+    bool | None, Option("--header/--no-header", help="Whether line 1 names the columns (default: detected).")
 ]
-Strict = Annotated[bool, typer.Option("--strict", help="Refuse names in valid and test that train does not have.")]
-Memory = Annotated[
-    str, typer.Option("--memory", metavar="SIZE", help="The most memory for scores, such as 512MB or 2GB.")
+Strict = Annotated[bool, Option("--strict", help="Refuse names in valid and test that train does not have.")]
+Settings = Annotated[
+    list[str] | None, Option("--set", metavar="KEY=VALUE", help="Setting such as training.epochs=50; repeatable.")
 ]
+Triples = Annotated[
+    int, Option("--triples", metavar="N", help="Maximum number of validation triples to rank for a concept; 0: all.")
+]
+Device = Annotated[str, Option("--device", metavar="D", help="auto, cpu, cuda or a GPU such as cuda:1.")]
+Quiet = Annotated[bool, Option("--quiet", "-q", help="Print the result only, without progress.")]
+AsJson = Annotated[bool, Option("--json", help="Print JSON.")]
 
 
-def open_run(folder: Path, device: DeviceName) -> itransf.Run:
-    """Open a run folder on the device that was asked for."""
-    run: itransf.Run = itransf.open(folder, device=device.value)
+def open_run(folder: Path, device: str) -> itransf.Run:
+    """Open a run folder on a device."""
+    run = itransf.open(folder, device=device)
     if run.unfinished is not None:
-        warn([f"{folder} is unfinished (it has no model.safetensors): {tell_checkpoint(run.info())}"])
+        warn([f"{folder} is unfinished (it has no model.safetensors): {describe_checkpoint(run.info())}"])
     return run
 
 
-def tell_checkpoint(info: Mapping[str, Any]) -> str:
-    """Say whose weights an unfinished run is used with."""
+def describe_checkpoint(info: Mapping[str, Any]) -> str:
+    """Return which weights an unfinished run uses."""
     total = info["config"]["training"]["epochs"]
-    return f"the weights of its checkpoint, epoch {info['unfinished']:,} of {total:,}, are used; --resume goes on"
+    return f"using the checkpoint of epoch {info['unfinished']:,} of {total:,}; --resume continues training"
+
+
+def refuse_taken(folder: Path, overwrite: bool) -> None:
+    """Refuse a folder that is in use and may not be overwritten, before any work is done."""
+    if not overwrite and itransf.storage.RunFolder(folder).is_occupied:
+        raise RunError(f"{folder}: is in use; replace the run with --overwrite, or choose another --out")
 
 
 def parse_memory(text: str) -> int:
@@ -67,7 +65,4 @@ def parse_memory(text: str) -> int:
     if match is None or (match[3] and not match[2]):
         raise ConfigError(f"--memory {text!r} is not a size; write it as 512MB or 2GB")
     units = _BINARY_UNITS if match[3] else _UNITS
-    size = int(float(match[1]) * units[match[2]])
-    if size < 1:
-        raise ConfigError(f"--memory {text!r} leaves no memory; write it as 512MB or 2GB")
-    return size
+    return int(float(match[1]) * units[match[2]])

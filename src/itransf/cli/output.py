@@ -1,32 +1,71 @@
-"""What the commands print: tables for people on stdout, JSON for programs, remarks on stderr."""
+"""Output of the commands: tables for people on stdout, JSON for programs, remarks on stderr."""
 
 from __future__ import annotations
 
 import json
 import math
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from rich.box import SIMPLE_HEAD
-from rich.console import Console, Group
+from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-PIPE_WIDTH = 100
-"""Columns of a table that goes into a pipe or file, where nothing should be cut."""
+PIPE_WIDTH = 100  # columns of a table that goes into a pipe or file
+LETTERS = {"head": "H", "tail": "T"}
+PARTS = ("head", "relation", "tail")
+LEAST = 0.05  # smaller weights of concepts are not listed
 
 
-def make_console(stderr: bool = False) -> Console:
-    """Return a console for stdout or stderr; plain, and wide enough, when it is not a terminal."""
-    console = Console(stderr=stderr, highlight=False)
-    if not console.is_terminal:
-        console.width = max(console.width, PIPE_WIDTH)
-    return console
+class Screen(Console):
+    """A console that prints text as it is, without markup, and tables."""
+
+    def say(self, text: str = "", style: str = "", wrap: bool = False) -> None:
+        """Print a text; lines are broken only if `wrap` is true."""
+        self.print(Text(text, style), soft_wrap=not wrap)
+
+    def tabulate(self, columns: Sequence[str], rows: Iterable[Iterable[str]], names: int = 1, title: str = "") -> None:
+        """Print a table.
+
+        Args:
+            columns: Headings.
+            rows: Cells as text.
+            names: Number of columns, from the left, that hold words; the others hold numbers.
+            title: Line above the table.
+        """
+        table = Table(box=SIMPLE_HEAD, show_edge=False, padding=(0, 1, 0, 0), header_style="")
+        for place, column in enumerate(columns):
+            if place < names:
+                table.add_column(Text(column), overflow="fold")
+            else:
+                table.add_column(Text(column), justify="right", no_wrap=True)
+        for row in rows:
+            table.add_row(*(Text(cell) for cell in row))
+        if title:
+            self.say(title, "bold", wrap=True)
+        self.print(table)
+
+
+def make_screen(stderr: bool = False) -> Screen:
+    """Return a screen for stdout or stderr; wide enough for tables if that is not a terminal."""
+    screen = Screen(stderr=stderr, highlight=False)
+    if not screen.is_terminal:
+        screen.width = max(screen.width, PIPE_WIDTH)
+    return screen
+
+
+def tell(content: Any, as_json: bool, show: Callable[[Screen], None]) -> None:
+    """Print content as JSON for programs, or show it to a person."""
+    if as_json:
+        print_json(content)
+    else:
+        show(make_screen())
 
 
 def print_json(content: Any) -> None:
-    """Print JSON to stdout, which loses no letter whatever its encoding; what is not a finite number becomes null."""
+    """Print JSON to stdout; escapes what its encoding lacks, and writes null for numbers that are not finite."""
     is_unicode = (sys.stdout.encoding or "utf-8").lower().replace("-", "") == "utf8"
     text = json.dumps(replace_nan(content), indent=2, ensure_ascii=not is_unicode, allow_nan=False)
     sys.stdout.write(text + "\n")
@@ -34,25 +73,23 @@ def print_json(content: Any) -> None:
 
 
 def replace_nan(content: Any) -> Any:
-    """Return nested content with None for every number JSON cannot hold."""
-    if isinstance(content, dict):
+    """Return nested content with None for every number that JSON cannot hold."""
+    if isinstance(content, Mapping):
         return {key: replace_nan(value) for key, value in content.items()}
     if isinstance(content, list | tuple):
         return [replace_nan(value) for value in content]
-    if isinstance(content, float) and not math.isfinite(content):
-        return None
-    return content
+    return None if isinstance(content, float) and not math.isfinite(content) else content
 
 
-def remark(message: str, style: str = "") -> None:
-    """Print a line to stderr, as it is."""
-    make_console(stderr=True).print(Text(message, style), soft_wrap=True)
+def remark(message: str) -> None:
+    """Print a line to stderr."""
+    make_screen(stderr=True).say(message)
 
 
 def warn(notes: Iterable[str]) -> None:
-    """Print what is worth knowing before one trusts the result to stderr."""
+    """Print notes about the result to stderr."""
     for note in notes:
-        make_console(stderr=True).print(Text.assemble(("Note: ", "yellow"), note), soft_wrap=True)
+        make_screen(stderr=True).print(Text.assemble(("Note: ", "yellow"), note), soft_wrap=True)
 
 
 def count(number: int, noun: str) -> str:
@@ -60,32 +97,9 @@ def count(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'s' * (number != 1)}"
 
 
-def make_table(*columns: str, names: int = 1) -> Table:
-    """Return an empty table; the first `names` columns hold words, the others numbers.
-
-    Args:
-        columns: Their headings.
-        names: How many columns, from the left, are aligned to the left and never cut.
-    """
-    table = Table(box=SIMPLE_HEAD, show_edge=False, padding=(0, 1, 0, 0), header_style="")
-    for place, column in enumerate(columns):
-        if place < names:
-            table.add_column(column, overflow="fold")
-        else:
-            table.add_column(column, justify="right", no_wrap=True)
-    return table
-
-
-def fill(table: Table, rows: Iterable[Iterable[str]]) -> Table:
-    """Add rows of plain text (brackets mean nothing in it) and return the table."""
-    for row in rows:
-        table.add_row(*(Text(cell) for cell in row))
-    return table
-
-
-def put_title(title: str, table: Table) -> Group:
-    """Return a table under a title, which may be wider than the table."""
-    return Group(Text(title, "bold"), table)
+def format_number(number: float | None, decimals: int) -> str:
+    """Return a number with some decimals, a dash for none."""
+    return "–" if number is None or not math.isfinite(number) else f"{number:,.{decimals}f}"
 
 
 def format_share(share: float | None) -> str:
@@ -93,6 +107,29 @@ def format_share(share: float | None) -> str:
     return format_number(None if share is None else 100.0 * share, 1)
 
 
-def format_number(number: float | None, decimals: int) -> str:
-    """Return a number with so many decimals, a dash where there is none."""
-    return "–" if number is None or not math.isfinite(number) else f"{number:,.{decimals}f}"
+def count_rest(rest: int, what: str, screen: Screen) -> None:
+    """Print how many relations or links were left out."""
+    if rest > 0:
+        screen.say(f"{rest:,} more {what} are not listed: --relation selects some, --json has all.")
+
+
+def describe_concept(shared: Mapping[str, Any]) -> str:
+    """Return a concept with its name, if it has one, and its weight, such as "concept 6, lies in (0.98)"."""
+    name = f", {shared['name']}" if shared.get("name") else ""
+    return f"concept {shared['concept']}{name} ({format_number(shared['weight'], 2)})"
+
+
+def describe_users(others: Sequence[Mapping[str, Any]], most: int = 4) -> str:
+    """Return the other users of a concept, such as "shared with capital_of (H), city_in (H) and 3 more"."""
+    if not others:
+        return "not shared"
+    named = ", ".join(f"{use['label']} ({LETTERS[use['side']]})" for use in others[:most])
+    rest = len(others) - most
+    return f"shared with {named}" + (f" and {rest} more" if rest > 0 else "")
+
+
+def format_uses(uses: Sequence[Mapping[str, Any]], most: int = 5) -> str:
+    """Return concepts and weights, such as "6:0.98  14:0.31"; small weights are left out."""
+    strong = [use for use in uses if abs(use["weight"]) >= LEAST]
+    named = "  ".join(f"{use['concept']}:{format_number(use['weight'], 2)}" for use in strong[:most])
+    return named + (f"  and {len(strong) - most} more" if len(strong) > most else "")

@@ -1,4 +1,4 @@
-"""`itransf predict`: the most plausible triples nobody has stated."""
+"""`itransf predict` and `itransf score`: the most plausible new triples, and the plausibility of given ones."""
 
 from __future__ import annotations
 
@@ -6,72 +6,65 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
-from rich.console import Console
+from typer import Argument, Option
 
 import itransf
-from itransf.cli.explain import show_short_forms
-from itransf.cli.options import AsJson, Device, DeviceName, RunFolder, open_run
-from itransf.cli.output import count, fill, format_number, make_console, make_table, print_json, remark
-from itransf.cli.reasons import describe_reasons
+from itransf.cli.options import AsJson, Device, RunFolder, open_run
+from itransf.cli.output import (
+    PARTS,
+    Screen,
+    count,
+    describe_concept,
+    describe_users,
+    format_number,
+    print_json,
+    remark,
+    tell,
+    warn,
+)
 from itransf.errors import ConfigError
 
-Head = Annotated[str | None, typer.Option("--head", metavar="H", help="The head: name or label.")]
-Relation = Annotated[str | None, typer.Option("--relation", metavar="R", help="The relation: name or label.")]
-Tail = Annotated[str | None, typer.Option("--tail", metavar="T", help="The tail: name or label.")]
-Top = Annotated[int, typer.Option("--top", metavar="N", min=1, help="How many answers.")]
-Candidates = Annotated[
-    Path | None,
-    typer.Option(
-        "--candidates", metavar="FILE", help="The only answers that count, one name per line; with --queries, entities."
-    ),
-]
-InDomain = Annotated[
-    bool | None,
-    typer.Option(
-        "--in-domain/--anywhere",
-        help="Only answers the relation has on that side in train, or all. [default: in-domain for a relation alone]",
-        show_default=False,
-    ),
-]
-Known = Annotated[bool, typer.Option("--known", help="Also show triples that are in the graph.")]
-Explain = Annotated[bool, typer.Option("--explain", help="Say in a line what speaks for each answer.")]
-Queries = Annotated[
-    Path | None,
-    typer.Option("--queries", metavar="FILE", help="Many questions: columns head, relation, tail; one is ?."),
-]
-OutFile = Annotated[
-    Path | None,
-    typer.Option("--out", metavar="FILE", help="For the answers to --queries: .csv, .tsv, .parquet."),
-]
-
+MOST_CONCEPTS = 3  # shown of each side
 NO_ANSWER = (
-    "There is no answer: every candidate is a known triple (--known shows them) or left out, by --candidates or as "
-    "outside the domain (--anywhere looks further)."
+    "There is no answer: every candidate is a known triple (--known shows them), or excluded by --candidates or by the "
+    "domain of the relation (--anywhere includes all entities)."
 )
 
 
 def predict_triples(
     run: RunFolder,
     *,
-    head: Head = None,
-    relation: Relation = None,
-    tail: Tail = None,
-    top: Top = 10,
-    candidates: Candidates = None,
-    in_domain: InDomain = None,
-    known: Known = False,
-    explain: Explain = False,
-    queries: Queries = None,
-    out: OutFile = None,
-    device: Device = DeviceName.auto,
+    head: Annotated[str | None, Option(metavar="H", help="Head: name or label.")] = None,
+    relation: Annotated[str | None, Option(metavar="R", help="Relation: name or label.")] = None,
+    tail: Annotated[str | None, Option(metavar="T", help="Tail: name or label.")] = None,
+    top: Annotated[int, Option(metavar="N", help="Number of answers.")] = 10,
+    candidates: Annotated[
+        Path | None, Option(metavar="FILE", help="Allowed answers, one name per line; with --queries, entities.")
+    ] = None,
+    in_domain: Annotated[
+        bool | None,
+        Option(
+            "--in-domain/--anywhere",
+            help="Only entities that the relation has on that side in train, or all. "
+            "[default: in-domain for a relation alone]",
+            show_default=False,
+        ),
+    ] = None,
+    known: Annotated[bool, Option("--known", help="Include triples that are in the graph.")] = False,
+    explain: Annotated[bool, Option("--explain", help="Explain each answer in one line.")] = False,
+    queries: Annotated[
+        Path | None, Option(metavar="FILE", help="File of queries: columns head, relation, tail; one is ?.")
+    ] = None,
+    out: Annotated[
+        Path | None, Option(metavar="FILE", help="File for the answers to --queries: .csv, .tsv or .parquet.")
+    ] = None,
+    device: Device = "auto",
     as_json: AsJson = False,
 ) -> None:
-    """Predict missing triples, with the concepts behind them.
+    """Predict missing triples (link prediction).
 
-    Give a head and a relation, a relation and a tail, a head and a tail, or a relation alone, which is searched
-    among the entities it has in train; --anywhere searches all. Triples that are in the graph already are left
-    out, unless --known asks for them.
+    Give a head and a relation, a relation and a tail, a head and a tail, or a relation alone, which is searched among
+    the entities that it has in train. Triples that are in the graph are left out, unless --known is given.
     """
     asked = {"head": head, "relation": relation, "tail": tail}
     check_options(asked, queries, out, explain)
@@ -88,92 +81,134 @@ def predict_triples(
         answer_file(opened, queries, out, {**choices, "in_domain": bool(in_domain)}, as_json)
         return
     found = [prediction.to_dict() for prediction in opened.predict(head, relation, tail, **choices)]
-    reasons = find_reasons(opened, relation)
-    asked_part = next(part for part in ("tail", "head", "relation") if asked[part] is None)
+    answered = next(part for part in ("tail", "head", "relation") if asked[part] is None)
     if explain:
-        add_explanations(opened, found, "head" if asked_part == "head" else "tail")
-    if as_json:
-        print_json({"query": asked, "predictions": found, "concepts": reasons})
-    else:
-        show_predictions(found, reasons, known, make_console(), asked_part)
+        add_explanations(opened, found, "head" if answered == "head" else "tail")
+    reasons = find_reasons(opened, relation)
+    content = {"query": asked, "predictions": found, "concepts": reasons}
+    tell(content, as_json, lambda screen: show_predictions(found, reasons, known, screen, answered))
 
 
 def check_options(asked: Mapping[str, str | None], queries: Path | None, out: Path | None, explain: bool) -> None:
-    """Refuse options that do not go together."""
+    """Refuse options that exclude each other."""
     if queries is not None and any(asked.values()):
-        raise ConfigError("--queries brings its own questions: leave out --head, --relation and --tail")
+        raise ConfigError("--queries names the queries: leave out --head, --relation and --tail")
     if queries is not None and explain:
-        raise ConfigError(
-            "--explain is for a single question, not for --queries; explain triples with 'itransf explain'"
-        )
+        raise ConfigError("--explain is for a single query; explain other triples with 'itransf explain'")
     if out is not None and queries is None:
-        raise ConfigError("--out is for the answers to --queries; for a single question use --json > FILE")
+        raise ConfigError("--out is for the answers to --queries; for a single query use --json > FILE")
 
 
 def answer_file(run: itransf.Run, queries: Path, out: Path | None, choices: Mapping[str, Any], as_json: bool) -> None:
-    """Answer a file of questions, into a file or onto the screen."""
+    """Answer a file of queries, into a file or onto the screen."""
     if out is not None:
         itransf.prediction.check_suffix(out)
         if out.exists() and out.samefile(queries):
-            raise ConfigError(f"--out {out} would replace the questions; choose another file")
+            raise ConfigError(f"--out {out} would replace the queries; choose another file")
     asked = itransf.prediction.read_queries(queries)
     table = itransf.prediction.answer_queries(run.model, run.graph, asked, **choices)
     if out is not None:
         itransf.prediction.write_table(table, out)
-        remark(f"{count(table.num_rows, 'answer')} to {count(len(asked), 'question')} in {out}")
+        remark(f"{count(table.num_rows, 'answer')} to {len(asked):,} queries in {out}")
         if as_json:
             print_json({"queries": len(asked), "answers": table.num_rows, "out": str(out)})
-    elif as_json:
-        print_json({"queries": len(asked), "predictions": table.to_pylist()})
-    elif not table.num_rows:
-        make_console().print(NO_ANSWER)
-    else:
-        columns = ("Query", "Head", "Relation", "Tail", "Score")
-        rows = (
-            (str(row["query"]), row["head"], row["relation"], row["tail"], format_number(row["score"], 3))
-            for row in table.to_pylist()
-        )
-        make_console().print(fill(make_table(*columns, names=4), rows))
+        return
+    found = table.to_pylist()
+    rows = [(str(row["query"]), *(row[part] for part in PARTS), format_number(row["score"], 3)) for row in found]
+
+    def show(screen: Screen) -> None:
+        if rows:
+            screen.tabulate(("Query", "Head", "Relation", "Tail", "Score"), rows, names=4)
+        else:
+            screen.say(NO_ANSWER, wrap=True)
+
+    tell({"queries": len(asked), "predictions": found}, as_json, show)
 
 
 def add_explanations(run: itransf.Run, predictions: Iterable[dict[str, Any]], side: str) -> None:
-    """Put beside each prediction why it is one; `side` is where the answers stand."""
+    """Add an explanation to each prediction; `side` is the side of the answers."""
     for found in predictions:
-        names = (found[part] for part in ("head", "relation", "tail"))
+        names = (found[part] for part in PARTS)
         found["explanation"] = run.explain(*names, side=side, removals=False).to_dict()
 
 
 def find_reasons(run: itransf.Run, relation: str | None) -> dict[str, list[dict[str, Any]]] | None:
-    """Return the concepts behind a relation, where the model has concepts and the relation is given."""
-    if relation is None or run.config.name != "itransf":
+    """Return the concepts of a relation, if it is given and the model has concepts."""
+    if relation is None or not run.has_concepts:
         return None
     behind = itransf.interpret.concepts_behind(run.concepts(), relation, names=run.concept_names)
-    return {side: [shared.to_dict() for shared in found] for side, found in behind.items()}
+    return {str(side): [shared.to_dict() for shared in found] for side, found in behind.items()}
 
 
 def show_predictions(
     predictions: Sequence[Mapping[str, Any]],
-    reasons: Mapping[str, Any] | None,
+    reasons: Mapping[str, Sequence[Mapping[str, Any]]] | None,
     known: bool,
-    console: Console,
-    asked: str,
+    screen: Screen,
+    answered: str,
 ) -> None:
-    """Print predictions as a table, and what they rest on; `asked` is the part of a triple that they answer."""
+    """Print predictions and the concepts behind them; `answered` is the part of the triple that was asked for."""
+    if not predictions:
+        screen.say(NO_ANSWER, wrap=True)
+        return
     rows = [
         (
             str(found["rank"]),
-            *(found[f"{part}_label"] for part in ("head", "relation", "tail")),
+            *(found[f"{part}_label"] for part in PARTS),
             format_number(found["score"], 3),
             *(["yes" if found["known"] else ""] if known else []),
         )
         for found in predictions
     ]
-    if not rows:
-        console.print(NO_ANSWER)
-        return
-    columns = ("", "Head", "Relation", "Tail", "Score", *(["Known"] if known else []))
-    console.print(fill(make_table(*columns, names=4), rows))
+    screen.tabulate(("", "Head", "Relation", "Tail", "Score", *(["Known"] if known else [])), rows, names=4)
     if "explanation" in predictions[0]:
-        show_short_forms(predictions, console, asked)
+        show_short_forms(predictions, screen, answered)
     if reasons is not None:
-        console.print(describe_reasons(reasons), soft_wrap=True)
+        screen.say("\nConcepts behind these answers", "bold")
+        for side, concepts in reasons.items():
+            for place, shared in enumerate(concepts[:MOST_CONCEPTS]):
+                name = f"  {side if place == 0 else '':4}  "
+                screen.say(f"{name}{describe_concept(shared)}: {describe_users(shared['others'])}")
+
+
+def show_short_forms(predictions: Sequence[Mapping[str, Any]], screen: Screen, answered: str) -> None:
+    """Print one line per prediction: its strongest parts against the closest competitor, and similar triples."""
+    rival = "its closest competitor" if answered != "relation" else "the closest other tail"
+    screen.say(f"\nReasons for each answer, against {rival}", "bold")
+    width = max(len(str(found["rank"])) for found in predictions)
+    for found in predictions:
+        explanation = found["explanation"]
+        answer = explanation[f"{answered if answered == 'relation' else explanation['side']}_label"]
+        screen.say(f"  {found['rank']:>{width}}  {answer}: {explanation['short']}")
+
+
+def score_file(
+    run: RunFolder,
+    triples: Annotated[Path, Argument(metavar="TRIPLES", help="tsv or csv file: head, relation, tail per line.")],
+    device: Device = "auto",
+    as_json: AsJson = False,
+) -> None:
+    """Score given triples: score, filtered ranks and percentile."""
+    opened = open_run(run, device)
+    given = itransf.prediction.read_triples(triples)
+    warn(given.notes)
+    scored = [triple.to_dict() for triple in opened.score(given.names, locate=given.locate, progress=True)]
+    tell({"triples": scored}, as_json, lambda screen: show_scores(scored, screen))
+
+
+def show_scores(scored: Iterable[Mapping[str, Any]], screen: Screen) -> None:
+    """Print scored triples as a table."""
+    columns = ("Head", "Relation", "Tail", "Score", "Tail rank", "Head rank", "Percentile", "Known")
+    rows = (
+        (
+            *(triple[f"{part}_label"] for part in PARTS),
+            format_number(triple["score"], 3),
+            f"{triple['tail_rank']:,g}",
+            f"{triple['head_rank']:,g}",
+            format_number(triple["percentile"], 1),
+            triple["known"] or "",
+        )
+        for triple in scored
+    )
+    screen.tabulate(columns, rows, names=3)
+    screen.say("Ranks are among all entities whose triple is unknown; the percentile is the share ranked below.")

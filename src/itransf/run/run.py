@@ -15,7 +15,7 @@ from itransf import evaluation, interpret, prediction, teaching
 from itransf.config import Config
 from itransf.data.graph import SPLITS, Graph
 from itransf.errors import ConfigError, RunError
-from itransf.models import ITransF, Model
+from itransf.models import ConceptModel, ITransF, Model
 from itransf.prediction.inputs import GivenTriple
 from itransf.prediction.predict import DEFAULT_MEMORY
 from itransf.records import RunRecord
@@ -116,7 +116,7 @@ class Run:
     @property
     def has_concepts(self) -> bool:
         """Whether the relations of the model share concepts."""
-        return isinstance(self.model, ITransF)
+        return isinstance(self.model, ConceptModel)
 
     def _concept_model(self) -> ITransF:
         """Return the model, if it has concepts."""

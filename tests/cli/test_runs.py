@@ -11,11 +11,18 @@ import pytest
 import itransf
 from cli.conftest import call
 from golden.comparing import check_golden
-from itransf.cli.info import describe_run
+from itransf.cli.runs import describe_run
 
 
 def test_a_run_described() -> None:
     info = {
+        "id": "00000000-0000-4000-8000-000000000000",
+        "created": "2026-11-15T12:00:00+00:00",
+        "version": "0.2.0",
+        "parent": None,
+        "data_hash": "0123456789abcdef" * 4,
+        "seed": 0,
+        "metrics": {"test": {"mrr": 0.6512, "hits@10": 0.814}},
         "model": "itransf",
         "graph": "world",
         "entities": 1542,
@@ -33,9 +40,9 @@ def test_a_run_described() -> None:
 
 
 def test_a_run_without_validation_says_so() -> None:
-    from itransf.cli.info import describe_best
+    from itransf.cli.runs import describe_best
 
-    assert describe_best(None) == "the last weights (these were not validated)"
+    assert "not validated" in describe_best(None)
     refitted = {"phase": "re-fit", "epoch": 2, "mrr": 0.5}
     assert describe_best(refitted) == "re-fit, epoch 2, validation mrr 0.5"
 
@@ -56,11 +63,12 @@ def test_an_unfinished_run_is_said_to_be_one(command: str, run: Path, tmp_path: 
     done = call(command, copy, "--json")
     assert done.code == 0
     epoch = itransf.open(copy).unfinished
-    told = f"the weights of its checkpoint, epoch {epoch} of 2, are used; --resume goes on"
-    assert f"Note: {copy} is unfinished (it has no model.safetensors): {told}\n" in done.err
+    told = f"the checkpoint of epoch {epoch} of 2"
+    assert f"Note: {copy} is unfinished" in done.err
+    assert told in done.err
     if command == "info":
         assert json.loads(done.out)["unfinished"] == epoch
-        assert f"State    unfinished: {told}" in call("info", copy).out
+        assert told in call("info", copy).out
 
 
 def test_tables_that_cannot_be_written_are_a_failure(run: Path, tmp_path: Path) -> None:
@@ -119,3 +127,34 @@ def test_labels_of_something_else_change_nothing(run: Path, tmp_path: Path) -> N
     assert done.code == 2
     assert "none of the 1 labels" in done.err
     assert (run / "vocabulary.json").read_bytes() == before
+
+
+def test_runs_are_listed_best_first(
+    run: Path, transe_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name, folder in (("a", run), ("b/c", transe_run)):
+        shutil.copytree(folder, tmp_path / name)
+    (tmp_path / "old").mkdir()
+    (tmp_path / "old" / "run.json").write_text('{"format": 1}')
+    done = call("runs", ".", "--json")
+    assert done.code == 0
+    assert "itransf 0.1" in done.err
+    listed = json.loads(done.out)
+    assert sorted(entry["run"] for entry in listed) == ["a", "b/c"]
+    values = [entry["metrics"]["valid"]["mrr"] for entry in listed]
+    assert values == sorted(values, reverse=True)
+    assert {entry["model"] for entry in listed} == {"itransf", "transe"}
+    assert all(entry["metrics"]["test"]["mrr"] > 0 for entry in listed)
+    shown = [line.split()[0] for line in call("runs", ".").out.splitlines()[2:]]
+    assert shown == [entry["run"] for entry in listed]
+    assert "no such folder" in call("runs", "none").err
+    (tmp_path / "empty").mkdir()
+    assert "no runs" in call("runs", "empty").out
+
+
+def test_a_run_tells_its_parent(run: Path, opened: Any, tmp_path: Path) -> None:
+    assert call("edit", run, "--prune", 3, "--epochs", 1, "--out", tmp_path / "new").code == 0
+    info = json.loads(call("info", tmp_path / "new", "--json").out)
+    assert info["parent"] == opened.record.id
+    assert opened.record.id in call("info", tmp_path / "new").out

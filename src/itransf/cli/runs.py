@@ -1,0 +1,119 @@
+"""`itransf info`, `itransf runs` and `itransf export`: what a run is, which runs there are, and tables of a model."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from typer import Argument, Option
+
+from itransf.cli.options import AsJson, Device, RunFolder, describe_checkpoint, open_run
+from itransf.cli.output import Screen, count, format_number, format_share, tell, warn
+from itransf.config import format_toml
+from itransf.records import find_runs
+
+if TYPE_CHECKING:
+    from itransf.records import RunRecord
+
+
+def show_info(
+    run: RunFolder,
+    labels: Annotated[
+        Path | None, Option(metavar="FILE", help="Add readable labels to the run; two columns: name, label.")
+    ] = None,
+    device: Device = "auto",
+    as_json: AsJson = False,
+) -> None:
+    """Show what a run is: identity, data, results and settings."""
+    opened = open_run(run, device)
+    if labels is not None:
+        opened.label(labels, run)
+    info = opened.info()
+    if not as_json:
+        warn(info["notes"])
+    tell(info, as_json, lambda screen: screen.say(describe_run(info)))
+
+
+def describe_run(info: Mapping[str, Any]) -> str:
+    """Return a run as lines, then its settings as TOML."""
+    refit = f" and {info['refit_epochs']:,} of a re-fit" if info["refit_epochs"] else ""
+    test = info["metrics"].get("test")
+    lines = {
+        "Run": info["id"],
+        "Created": f"{info['created']} by itransf {info['version']}",
+        "Parent": info["parent"],
+        "Model": f"{info['model']}, {info['parameters']:,} parameters",
+        "Graph": f"{info['graph']}: {info['entities']:,} entities, {info['relations']:,} relations",
+        "Triples": ", ".join(f"{number:,} {split}" for split, number in info["triples"].items()),
+        "Data": f"sha256 {info['data_hash'][:16]}",
+        "Seed": str(info["seed"]),
+        "Trained": f"{count(info['epochs'], 'epoch')}{refit} in {info['seconds']:,.0f} s",
+        "Best": describe_best(info["best"]),
+        "Test": test and f"MRR {format_number(test['mrr'], 3)}, Hits@10 {format_share(test['hits@10'])} %",
+        "State": f"unfinished: {describe_checkpoint(info)}" if info["unfinished"] is not None else None,
+    }
+    shown = "\n".join(f"{name:8} {value}" for name, value in lines.items() if value)
+    return f"{shown}\n\n{format_toml(info['config'])}"
+
+
+def describe_best(best: Mapping[str, Any] | None) -> str:
+    """Return the epoch whose weights were kept."""
+    if best is None:
+        return "the last weights (not validated)"
+    (metric, value), *_ = ((key, value) for key, value in best.items() if key not in ("phase", "epoch"))
+    refit = "re-fit, " if best["phase"] != "training" else ""
+    return f"{refit}epoch {best['epoch']:,}, validation {metric} {value:.4g}"
+
+
+def list_runs(
+    folder: Annotated[Path, Argument(metavar="[FOLDER]", help="Folder that contains run folders.")] = Path("runs"),
+    as_json: AsJson = False,
+) -> None:
+    """List all runs below a folder, best first.
+
+    Runs on the same graph are ordered by their validation metric.
+    """
+    found, faults = find_runs(folder)
+    warn(faults)
+    content = [{"run": str(path), **record.to_dict()} for path, record in found]
+    tell(content, as_json, lambda screen: show_runs(found, screen))
+
+
+def show_runs(runs: Sequence[tuple[Path, RunRecord]], screen: Screen) -> None:
+    """Print a table of runs."""
+    if not runs:
+        screen.say("There are no runs.")
+        return
+    columns = ("Run", "Graph", "Model", "Validation", "Test MRR", "Hits@10", "Seed", "Seconds", "Created")
+    rows = []
+    for path, record in runs:
+        valid, test = record.validation, record.metrics.get("test", {})
+        rows.append(
+            (
+                str(path),
+                record.graph,
+                record.model,
+                f"{valid[0]} {valid[1]:.4g}" if valid else "–",
+                format_number(test.get("mrr"), 3),
+                format_share(test.get("hits@10")),
+                str(record.seed),
+                format_number(record.seconds, 0),
+                record.created[:10],
+            )
+        )
+    screen.tabulate(columns, rows, names=3)
+
+
+def export_run(
+    run: RunFolder,
+    out: Annotated[Path, Option(metavar="FOLDER", help="Folder for the tables.")],
+    table_format: Annotated[Literal["parquet", "csv"], Option("--format", help="File format.")] = "parquet",
+    overwrite: Annotated[bool, Option("--overwrite", help="Replace existing tables.")] = False,
+    device: Device = "auto",
+    as_json: AsJson = False,
+) -> None:
+    """Export embeddings, concepts and attention as tables."""
+    files = open_run(run, device).export(out, table_format, overwrite=overwrite)
+    sizes = "\n".join(f"{file}  ({file.stat().st_size:,} bytes)" for file in files)
+    tell({"files": [str(file) for file in files]}, as_json, lambda screen: screen.say(sizes))

@@ -1,0 +1,178 @@
+"""`itransf learn` and `itransf edit`: new relations and entities, and concepts changed by hand."""
+
+from __future__ import annotations
+
+import shlex
+import time
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Annotated, Any
+
+from typer import Argument, Option
+
+import itransf
+from itransf.cli.evaluate import MAIN, format_metrics, name_metrics
+from itransf.cli.options import AsJson, Device, NewRun, Overwrite, Quiet, RunFolder, open_run, refuse_taken
+from itransf.cli.output import Screen, count, format_uses, tell, warn
+from itransf.errors import ConfigError
+
+STEPS = {"before": "before", "edited": "edited", "refitted": "re-fitted"}
+
+
+def learn_triples(
+    run: RunFolder,
+    triples: Annotated[
+        Path, Argument(metavar="TRIPLES", help="File of triples, or of pairs (head, tail) for a relation.")
+    ],
+    out: NewRun,
+    relation: Annotated[str | None, Option(metavar="NAME", help="Name of the relation to learn.")] = None,
+    entity: Annotated[str | None, Option(metavar="NAME", help="Name of the entity to learn.")] = None,
+    overwrite: Overwrite = False,
+    device: Device = "auto",
+    as_json: AsJson = False,
+) -> None:
+    """Learn a new relation or entity in seconds.
+
+    All other parameters stay as they are. A relation gets attention over the existing concepts and a translation, an
+    entity gets an embedding. The triples become training triples of the new run; the old run is not changed.
+    """
+    if (relation is None) == (entity is None):
+        raise ConfigError("give either --relation NAME or --entity NAME")
+    refuse_taken(out, overwrite)
+    opened = open_run(run, device)
+    given = itransf.prediction.read_triples(triples, pairs=relation is not None)
+    warn(given.notes)
+    started = time.perf_counter()
+    if relation is not None:
+        learned = opened.learn_relation(relation, given.names, locate=given.locate)
+        found = {"kind": "relation", "name": relation, **describe_relation(learned, relation)}
+    else:
+        assert entity is not None, "one of the two is given"
+        learned = opened.learn_entity(entity, given.names, locate=given.locate)
+        found = {"kind": "entity", "name": entity, **describe_entity(learned, entity)}
+    seconds, number = time.perf_counter() - started, len(learned.graph.train) - len(opened.graph.train)
+    learned.save(out, overwrite=overwrite)
+    found = {"run": str(out), "triples": number, "seconds": seconds, **found}
+    tell(found, as_json, lambda screen: show_learned(found, screen))
+
+
+def describe_relation(run: itransf.Run, name: str) -> dict[str, Any]:
+    """Return the concepts of a learned relation, and a query about it."""
+    row = run.concepts().to_dict([name])["relations"][0] if run.has_concepts else {"head": [], "tail": []}
+    head = run.graph.entities.name(int(run.graph.train[-1, 0]))
+    return {"head": row["head"], "tail": row["tail"], "ask": ["--head", head, "--relation", name]}
+
+
+def describe_entity(run: itransf.Run, name: str) -> dict[str, Any]:
+    """Return the nearest neighbours of a learned entity, and a query about it."""
+    number = len(run.graph.entities) - 1
+    near = itransf.teaching.find_closest(run.model, run.graph, number)
+    head, relation, _ = run.graph.train[-1].tolist()
+    ask = ["--head" if head == number else "--tail", name, "--relation", run.graph.relations.name(relation)]
+    return {"closest": [{"label": label, "cosine": cosine} for label, cosine in near], "ask": ask}
+
+
+def show_learned(found: Mapping[str, Any], screen: Screen) -> None:
+    """Print what was learned and what to do next."""
+    triples, seconds = count(found["triples"], "triple"), f"{found['seconds']:.1f} s"
+    screen.say(f"Learned the {found['kind']} {found['name']} from {triples} in {seconds}; nothing else has changed.")
+    for side in ("head", "tail"):
+        if found.get(side):
+            screen.say(f"  {side} concepts  {format_uses(found[side])}")
+    if found.get("closest"):
+        near = ", ".join(f"{entity['label']} ({entity['cosine']:.2f})" for entity in found["closest"])
+        screen.say(f"  close to  {near}")
+    place = shlex.quote(found["run"])
+    screen.say(f"\nWhat next:\n  itransf predict {place} {shlex.join(found['ask'])}")
+    if found["kind"] == "relation":
+        screen.say(f"  itransf relation {place} {shlex.quote(found['name'])}")
+
+
+def edit_concepts(
+    run: RunFolder,
+    out: NewRun,
+    forbid: Annotated[
+        list[str] | None, Option(metavar="REL.SIDE=C", help="Concept that this side may not use; repeatable.")
+    ] = None,
+    pin: Annotated[
+        list[str] | None, Option(metavar="REL.SIDE=C", help="Concept that this side always uses; repeatable.")
+    ] = None,
+    merge: Annotated[list[str] | None, Option(metavar="A,B", help="Two concepts to merge; repeatable.")] = None,
+    prune: Annotated[int, Option(metavar="M", help="Keep the M most important concepts.", show_default=False)] = 0,
+    epochs: Annotated[int, Option(metavar="N", help="Epochs of training afterwards; 0: none.")] = 5,
+    overwrite: Overwrite = False,
+    quiet: Quiet = False,
+    device: Device = "auto",
+    as_json: AsJson = False,
+) -> None:
+    """Forbid, pin, merge or prune concepts.
+
+    The edited model is trained briefly, and each step is evaluated on validation. SIDE is head or tail, C the number or
+    name of a concept, as 'itransf concepts RUN' shows them. Pinned and forbidden concepts stay so when the new run is
+    trained further.
+    """
+    asked: dict[str, Any] = {
+        "forbid": [parse_place(text, "--forbid") for text in forbid or ()],
+        "pin": [parse_place(text, "--pin") for text in pin or ()],
+        "merge": [parse_pair(text) for text in merge or ()],
+        "prune": prune,
+    }
+    if not any(asked.values()):
+        raise ConfigError("there is nothing to change: give --forbid, --pin, --merge or --prune")
+    refuse_taken(out, overwrite)
+    before = open_run(run, device)
+    steps = {"before": before, "edited": before.edit(**asked)}
+    if epochs:
+        steps["refitted"] = steps["edited"].refit(epochs, progress=not quiet)
+    list(steps.values())[-1].save(out, overwrite=overwrite)
+    found = {"run": str(out), "epochs": epochs, **describe_steps(steps)}
+    tell(found, as_json, lambda screen: show_edit(found, screen))
+
+
+def parse_place(text: str, option: str) -> tuple[str, str, str]:
+    """Split RELATION.SIDE=CONCEPT; the name of the relation may contain dots and equals signs."""
+    place, equals, concept = text.rpartition("=")
+    relation, dot, side = place.rpartition(".")
+    if not (equals and dot and relation and concept.strip()):
+        raise ConfigError(f"{option} {text!r}: write it as RELATION.SIDE=CONCEPT, for example borders.head=3")
+    return relation, side, concept
+
+
+def parse_pair(text: str) -> tuple[str, str]:
+    """Split A,B into two concepts."""
+    first, comma, second = text.partition(",")
+    if not (comma and first.strip() and second.strip()):
+        raise ConfigError(f"--merge {text!r}: write it as A,B, two concepts separated by a comma")
+    return first, second
+
+
+def describe_steps(steps: Mapping[str, itransf.Run]) -> dict[str, Any]:
+    """Return what was changed, and the filtered validation metrics of each step."""
+    before, edited = steps["before"], steps["edited"]
+    measured = steps if len(before.graph.valid) else {}
+    valid = {step: run.evaluate("valid").overall["filtered"]["both"] for step, run in measured.items()}
+    return {
+        "changes": list(edited.graph.notes[len(before.graph.notes) :]),
+        "concepts": [before.config.model.concepts, edited.config.model.concepts],
+        "valid": valid or None,
+    }
+
+
+def show_edit(found: Mapping[str, Any], screen: Screen) -> None:
+    """Print the changes and the metrics of each step."""
+    for sentence in found["changes"]:
+        screen.say(sentence)
+    then, now = found["concepts"]
+    if then != now:
+        screen.say(f"There are {now} concepts, numbered 0 to {now - 1}, instead of {then}.")
+    screen.say()
+    if found["valid"] is None:
+        screen.say("There are no validation triples to evaluate.")
+    else:
+        rows: Iterable[tuple[str, ...]] = (
+            (STEPS[step], *format_metrics(metrics, MAIN)) for step, metrics in found["valid"].items()
+        )
+        refit = f"; re-fitted for {count(found['epochs'], 'epoch')}" if found["epochs"] else ""
+        title = f"Ranks on valid, filtered (Hits in percent{refit})"
+        screen.tabulate(("", *name_metrics(MAIN)), rows, title=title)
+    screen.say(f"\nThe new run: {found['run']}")
