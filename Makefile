@@ -1,16 +1,20 @@
-# make demo: set up, then train and read a small graph.   make test: set up, then every check and test.
+# make demo: set up, then train and interpret a small graph.   make test: set up, then run every check and test.
+# make docs: set up, then build the documentation site into docs/_build/html.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: demo test lint clean
+.PHONY: demo test docs lint clean
 
 demo: $(VENV)/.installed-plots
 	$(BIN)/itransf demo
 
-test: lint
+test: lint docs
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --cov --cov-report=term
+
+docs: $(VENV)/.installed-dev
+	$(BIN)/python -m sphinx -q -W --keep-going -b html docs docs/_build/html
 
 lint: $(VENV)/.installed-dev
 	$(BIN)/ruff check .
@@ -26,5 +30,5 @@ $(VENV)/.installed-%: pyproject.toml constraints.txt | $(VENV)/bin/python
 	@touch $@
 
 clean:
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .coverage
+	rm -rf $(VENV) docs/_build .mypy_cache .ruff_cache .pytest_cache .coverage
 	find src -name '*.nb[ci]' -delete
