@@ -9,7 +9,9 @@ from interpret.pages_checking import check_page
 from itransf.data import Graph
 from itransf.errors import ConfigError, DataError, WriteError
 from itransf.interpret.report import choose_triples
+from itransf.models import Sizes
 from itransf.run import Run
+from stubs import BilinearModel, TransH
 
 SECTIONS = ("metrics", "relations", "heatmap", "concepts", "sharing", "findings", "examples", "settings")
 EVIL = "<script>alert('x')</script>"
@@ -50,6 +52,20 @@ def test_the_figures_are_those_of_an_evaluation(run: Run, tmp_path: Path) -> Non
         shown[split] = "".join(check_page(page).text)
         assert f"{run.evaluate(split)['mrr']:.3f}MRR on {split}" in shown[split]
     assert "3 of them ranked" in shown["valid"]
+
+
+@pytest.mark.parametrize("kind", [BilinearModel, TransH])
+def test_a_model_that_cannot_be_explained_has_a_report_that_says_so(
+    kind: type, random_graph: Callable, short: Callable, tmp_path: Path
+) -> None:
+    run = short(random_graph(), "transe")
+    sizes = Sizes(len(run.graph.entities), len(run.graph.relations))
+    model = kind(sizes) if kind is BilinearModel else kind(sizes, run.config.model)
+    report = Run(run.graph, run.config, model, run.history).report(tmp_path / "report.html")
+    text = "".join(check_page(report.read_text(encoding="utf-8")).text)
+    assert f"{kind.__name__} has no concepts" in text
+    assert f"{kind.__name__} model cannot be split" in text
+    assert "MRR on test" in text
 
 
 def test_a_model_without_concepts_tells_its_figures_and_says_why_not_more(

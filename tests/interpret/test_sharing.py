@@ -4,7 +4,7 @@ import json
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from golden.attentions import make_attention, make_signed_attention
@@ -61,6 +61,7 @@ def test_an_unknown_relation_is_refused() -> None:
         concepts_behind(make_attention(), "sings")
 
 
+@settings(deadline=None)
 @given(st.integers(1, 4), st.integers(1, 5), st.integers(0, 2**32 - 1))
 def test_sharing_equals_a_search_over_all_sides(relations: int, concepts: int, seed: int) -> None:
     generator = np.random.default_rng(seed)
@@ -96,6 +97,7 @@ def make_random(relations: int, concepts: int, seed: int) -> Attention:
     return Attention(weights, names, np.zeros((2, relations, 1), dtype=np.int64), counts, "l1")
 
 
+@settings(deadline=None)
 @given(st.integers(1, 4), st.integers(1, 4), st.integers(0, 2**32 - 1))
 def test_links_and_transfer_equal_their_formulas_done_slowly(relations: int, concepts: int, seed: int) -> None:
     attention = make_random(relations, concepts, seed)

@@ -13,7 +13,7 @@ from itransf.errors import ConfigError, MissingExtraError
 from itransf.files import replacing, write_text
 from itransf.interpret.attention import Attention
 from itransf.interpret.heatmap import MOST_RELATIONS, Arrangement, arrange, shorten
-from itransf.interpret.pages.attention_map import make_heatmap_page
+from itransf.interpret.html.heatmap_page import make_heatmap_page
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

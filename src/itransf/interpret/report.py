@@ -16,8 +16,8 @@ from itransf.files import check_place, write_text
 from itransf.interpret.attention import read_attention
 from itransf.interpret.cards import MOST_TRIPLES, make_cards
 from itransf.interpret.explanation import explain
+from itransf.interpret.html.report_page import Example, ReportContent, make_report
 from itransf.interpret.measures import find_scale, measure_attention, mine_gold, read_model
-from itransf.interpret.pages.report_page import Example, ReportContent, make_report
 from itransf.interpret.sentences import tabulate_contrast
 from itransf.interpret.sharing import RARE, build_sharing_graph
 from itransf.models import SIDES, ConceptModel, Model, Translation

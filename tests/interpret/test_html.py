@@ -11,10 +11,10 @@ from golden.attentions import make_attention, make_signed_attention
 from interpret.pages_checking import check_page
 from itransf.data import Vocabulary
 from itransf.interpret import Attention, build_sharing_graph
-from itransf.interpret.pages.attention_map import collect_heatmap, count_relations, make_heatmap_page
-from itransf.interpret.pages.figures import draw_training, format_metric
-from itransf.interpret.pages.markup import Markup, element, embed, join, read_asset, soften
-from itransf.interpret.pages.sharing_circle import choose_links, choose_members, draw_circle, show_sharing
+from itransf.interpret.html import embed, format_metric, read_asset, render, soften
+from itransf.interpret.html.circle import SIZE, choose_links, choose_members, draw_circle
+from itransf.interpret.html.heatmap_page import collect_heatmap, count_relations, make_heatmap_page
+from itransf.interpret.html.report_page import draw_training
 from itransf.interpret.sharing import SharingGraph
 
 EVIL = "</script><script>alert(1)</script>"
@@ -35,18 +35,15 @@ def make_graph(relations: int) -> SharingGraph:
     return build_sharing_graph(attention, np.arange(relations) >= relations * 2 / 3)
 
 
-def test_text_is_escaped_and_markup_is_not() -> None:
-    assert element("p", "<b>", Markup("<i></i>"), None) == "<p>&lt;b&gt;<i></i></p>"
-    assert element("td", class_="n", data_value=3, hidden=True, title=None, x='"') == (
-        '<td class="n" data-value="3" hidden x="&quot;"></td>'
-    )
-    assert element("input", type="search") == '<input type="search">'
-    assert join(["a", "<", None], " & ") == "a &amp; &lt;"
+def test_text_is_escaped_and_names_may_be_broken() -> None:
     assert soften("/a_<b>") == "/<wbr>a_&lt;b&gt;"
+    page = render("page.html", title=EVIL, scripts=())
+    assert "<script>alert" not in page
+    assert "&lt;/script&gt;" in page
 
 
 def test_no_data_can_end_its_element() -> None:
-    held = embed("data", {"name": EVIL, "line": "\u2028"})
+    held = embed({"name": EVIL, "line": "\u2028"}, "data")
     assert held.count("<") == 2
     assert json.loads(re.sub(r"^<script[^>]*>|</script>$", "", held)) == {"name": EVIL, "line": "\u2028"}
 
@@ -61,7 +58,7 @@ def test_assets_come_with_the_package_and_cannot_end_their_element(name: str) ->
 
 def test_the_map_holds_the_weights_of_the_attention() -> None:
     attention = make_attention()
-    data = collect_heatmap(attention, {1: "city"}, [f"suggested {number}" for number in range(6)])
+    data = collect_heatmap(attention, {1: "city"}, {number: f"suggested {number}" for number in range(6)})
     assert [relation[2] for relation in data["relations"]] == sorted(attention.counts.tolist(), reverse=True)
     assert sorted(concept for concept, _, _ in data["concepts"]) == [0, 1, 3, 4]
     assert [1, "city", "suggested 1"] in data["concepts"]
@@ -98,37 +95,39 @@ def test_a_small_circle_shows_every_relation_and_a_large_one_the_rare_and_their_
     assert len(chosen) == 60
     first = large.rare[0]
     assert {first.relation, *(donor.relation for donor in first.donors[:2])} <= chosen
-    assert "60 of 90 relations" in show_sharing(large)
-    assert "30 are left out" in show_sharing(large)
-    assert "left out" not in show_sharing(small)
+    assert draw_circle(large)["left_out"] == 30
+    assert draw_circle(small)["left_out"] == 0
 
 
 def test_the_circle_is_drawn_the_same_every_time_and_within_its_frame() -> None:
     graph = make_graph(70)
     drawing = draw_circle(graph)
     assert drawing == draw_circle(graph)
-    assert drawing.count('class="node rare"') == sum(member.rare for member in choose_members(graph))
-    assert drawing.count("<path") >= len(choose_links(graph, choose_members(graph)))
-    places = [float(number) for pair in re.findall(r'c[xy]="([\d.]+)"', drawing) for number in [pair]]
+    assert sum(node["rare"] for node in drawing["nodes"]) == sum(member.rare for member in choose_members(graph))
+    assert len(drawing["links"]) >= len(choose_links(graph, choose_members(graph)))
+    places = [float(node[axis]) for node in drawing["nodes"] for axis in "xy"]
     assert min(places) > 0
-    assert max(places) < 940
-    check_page(f"<!doctype html><html><body>{drawing}</body></html>")
+    assert max(places) < SIZE
 
 
 def test_an_empty_graph_can_be_drawn() -> None:
-    assert "<svg" in draw_circle(SharingGraph((), ()))
+    assert draw_circle(SharingGraph((), ()))["nodes"] == []
 
 
 def test_the_curve_of_training_needs_two_epochs() -> None:
     line = {"phase": "training", "loss": 2.0}
     assert draw_training([{**line, "epoch": 1}], "mrr") is None
     history = [{**line, "epoch": 1}, {**line, "epoch": 2, "loss": 1.0, "metric": 40.0}, {"phase": "warm", "epoch": 1}]
-    assert "best 40" in str(draw_training(history, "mr"))
-    assert "best" not in str(draw_training([{**line, "epoch": 1}, {**line, "epoch": 2}], "mrr"))
+    curve = draw_training(history, "mr")
+    assert curve is not None
+    assert "best 40" in curve["metric"]
+    plain = draw_training([{**line, "epoch": 1}, {**line, "epoch": 2}], "mrr")
+    assert plain is not None
+    assert (plain["metric"], len(plain["paths"])) == ("", 1)
 
 
 def test_metrics_are_written_as_people_do() -> None:
     shown = [
-        format_metric(name, value) for name, value in (("MRR", 0.5), ("Hits@10", 0.5), ("MR", 1234.5), ("MR", None))
+        format_metric(value, name) for name, value in (("MRR", 0.5), ("Hits@10", 0.5), ("MR", 1234.5), ("MR", None))
     ]
     assert shown == ["0.500", "50.0%", "1,234.5", "–"]

@@ -1,1 +1,0 @@
-"""Pages a person opens in a browser: self-contained HTML without a network, built of small pieces."""
