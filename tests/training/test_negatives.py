@@ -186,14 +186,14 @@ class TestSharedCopies:
             shared = make_sampler(star, filtered=True).corrupt_together(triples, 20, 8, generator)
             known = {tuple(triple) for triple in star.train.tolist()}
             own = shared.replaces_head[shared.owners], shared.replacements[shared.owners]
-            for triple, is_head, row, marks in zip(triples, *own, shared.left_out, strict=True):
+            for triple, is_head, row, marks in zip(triples, *own, shared.masked, strict=True):
                 head, relation, tail = star.train[int(triple)].tolist()
                 made = [(e, relation, tail) if is_head else (head, relation, e) for e in row.tolist()]
                 assert marks.tolist() == [triple in known for triple in made]
 
     def test_nothing_is_left_out_where_known_triples_may_be_drawn(self, star: Graph) -> None:
         shared = make_sampler(star).corrupt_together(torch.arange(8), 20, 8, torch.Generator().manual_seed(0))
-        assert not shared.left_out.any()
+        assert not shared.masked.any()
 
     def test_replacements_come_partly_from_the_domain(self, number_graph: GraphMaker) -> None:
         train = [(head, 0, tail) for head in (0, 1, 2) for tail in (3, 4)][:5]

@@ -35,21 +35,21 @@ class SharedCorruption(NamedTuple):
         owners: Group of each triple, (b,), ascending.
         replaces_head: Whether a group replaces heads, (g,).
         replacements: Entities, (g, n).
-        left_out: Negatives to mask for a triple, (b, n).
+        masked: Negatives to mask for a triple, (b, n).
     """
 
     owners: Tensor
     replaces_head: Tensor
     replacements: Tensor
-    left_out: Tensor
+    masked: Tensor
 
     def split(self, size: int) -> list[SharedCorruption]:
         """Return the replacements of each batch of `size` triples; no group has triples of two batches."""
         batches = []
-        for owners, left_out in zip(torch.split(self.owners, size), torch.split(self.left_out, size), strict=True):
+        for owners, masked in zip(torch.split(self.owners, size), torch.split(self.masked, size), strict=True):
             groups = slice(int(owners[0]), int(owners[-1]) + 1)
             batches.append(
-                SharedCorruption(owners - owners[0], self.replaces_head[groups], self.replacements[groups], left_out)
+                SharedCorruption(owners - owners[0], self.replaces_head[groups], self.replacements[groups], masked)
             )
         return batches
 
@@ -138,7 +138,7 @@ class NegativeSampler(ABC):
         draws = torch.rand(len(relations), generator=generator, device=device, dtype=torch.float64)
         replaces_head = draws < self.head_chance[relations]
         replacements = torch.empty(len(relations), count, dtype=torch.int64, device=device)
-        left_out = torch.zeros(len(triples), count, dtype=torch.bool, device=device)
+        masked = torch.zeros(len(triples), count, dtype=torch.bool, device=device)
         for side, groups in ((self.head, replaces_head), (self.tail, ~replaces_head)):
             # The domain holds a negative for a group if it holds one for a triple of the group.
             chances = torch.zeros(len(relations), dtype=torch.float64, device=device)
@@ -146,8 +146,8 @@ class NegativeSampler(ABC):
             replacements[groups] = self._draw(side, relations[groups], chances[groups], count, generator)
             if self.config.filtered:
                 rows = groups[owners]
-                left_out[rows] = side.are_known(triples[rows], replacements[owners[rows]])
-        return SharedCorruption(owners, replaces_head, replacements, left_out)
+                masked[rows] = side.are_known(triples[rows], replacements[owners[rows]])
+        return SharedCorruption(owners, replaces_head, replacements, masked)
 
     def _group(self, triples: Tensor, batch: int) -> tuple[Tensor, Tensor]:
         """Return the group of each triple (b,), and the relation of each group (g,)."""

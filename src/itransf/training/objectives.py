@@ -52,7 +52,7 @@ class ContrastObjective:
         heads, relations, tails = self.train[triples].unbind(1)
         if isinstance(negatives, SharedCorruption):
             positive, negative = model.score_shared(heads, relations, tails, *negatives[:3])
-            negative = negative.masked_fill(negatives.left_out, MASKED)
+            negative = negative.masked_fill(negatives.masked, MASKED)
         else:
             positive, negative = model.score_contrast(heads, relations, tails, *negatives)
         touched = torch.cat([heads, tails, negatives.replacements.flatten()])

@@ -1,4 +1,4 @@
-"""Fused steps do what the plain ones do, on the same triples and the same corrupted copies."""
+"""Fused steps do what the plain ones do, on the same triples and the same negatives."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ from itransf.training.trainer import Trainer, weights
 
 pytest.importorskip("triton")
 pytest.importorskip("numba")
-from itransf.training.fused.cpu import CompiledEngine
+from itransf.training.fused.cpu import CPUEngine
 from itransf.training.fused.engine import FusedEngine
-from itransf.training.fused.gpu import RecordedEngine
+from itransf.training.fused.gpu import GPUEngine
 
 if TYPE_CHECKING:
     from conftest import Configure, GraphMaker
@@ -36,7 +36,7 @@ DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
 
 
 class FixedSampler:
-    """Gives every triple the same corrupted copies whoever asks, and in whatever order."""
+    """Gives every triple the same negatives whoever asks, and in whatever order."""
 
     def __init__(self, triples: int, entities: int, count: int) -> None:
         generator = torch.Generator().manual_seed(3)
@@ -49,7 +49,7 @@ class FixedSampler:
 
 
 class SharingSampler:
-    """Gives every relation the same corrupted copies, of which each triple leaves out some."""
+    """Gives every relation the same negatives, of which each triple leaves out some."""
 
     def __init__(self, train: Tensor, entities: int, count: int) -> None:
         generator = torch.Generator().manual_seed(4)
@@ -57,8 +57,8 @@ class SharingSampler:
         self.relations = train[:, 1]
         self.replaces_head = (torch.rand(relations, generator=generator) < 0.5).to(DEVICE)
         self.replacements = torch.randint(entities, (relations, count), generator=generator).to(DEVICE)
-        self.left_out = (torch.rand(len(train), count, generator=generator) < 0.3).to(DEVICE)
-        self.left_out[0] = True  # a triple without any copy
+        self.masked = (torch.rand(len(train), count, generator=generator) < 0.3).to(DEVICE)
+        self.masked[0] = True  # a triple without any negative
 
     def corrupt_together(self, triples: Tensor, count: int, batch: int, generator: torch.Generator) -> SharedCorruption:
         assert count == self.replacements.shape[1]
@@ -66,7 +66,7 @@ class SharingSampler:
         keys = batches * len(self.replacements) + self.relations[triples]
         distinct, owners = torch.unique_consecutive(keys, return_inverse=True)
         chosen = distinct % len(self.replacements)
-        return SharedCorruption(owners, self.replaces_head[chosen], self.replacements[chosen], self.left_out[triples])
+        return SharedCorruption(owners, self.replaces_head[chosen], self.replacements[chosen], self.masked[triples])
 
 
 @pytest.fixture
@@ -93,7 +93,7 @@ def run_plain(graph: Graph, config: Config, order: Tensor) -> tuple[list[float],
     return losses, {**weights(trainer.model), **trainer.optimizer.state}
 
 
-@pytest.fixture(params=[CompiledEngine, RecordedEngine] if DEVICE.type == "cpu" else [RecordedEngine])
+@pytest.fixture(params=[CPUEngine, GPUEngine] if DEVICE.type == "cpu" else [GPUEngine])
 def engine_kind(request: pytest.FixtureRequest) -> type[FusedEngine]:
     kind: type[FusedEngine] = request.param
     return kind
@@ -225,31 +225,31 @@ def test_every_batch_size(engine_kind: type[FusedEngine], configure: Configure, 
 @pytest.mark.parametrize("dim", [3, 70])
 def test_vectors_that_do_not_fill_a_block(configure: Configure, graph: Graph, dim: int) -> None:
     settings = (f"model.dim={dim}", "negatives.per_triple=2", "training.batch_size=11")
-    compare(RecordedEngine, graph, configure("itransf", *settings), triples=11)
+    compare(GPUEngine, graph, configure("itransf", *settings), triples=11)
 
 
 @pytest.mark.parametrize("loss", ["hinge", "self_adversarial"])
 @pytest.mark.parametrize("norm", [1, 2])
 @pytest.mark.parametrize("count", [1, 17])
-def test_shared_copies(configure: Configure, graph: Graph, loss: str, norm: int, count: int) -> None:
+def test_shared_negatives(configure: Configure, graph: Graph, loss: str, norm: int, count: int) -> None:
     settings = (f"loss.name={loss}", f"model.p_norm={norm}", f"negatives.per_triple={count}", "loss.margin=0.7")
-    compare(RecordedEngine, graph, configure("itransf", *settings, "negatives.shared=true"))
+    compare(GPUEngine, graph, configure("itransf", *settings, "negatives.shared=true"))
 
 
 @pytest.mark.parametrize("name", ["transe", "transr", "stranse", "itransf"])
 @pytest.mark.parametrize("batch", [7, 100])
-def test_copies_are_shared_within_a_batch_of_every_model(
+def test_negatives_are_shared_within_a_batch_of_every_model(
     configure: Configure, graph: Graph, name: str, batch: int
 ) -> None:
     settings = ("negatives.shared=true", "negatives.per_triple=3", f"training.batch_size={batch}")
-    compare(RecordedEngine, graph, configure(name, *settings))
+    compare(GPUEngine, graph, configure(name, *settings))
 
 
 @pytest.mark.parametrize("length", ["ball", "none"])
-def test_shared_copies_under_every_constraint(configure: Configure, graph: Graph, length: str) -> None:
+def test_shared_negatives_under_every_constraint(configure: Configure, graph: Graph, length: str) -> None:
     settings = ("negatives.shared=true", "negatives.per_triple=4", "loss.name=self_adversarial")
     compare(
-        RecordedEngine,
+        GPUEngine,
         graph,
         configure("itransf", *settings, f"model.entity_constraint={length}", f"model.projected_constraint={length}"),
     )
@@ -321,7 +321,7 @@ def test_the_choice_of_an_engine(
 
     assert type(choose()) is engine_kind
     assert choose("loss.name=cross_entropy") is None
-    assert (choose("negatives.shared=true") is None) == (engine_kind is CompiledEngine)
+    assert (choose("negatives.shared=true") is None) == (engine_kind is CPUEngine)
 
 
 class PlainITransF(ITransF):

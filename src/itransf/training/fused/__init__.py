@@ -1,1 +1,1 @@
-"""Training steps that run on a GPU without the host: planned for many batches at once, then replayed."""
+"""Fused training steps: many batches are planned at once and run by compiled kernels, on a GPU or a CPU."""

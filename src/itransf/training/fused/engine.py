@@ -3,26 +3,26 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, fields
 from importlib.util import find_spec
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from itransf.config import Config
 from itransf.models.base import Model
 from itransf.models.projection import ConceptProjection, FullProjection, NoProjection
 from itransf.models.translation import Translation
-from itransf.training.fused.plan import Layout, Plan, count_planned_batches, make_plan
+from itransf.training.fused.plan import Layout, Plan, count_planned_batches, count_rows, make_plan
 from itransf.training.negatives import NegativeSampler, draw_negatives
 from itransf.training.optimizers import MOMENTS, RowOptimizer
 
-LENGTHS = {"none": 0, "unit": 1, "ball": 2}
+CONSTRAINTS = {"none": 0, "unit": 1, "ball": 2}
 OPTIMIZERS = {"sgd": 0, "adagrad": 1, "adam": 2}
 LOSSES = ("hinge", "self_adversarial")
 SAMPLERS = ("uniform", "bernoulli")
 PROJECTIONS = (NoProjection, FullProjection, ConceptProjection)
+Projections = list[tuple[str, FullProjection | ConceptProjection]]
 COMPILERS = {"cuda": "triton", "cpu": "numba"}
 
 
@@ -45,18 +45,18 @@ def load_engine(device: str) -> type[FusedEngine] | None:
         return None
     # Compilers are optional and slow to import: import only the one that is used.
     if device == "cuda":
-        from itransf.training.fused.gpu import RecordedEngine  # noqa: PLC0415
+        from itransf.training.fused.gpu import GPUEngine  # noqa: PLC0415
 
-        return RecordedEngine
-    from itransf.training.fused.cpu import CompiledEngine  # noqa: PLC0415
+        return GPUEngine
+    from itransf.training.fused.cpu import CPUEngine  # noqa: PLC0415
 
-    return CompiledEngine
+    return CPUEngine
 
 
 def can_fuse(model: Model, config: Config) -> bool:
-    """Tell whether the kernels compute exactly what the plain steps of this training do.
+    """Return whether the kernels compute exactly what the plain steps of this training do.
 
-    A model class declares `fused = True` in its own body. A subclass does not inherit that, as it may score otherwise.
+    A model class declares `fused = True` in its own body; a subclass, which may score differently, does not inherit it.
     """
     if not vars(type(model)).get("fused", False) or not isinstance(model, Translation):
         return False
@@ -72,30 +72,72 @@ def can_fuse(model: Model, config: Config) -> bool:
     )
 
 
-@dataclass
-class Buffers:
-    """What a step writes and the next one writes over."""
+class Options(NamedTuple):
+    """Settings of a step, as numbers.
 
-    vectors: Tensor  # (N, d): rows after projection
-    gradients: Tensor  # (N, d): of those
-    entity_gradients: Tensor  # (N, d): of the rows before projection
-    relation_gradients: Tensor  # (B, d)
-    matrices: Tensor  # (G, d, d)
-    matrix_gradients: Tensor  # (M, d, d): of the segments; a group's whole gradient ends up in its first
-    attention: Tensor  # (G, k)
-    gains: Tensor  # (G, k): how the loss changes with each weight of a matrix
-    wanted: Tensor  # (B, d): what shared replacements of a triple are compared with
-    figures: Tensor  # (B, 2): of a triple, what its shared replacements need to know of all of them
+    Attributes:
+        projection: Kind of projection: 0 none, 1 own matrices, 2 concepts by softmax, 3 concepts by free weights.
+        p_norm: Norm of the distance.
+        entity_constraint: Constraint on the length of entity embeddings: 0 none, 1 unit, 2 ball.
+        projected_constraint: Constraint on the length of projected embeddings.
+        optimizer: 0 SGD, 1 Adagrad, 2 Adam.
+        adversarial: Whether the loss is self-adversarial, not hinge.
+        margin: Margin of the loss.
+        adversarial_temperature: Temperature of the weights of negatives.
+        attention_temperature: Temperature of the softmax over concepts.
+        matrix_lr_factor: Learning-rate multiplier of matrices and free weights.
+        l1_weight: Weight of the l1 penalty on free weights.
+    """
+
+    projection: int
+    p_norm: int
+    entity_constraint: int
+    projected_constraint: int
+    optimizer: int
+    adversarial: bool
+    margin: float
+    adversarial_temperature: float
+    attention_temperature: float
+    matrix_lr_factor: float
+    l1_weight: float
+
+
+class Buffers(NamedTuple):
+    """Intermediate results, overwritten by every step; shapes as in `plan`.
+
+    Attributes:
+        vectors: Projected rows, (N, d).
+        gradients: Gradients of projected rows, (N, d).
+        entity_gradients: Gradients of rows before projection, (N, d).
+        relation_gradients: Gradients of relation embeddings, one per triple, (B, d).
+        matrices: (G, d, d)
+        matrix_gradients: Gradients of the segments; a group's whole gradient is summed into its first, (M, d, d).
+        attention: Weights of the supported concepts of each matrix, (G, k).
+        weight_gradients: Gradients of those weights, (G, k).
+        targets: Vectors that the shared replacements of a triple are compared with, (B, d).
+        statistics: Of a triple's shared negatives the maximum and sum of the softmax, or the triple's distance, (B, 2).
+    """
+
+    vectors: Tensor
+    gradients: Tensor
+    entity_gradients: Tensor
+    relation_gradients: Tensor
+    matrices: Tensor
+    matrix_gradients: Tensor
+    attention: Tensor
+    weight_gradients: Tensor
+    targets: Tensor
+    statistics: Tensor
 
 
 class FusedEngine(ABC):
     """Trains a translation model on many batches at once, planned together.
 
     Args:
-        model: Changed in place.
+        model: Model, trained in place.
         train: Training triples on the model's device, (f, 3).
-        sampler: Draws the corrupted copies.
-        optimizer: Its states are moved in place, its step count goes on.
+        sampler: Sampler of the negatives.
+        optimizer: Optimizer, whose states and step count are updated in place.
         config: All settings.
     """
 
@@ -106,11 +148,12 @@ class FusedEngine(ABC):
     ) -> None:
         self.model, self.train, self.sampler, self.optimizer, self.config = model, train, sampler, optimizer, config
         self.projections = list_projections(model)
-        self.layout = make_layout(model, self.projections, min(config.training.batch_size, len(train)), config)
+        self.layout = make_layout(model, self.projections, len(train), config)
+        self.options = make_options(model, self.projections, config)
+        self.buffers = make_buffers(self.layout, train.device)
         self.planned_steps = count_planned_batches(len(train), model.sizes.relations, config, train.device.type)
         self.rates = torch.zeros(self.planned_steps, 3, device=train.device)
         self.losses = torch.zeros(self.planned_steps, self.layout.batch, device=train.device)
-        self.buffers = make_buffers(self.layout, model.config.dim, train.device)
         self.plan: Plan | None = None
 
     @torch.no_grad()
@@ -118,79 +161,113 @@ class FusedEngine(ABC):
         """Update on at most the planned number of batches and return the loss of each, (S,).
 
         Args:
-            triples: Indices, sorted by relation inside each batch.
+            triples: Indices of triples, sorted by relation inside each batch.
             generator: Generator of the negatives.
         """
         corruption = draw_negatives(self.sampler, self.config.negatives, triples, self.layout.batch, generator)
         supports = [p.support for _, p in self.projections if isinstance(p, ConceptProjection)]
         plan = make_plan(self.train[triples], corruption, supports, self.layout)
         if self.plan is None:
-            self.plan = make_room(plan, self.planned_steps)
+            self.plan = plan.new_steps(self.planned_steps)
         plan.copy_into(self.plan)
-        steps = len(plan.sizes)
+        steps = len(plan.step_sizes)
         self._set_rates(steps)
         self.losses.zero_()
         self.run_planned(self.plan, steps)
         self.optimizer.steps += steps
-        return self.losses[:steps].sum(1) / plan.sizes[:, 0]
+        return self.losses[:steps].sum(1) / plan.step_sizes[:, 0]
 
     @abstractmethod
     def run_planned(self, plan: Plan, steps: int) -> None:
-        """Run the first `steps` steps of a plan that always lies at the same place in memory."""
+        """Run the first `steps` steps of a plan, whose addresses in memory are the same in every call."""
 
     def _set_rates(self, steps: int) -> None:
-        """Write the learning rate and Adam's corrections of the coming steps."""
+        """Write the learning rate and Adam's bias corrections of the next steps."""
         numbers = self.optimizer.steps + 1 + torch.arange(steps, dtype=torch.float64, device="cpu")
         columns = [torch.full_like(numbers, self.optimizer.learning_rate), *(1 - beta**numbers for beta in MOMENTS)]
         self.rates[:steps] = torch.stack(columns, 1).float().to(self.rates.device)
 
+    def with_states(self, name: str) -> tuple[Tensor, Tensor, Tensor]:
+        """Return a parameter and its two optimizer states (the parameter itself in place of missing ones)."""
+        parameter = self.model.get_parameter(name)
+        states = [self.optimizer.state[f"{name}.{slot}"] for slot in self.optimizer.slots]
+        first, second = [*states, parameter, parameter][:2]
+        return parameter, first, second
 
-def list_projections(model: Translation) -> list[tuple[str, nn.Module]]:
-    """Return the model's projections that have matrices, each once, with their names."""
+
+def list_projections(model: Translation) -> Projections:
+    """Return the names and projections of the sides that have matrices; one if both sides share theirs."""
     named = [("project_head", model.project_head), ("project_tail", model.project_tail)]
     if model.project_tail is model.project_head:
         named = named[:1]
     return [(name, p) for name, p in named if isinstance(p, FullProjection | ConceptProjection)]
 
 
-def make_layout(model: Translation, projections: list[tuple[str, nn.Module]], batch: int, config: Config) -> Layout:
+def make_layout(model: Translation, projections: Projections, triples: int, config: Config) -> Layout:
     """Return the sizes of a step."""
     mixing = next((p for _, p in projections if isinstance(p, ConceptProjection)), None)
+    batch, negatives = min(config.training.batch_size, triples), config.negatives.per_triple
+    slots, tile = min(model.sizes.relations, batch), 16 if negatives < 16 else 64
+    rows, groups = count_rows(batch, slots, negatives, config.negatives.shared), len(projections) * slots
     return Layout(
         entities=model.sizes.entities,
-        relations=model.sizes.relations,
         batch=batch,
-        negatives=config.negatives.per_triple,
-        projections=len(projections),
-        tile=16 if config.negatives.per_triple < 16 else 64,
-        concepts=len(mixing.concepts) if mixing else 0,
-        support=mixing.support.shape[1] if mixing else 0,
+        negatives=negatives,
         shared=config.negatives.shared,
+        slots=slots,
+        rows=rows,
+        distinct=min(rows, model.sizes.entities),
+        projections=len(projections),
+        groups=groups,
+        tile=tile,
+        tiles=rows // tile + groups,
+        segment=8 * tile,
+        segments=rows // (8 * tile) + groups,
+        concepts=len(mixing.concepts) if mixing else 0,
+        support_size=mixing.support.shape[1] if mixing else 0,
+        dim=model.config.dim,
+        matrix_size=model.config.dim**2,
     )
 
 
-def make_buffers(layout: Layout, dim: int, device: torch.device) -> Buffers:
-    """Return room for what a step writes."""
+def make_options(model: Translation, projections: Projections, config: Config) -> Options:
+    """Return the settings of a step as numbers."""
+    projection = projections[0][1] if projections else None
+    kind = 0 if projection is None else 1
+    if isinstance(projection, ConceptProjection):
+        kind = 3 if projection.kind == "l1" else 2
+    return Options(
+        projection=kind,
+        p_norm=model.config.p_norm,
+        entity_constraint=CONSTRAINTS[model.config.entity_constraint],
+        projected_constraint=CONSTRAINTS[model.config.projected_constraint],
+        optimizer=OPTIMIZERS[config.training.optimizer],
+        adversarial=config.loss.name == "self_adversarial",
+        margin=float(config.loss.margin),
+        adversarial_temperature=float(config.loss.adversarial_temperature),
+        attention_temperature=float(getattr(model.config, "temperature", 1.0)),
+        matrix_lr_factor=float(model.config.matrix_lr_factor),
+        l1_weight=float(getattr(model.config, "l1_weight", 0.0)),
+    )
+
+
+def make_buffers(layout: Layout, device: torch.device) -> Buffers:
+    """Allocate the intermediate results of a step."""
 
     def make(*shape: int) -> Tensor:
         return torch.zeros(shape, device=device)
 
-    projected = layout.rows if layout.projections else 0
+    dim, groups = layout.dim, layout.groups
+    projected, shared = layout.rows if groups else 0, layout.batch if layout.shared else 0
     return Buffers(
         vectors=make(projected, dim),
         gradients=make(projected, dim),
         entity_gradients=make(layout.rows, dim),
         relation_gradients=make(layout.batch, dim),
-        matrices=make(layout.groups, dim, dim),
-        matrix_gradients=make(layout.segments if layout.groups else 0, dim, dim),
-        attention=make(layout.groups, layout.support),
-        gains=make(layout.groups, layout.support),
-        wanted=make(layout.batch if layout.shared else 0, dim),
-        figures=make(layout.batch if layout.shared else 0, 2),
+        matrices=make(groups, dim, dim),
+        matrix_gradients=make(layout.segments if groups else 0, dim, dim),
+        attention=make(groups, layout.support_size),
+        weight_gradients=make(groups, layout.support_size),
+        targets=make(shared, dim),
+        statistics=make(shared, 2),
     )
-
-
-def make_room(plan: Plan, steps: int) -> Plan:
-    """Return a plan of `steps` unused steps with the shapes of this one."""
-    shapes = {item.name: getattr(plan, item.name) for item in fields(plan)}
-    return Plan(**{name: tensor.new_full((steps, *tensor.shape[1:]), -1) for name, tensor in shapes.items()})

@@ -1,4 +1,4 @@
-"""The kernels that the interpreter runs are also ones that a GPU's compiler takes."""
+"""The kernels that the interpreter runs also compile for a GPU."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 pytest.importorskip("triton")
-SCRIPT = Path(__file__).with_name("compiling.py")
+SCRIPT = Path(__file__).with_name("compile_kernels.py")
 
 
 def test_the_kernels_compile_for_a_gpu(tmp_path: Path) -> None:
