@@ -30,6 +30,7 @@ TOLD = {
     "export": ("RUN", "--out", "vectors"),
     "presets": ("wn18/itransf",),
     "settings": ("averaging",),
+    "models": (),
     "report": ("RUN", "--out", "report.html"),
     "learn": ("RUN", "pairs.tsv", "--relation", "twin", "--out", "new"),
     "edit": ("RUN", "--prune", "3", "--epochs", "0", "--out", "new"),

@@ -24,6 +24,7 @@ from itransf.cli.demo import show_demo
 from itransf.cli.evaluate import evaluate_run
 from itransf.cli.explain import explain_triple, show_relation
 from itransf.cli.interpret import interpret_run, write_report
+from itransf.cli.models import list_models
 from itransf.cli.output import make_screen, remark
 from itransf.cli.predict import predict_triples, score_file
 from itransf.cli.runs import export_run, list_runs, show_info
@@ -56,6 +57,7 @@ EXAMPLES: dict[str, tuple[Callable[..., Any], str]] = {
     "info": (show_info, "runs/world"),
     "runs": (list_runs, "runs"),
     "export": (export_run, "runs/world --out tables --format csv"),
+    "models": (list_models, "world"),
     "presets": (show_presets, "wn18/itransf"),
     "settings": (show_settings, "training"),
 }
