@@ -94,12 +94,9 @@ def take_common_options(
     version: Annotated[
         bool, Option("--version", callback=print_version, is_eager=True, help="Print the version.")
     ] = False,
-    threads: Annotated[
-        int | None, Option(metavar="N", help="CPU threads to use, also after the command. [default: all CPUs]")
-    ] = None,
+    threads: Annotated[int | None, Option(metavar="N", help="Number of CPU threads. [default: all CPUs]")] = None,
     plugin: Annotated[
-        list[str] | None,
-        Option(metavar="NAME", help="Trust this code if a run uses it (package.module:Name); repeatable."),
+        list[str] | None, Option(metavar="NAME", help="Code that a run may use: package.module:Name.")
     ] = None,
 ) -> None:
     """Interpretable knowledge graph completion: train embedding models, predict missing triples, see why."""

@@ -35,22 +35,16 @@ MOST_RARE, MOST_LINKS, MOST_DONORS = 30, 30, 3
 def show_concepts(
     run: RunFolder,
     *,
-    relation: Annotated[
-        list[str] | None, Option(metavar="R", help="Only this relation, or a pattern such as '*capital*'; repeatable.")
-    ] = None,
+    relation: Annotated[list[str] | None, Option(metavar="R", help="Relation, or pattern such as '*capital*'.")] = None,
     domain: Annotated[str | None, Option(metavar="D", help="Only names with this prefix, such as /film.")] = None,
     top: Annotated[int | None, Option(metavar="N", help="Only the N most frequent relations.")] = None,
     plot: Annotated[Path | None, Option(metavar="FILE", help="Draw a heat map: .png, .svg or .html.")] = None,
-    table: Annotated[
-        Path | None, Option(metavar="FILE", help="Write the weights: .csv, .tsv, .parquet or .json.")
-    ] = None,
-    card: Annotated[list[int] | None, Option(metavar="N", help="Describe this concept; repeatable.")] = None,
+    table: Annotated[Path | None, Option(metavar="FILE", help="Write the weights: .csv, .parquet or .json.")] = None,
+    card: Annotated[list[int] | None, Option(metavar="N", help="Describe this concept.")] = None,
     cards: Annotated[bool, Option("--cards", help="Describe every concept, most important first.")] = False,
     triples: Triples = 1000,
     sharing: Annotated[bool, Option("--sharing", help="Show which relations the rare ones learn from.")] = False,
-    rename: Annotated[
-        list[str] | None, Option(metavar="N=NAME", help="Name a concept; an empty name removes it.")
-    ] = None,
+    rename: Annotated[list[str] | None, Option(metavar="N=NAME", help="Name a concept, or unname it (N=).")] = None,
     device: Device = "auto",
     as_json: AsJson = False,
 ) -> None:

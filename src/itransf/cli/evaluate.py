@@ -20,16 +20,12 @@ def evaluate_run(
     *,
     split: Annotated[Literal["train", "valid", "test"], Option(help="Triples to rank.")] = "test",
     ties: Annotated[
-        Literal["realistic", "optimistic", "pessimistic"], Option(help="How to count equal scores.")
+        Literal["realistic", "optimistic", "pessimistic"], Option(help="Rank of equal scores.")
     ] = "realistic",
     memory: Annotated[str, Option(metavar="SIZE", help="Memory for scores, such as 512MB or 2GB.")] = "512MB",
     buckets: Annotated[int, Option(metavar="N", help="Number of frequency buckets.")] = 3,
-    bucket_edges: Annotated[
-        Literal["count", "log"], Option(help="Buckets of equal count, or of equal width in log frequency.")
-    ] = "count",
-    bucket_weighting: Annotated[
-        Literal["relation", "query"], Option(help="Unit that counts the same within a bucket.")
-    ] = "relation",
+    bucket_edges: Annotated[Literal["count", "log"], Option(help="Buckets of equal size or log width.")] = "count",
+    bucket_weighting: Annotated[Literal["relation", "query"], Option(help="Unit of means in a bucket.")] = "relation",
     relations: Annotated[bool, Option("--relations", help="Add a table of all relations.")] = False,
     device: Device = "auto",
     as_json: AsJson = False,

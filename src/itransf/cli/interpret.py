@@ -19,12 +19,8 @@ Found = Mapping[str, Any]
 def interpret_run(
     run: RunFolder,
     more: Annotated[list[Path] | None, Argument(metavar="MORE", help="Runs of the model with other seeds.")] = None,
-    baseline: Annotated[
-        list[Path] | None, Option(metavar="RUN", help="Another model to compare with; repeatable.")
-    ] = None,
-    ranking: Annotated[
-        bool, Option("--ranking/--no-ranking", help="Include measures that rank triples, which take longest.")
-    ] = True,
+    baseline: Annotated[list[Path] | None, Option(metavar="RUN", help="Run of another model to compare.")] = None,
+    ranking: Annotated[bool, Option("--ranking/--no-ranking", help="Include the slow measures.")] = True,
     triples: Annotated[int, Option(metavar="N", help="Maximum number of triples of a relation to rank; 0: all.")] = 100,
     draws: Annotated[int, Option(metavar="N", help="Number of bootstrap samples and permutations.")] = 2000,
     device: Device = "auto",
@@ -124,9 +120,7 @@ def write_report(
     run: RunFolder,
     *,
     out: Annotated[Path, Option(metavar="FILE", help="File to write, ends in .html.")] = Path("report.html"),
-    split: Annotated[
-        Literal["test", "valid"] | None, Option(help="Triples to rank. [default: test, if there are any]")
-    ] = None,
+    split: Annotated[Literal["test", "valid"] | None, Option(help="Triples to rank. [default: test]")] = None,
     triples: Triples = 1000,
     device: Device = "auto",
     as_json: AsJson = False,

@@ -21,19 +21,11 @@ NewRun = Annotated[Path, Option("--out", metavar="NEWRUN", help="Folder of the n
 Overwrite = Annotated[bool, Option("--overwrite", help="Replace the run in that folder.")]
 DataSource = Annotated[str, Argument(metavar="DATA", help="Name of a dataset, folder, file of triples or archive.")]
 Labels = Annotated[Path | None, Option("--labels", metavar="FILE", help="Two columns: name, readable label.")]
-Separator = Annotated[
-    str | None, Option("--separator", metavar="S", help="Column separator: tab, comma, ... (default: detected).")
-]
-Header = Annotated[
-    bool | None, Option("--header/--no-header", help="Whether line 1 names the columns (default: detected).")
-]
+Separator = Annotated[str | None, Option("--separator", metavar="S", help="Column separator. [default: detected]")]
+Header = Annotated[bool | None, Option("--header/--no-header", help="Line 1 names the columns. [default: detected]")]
 Strict = Annotated[bool, Option("--strict", help="Refuse names in valid and test that train does not have.")]
-Settings = Annotated[
-    list[str] | None, Option("--set", metavar="KEY=VALUE", help="Setting such as training.epochs=50; repeatable.")
-]
-Triples = Annotated[
-    int, Option("--triples", metavar="N", help="Maximum number of validation triples to rank for a concept; 0: all.")
-]
+Settings = Annotated[list[str] | None, Option("--set", metavar="KEY=VALUE", help="Setting such as training.epochs=50.")]
+Triples = Annotated[int, Option("--triples", metavar="N", help="Most validation triples per concept; 0: all.")]
 Device = Annotated[str, Option("--device", metavar="D", help="auto, cpu, cuda or a GPU such as cuda:1.")]
 Quiet = Annotated[bool, Option("--quiet", "-q", help="Print the result only, without progress.")]
 AsJson = Annotated[bool, Option("--json", help="Print JSON.")]

@@ -25,6 +25,7 @@ from itransf.cli.output import (
 from itransf.errors import ConfigError
 
 MOST_CONCEPTS = 3  # shown of each side
+IN_DOMAIN = "Search entities on that side in train, or all. [default: in-domain for a relation alone]"
 NO_ANSWER = (
     "There is no answer: every candidate is a known triple (--known shows them), or excluded by --candidates or by the "
     "domain of the relation (--anywhere includes all entities)."
@@ -38,26 +39,14 @@ def predict_triples(
     relation: Annotated[str | None, Option(metavar="R", help="Relation: name or label.")] = None,
     tail: Annotated[str | None, Option(metavar="T", help="Tail: name or label.")] = None,
     top: Annotated[int, Option(metavar="N", help="Number of answers.")] = 10,
-    candidates: Annotated[
-        Path | None, Option(metavar="FILE", help="Allowed answers, one name per line; with --queries, entities.")
-    ] = None,
-    in_domain: Annotated[
-        bool | None,
-        Option(
-            "--in-domain/--anywhere",
-            help="Only entities that the relation has on that side in train, or all. "
-            "[default: in-domain for a relation alone]",
-            show_default=False,
-        ),
-    ] = None,
+    candidates: Annotated[Path | None, Option(metavar="FILE", help="Allowed answers, one per line.")] = None,
+    in_domain: Annotated[bool | None, Option("--in-domain/--anywhere", help=IN_DOMAIN, show_default=False)] = None,
     known: Annotated[bool, Option("--known", help="Include triples that are in the graph.")] = False,
     explain: Annotated[bool, Option("--explain", help="Explain each answer in one line.")] = False,
     queries: Annotated[
-        Path | None, Option(metavar="FILE", help="File of queries: columns head, relation, tail; one is ?.")
+        Path | None, Option(metavar="FILE", help="File of queries: head, relation, tail, one is ?.")
     ] = None,
-    out: Annotated[
-        Path | None, Option(metavar="FILE", help="File for the answers to --queries: .csv, .tsv or .parquet.")
-    ] = None,
+    out: Annotated[Path | None, Option(metavar="FILE", help="File for answers to --queries: .csv, .parquet.")] = None,
     device: Device = "auto",
     as_json: AsJson = False,
 ) -> None:

@@ -19,9 +19,7 @@ if TYPE_CHECKING:
 
 def show_info(
     run: RunFolder,
-    labels: Annotated[
-        Path | None, Option(metavar="FILE", help="Add readable labels to the run; two columns: name, label.")
-    ] = None,
+    labels: Annotated[Path | None, Option(metavar="FILE", help="Add labels to the run: name, label.")] = None,
     device: Device = "auto",
     as_json: AsJson = False,
 ) -> None:

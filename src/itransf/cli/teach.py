@@ -21,9 +21,7 @@ STEPS = {"before": "before", "edited": "edited", "refitted": "re-fitted"}
 
 def learn_triples(
     run: RunFolder,
-    triples: Annotated[
-        Path, Argument(metavar="TRIPLES", help="File of triples, or of pairs (head, tail) for a relation.")
-    ],
+    triples: Annotated[Path, Argument(metavar="TRIPLES", help="Triples; for a relation, pairs (head, tail).")],
     out: NewRun,
     relation: Annotated[str | None, Option(metavar="NAME", help="Name of the relation to learn.")] = None,
     entity: Annotated[str | None, Option(metavar="NAME", help="Name of the entity to learn.")] = None,
@@ -91,13 +89,9 @@ def show_learned(found: Mapping[str, Any], screen: Screen) -> None:
 def edit_concepts(
     run: RunFolder,
     out: NewRun,
-    forbid: Annotated[
-        list[str] | None, Option(metavar="REL.SIDE=C", help="Concept that this side may not use; repeatable.")
-    ] = None,
-    pin: Annotated[
-        list[str] | None, Option(metavar="REL.SIDE=C", help="Concept that this side always uses; repeatable.")
-    ] = None,
-    merge: Annotated[list[str] | None, Option(metavar="A,B", help="Two concepts to merge; repeatable.")] = None,
+    forbid: Annotated[list[str] | None, Option(metavar="REL.SIDE=C", help="Concept that a side may not use.")] = None,
+    pin: Annotated[list[str] | None, Option(metavar="REL.SIDE=C", help="Concept that a side always uses.")] = None,
+    merge: Annotated[list[str] | None, Option(metavar="A,B", help="Two concepts to merge.")] = None,
     prune: Annotated[int, Option(metavar="M", help="Keep the M most important concepts.", show_default=False)] = 0,
     epochs: Annotated[int, Option(metavar="N", help="Epochs of training afterwards; 0: none.")] = 5,
     overwrite: Overwrite = False,

@@ -41,9 +41,7 @@ def train_model(
     config: Annotated[Path | None, Option(metavar="FILE", help="TOML file of settings that override those.")] = None,
     settings: Settings = None,
     out: Annotated[Path | None, Option(metavar="RUN", help="Run folder. [default: runs/DATA-MODEL]")] = None,
-    seed: Annotated[
-        int | None, Option(metavar="N", help="Random seed for training; does not affect how a single file is split.")
-    ] = None,
+    seed: Annotated[int | None, Option(metavar="N", help="Random seed (not of the split of a single file).")] = None,
     resume: Annotated[bool, Option("--resume", help="Resume the run in the folder.")] = False,
     overwrite: Overwrite = False,
     labels: Labels = None,
