@@ -27,7 +27,6 @@ TRAININGS = [
     ("itransf", "model.attention=l1", "training.lr_decay=linear"),
     ("itransf", "model.concept_init=mixed", "assignment.init=mirrored"),
     ("itransf", "assignment.every=1", "assignment.search=pairs", "assignment.accept=always"),
-    ("itransf", "warm_start.epochs=1", "warm_start.model=stranse"),
 ]
 QUESTIONS: dict[str, Callable[[Run], Any]] = {
     "evaluate": lambda run: run.evaluate("valid").to_dict(),

@@ -16,13 +16,10 @@ from itransf.config import Config
 from itransf.data.graph import Graph
 from itransf.data.vocabulary import Vocabulary
 from itransf.errors import CheckpointError, UsageError, WriteError
-from itransf.models import MODELS
 from itransf.storage import RunFolder
 
 if TYPE_CHECKING:
     from conftest import Configure
-
-KINDS = {name: model.Config for name, model in MODELS.items()}
 
 
 @pytest.fixture
@@ -55,7 +52,7 @@ class TestRoundTrip:
             assert np.array_equal(read.split(split), graph.split(split))
             assert read.split(split).shape == graph.split(split).shape
             assert read.split(split).dtype == np.int64
-        assert folder.read_config(KINDS) == config
+        assert folder.read_config() == config
         assert folder.read_record().graph == "small"
 
     def test_tensors_and_triples_come_back(self, folder: RunFolder) -> None:
@@ -159,7 +156,7 @@ class TestOccupation:
 
 def open_everything(folder: RunFolder) -> None:
     folder.read_record()
-    folder.read_config(KINDS)
+    folder.read_config()
     folder.read_graph()
     folder.read_tensors("graph.safetensors")
     folder.read_history()
@@ -250,7 +247,7 @@ class TestDamage:
     def test_settings_this_version_does_not_know_are_said_to_be_the_runs(self, folder: RunFolder) -> None:
         (folder.path / "config.toml").write_text("[training]\nepoch = 3\n")
         with pytest.raises(CheckpointError, match=r"config\.toml: .*'training.epoch'.*config of the run"):
-            folder.read_config(KINDS)
+            folder.read_config()
 
     def test_a_failed_writing_leaves_the_old_file(self, folder: RunFolder, monkeypatch: pytest.MonkeyPatch) -> None:
         folder.write_tensors("t.safetensors", {"a": torch.ones(2)}, {})

@@ -115,7 +115,7 @@ class TestDevices:
 
 
 def note(*settings: str) -> list[str]:
-    config = build_config([assignments_layer(settings)])
+    config = build_config([assignments_layer(["loss.name=hinge", *settings])])
     return list_idle(config, read_given(None, settings))
 
 
@@ -172,7 +172,7 @@ def test_what_has_an_effect_is_not(settings: tuple[str, ...]) -> None:
 def test_files_and_mappings_are_looked_at_too(tmp_path: Path) -> None:
     file = tmp_path / "mine.toml"
     file.write_text("[loss]\nscale = 2.0\n", encoding="utf-8")
-    config = build_config([])
+    config = build_config([assignments_layer(["loss.name=hinge"])])
     told = ["loss.scale has no effect where loss.name is 'hinge'"]
     assert list_idle(config, read_given(file, ["training.epochs=3", "loss.scale=1.0"])) == told
     assert list_idle(config, read_given({"loss": {"scale": 2.0}}, [])) == told
