@@ -136,6 +136,8 @@ def rank_triples(
                 found.append((questions, count_here(model, questions, side, memory, tracker, keep_scores)))
     above, tied, rivals = (np.zeros((2, len(SIDES), len(triples)), dtype=np.int64) for _ in range(3))
     scores = np.zeros((len(SIDES), len(triples))) if keep_scores else None
+    # The true entity is not its own rival, so it must not be subtracted twice where it is excluded.
+    own = is_excluded(triples, known, loops)
     for side, (questions, counts) in zip(sides, found, strict=False):  # a GPU is waited for only here
         number = SIDES.index(side)
         rows, arrays = questions.triples, [count.cpu().numpy() for count in counts]
@@ -144,8 +146,7 @@ def rank_triples(
             scores[number, rows] = arrays[2]
         rivals[1, number] = model.sizes.entities - 1
         rivals[0, number, rows] = model.sizes.entities - 1 - np.diff(questions.offsets)[questions.places]
-        # The true entity is not its own rival, so it must not be subtracted twice where it is excluded.
-        rivals[0, number] += is_excluded(triples, known, loops)
+        rivals[0, number] += own
     return Ranks(triples, above, tied, rivals, scores)
 
 
