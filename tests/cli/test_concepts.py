@@ -66,8 +66,8 @@ def test_a_plot_is_written(name: str, run: Path, tmp_path: Path) -> None:
     ("arguments", "message"),
     [
         (("--relation", "neer"), "Did you mean 'near'"),
-        (("--relation", "*x*"), "no relation fits"),
-        (("--domain", "/film"), "no relation lies in the domain"),
+        (("--relation", "*x*"), "no relation matches"),
+        (("--domain", "/film"), "is in the domain"),
         (("--plot", "map.jpg"), ".png, .svg or .html"),
         (("--table", "weights.xls"), "'.xls'"),
         (("--card", "9"), "there is no concept 9"),

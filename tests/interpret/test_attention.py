@@ -55,26 +55,22 @@ def test_attention_of_free_weights_keeps_their_signs() -> None:
     assert (attention.weights < 0).any()
 
 
-def test_rows_come_by_frequency_and_concepts_by_weight() -> None:
-    rows = make_attention().rows()
-    assert [(row.relation, row.side) for row in rows[:4]] == [
-        ("near", "head"),
-        ("near", "tail"),
-        ("city_in", "head"),
-        ("city_in", "tail"),
-    ]
-    assert rows[2].concepts == (ConceptWeight(1, 0.625), ConceptWeight(0, 0.375))
+def test_relations_come_by_frequency_and_concepts_by_weight() -> None:
+    attention = make_attention()
+    assert [attention.relations.name(number) for number in attention.find()[:2]] == ["near", "city_in"]
+    assert attention.row("city_in", "head").concepts == (ConceptWeight(1, 0.625), ConceptWeight(0, 0.375))
 
 
-def test_rows_of_named_relations_keep_their_order_and_take_labels() -> None:
-    rows = make_attention().rows(["has official language", "near"])
-    assert [row.relation for row in rows] == ["P37", "P37", "near", "near"]
-    assert rows[0].label == "has official language"
+def test_named_relations_keep_their_order_and_labels_name_them() -> None:
+    attention = make_attention()
+    found = [attention.relations.name(number) for number in attention.find(["has official language", "near"])]
+    assert found == ["P37", "near"]
+    assert attention.row("has official language", "head").relation == "P37"
 
 
 def test_an_unknown_relation_is_refused_with_a_suggestion() -> None:
     with pytest.raises(DataError, match=r"'nera'.*Did you mean 'near'"):
-        make_attention().rows(["nera"])
+        make_attention().row("nera", "head")
 
 
 def test_the_largest_weight_in_size_comes_first_whatever_its_sign() -> None:
@@ -171,7 +167,7 @@ def test_the_most_frequent_of_those_that_fit_are_kept_in_their_order() -> None:
     ("patterns", "domain", "message"),
     [
         (["neer"], None, "Did you mean 'near'"),
-        (["*nothing*"], None, "no relation fits"),
+        (["*nothing*"], None, "no relation matches"),
         ([], "/music", "there are /film, /films, /people"),
     ],
 )

@@ -112,9 +112,9 @@ def test_an_unknown_concept_is_refused(run: Run) -> None:
     [
         (0, "concepts must be a list of numbers or names, not 0"),
         ("lies in", "concepts must be a list of numbers or names, not 'lies in'"),
-        ([1.5], "1.5 is no concept; give its number or its name"),
-        ([True], "True is no concept"),
-        (["lies on"], "'lies on' is no concept's name; give its number. Did you mean 'lies in'"),
+        ([1.5], "1.5 is not a concept; give its number or its name"),
+        ([True], "True is not a concept"),
+        (["lies on"], "'lies on' is not the name of a concept; give its number. Did you mean 'lies in'"),
     ],
 )
 def test_what_is_no_concept_is_told(run: Run, concepts: Any, told: str) -> None:

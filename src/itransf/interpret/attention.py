@@ -22,7 +22,7 @@ _WILD = frozenset("*?[")
 
 @dataclass(frozen=True)
 class ConceptWeight:
-    """How strongly a concept is used."""
+    """A concept and its attention weight."""
 
     concept: int
     weight: float
@@ -30,7 +30,7 @@ class ConceptWeight:
 
 @dataclass(frozen=True)
 class AttentionRow:
-    """The concepts one side of a relation uses, strongest first."""
+    """The concepts of one side of a relation, strongest first."""
 
     relation: str
     label: str
@@ -44,10 +44,10 @@ class Attention:
 
     Attributes:
         weights: (2, r, m) attention of heads, then of tails; exactly zero where a concept is not used.
-        relations: The relations' names and labels.
-        supports: (2, r, k) the concepts each side may use; all of them where attention is not sparse.
+        relations: Names and labels of the relations.
+        supports: (2, r, k) the concepts each side may use; all concepts where attention is not sparse.
         counts: (r,) training triples per relation.
-        kind: `sparse`, `dense` or `l1`; only the last can have negative weights.
+        kind: `sparse`, `dense` or `l1`; only `l1` weights can be negative.
     """
 
     weights: npt.NDArray[np.float32]
@@ -69,28 +69,23 @@ class Attention:
         """Return the concepts of one side of a relation.
 
         Args:
-            relation: Its number, name or label.
+            relation: Number, name or label of the relation.
             side: "head" or "tail".
 
         Raises:
             DataError: The relation is not known.
-            ConfigError: There is no such side.
+            ConfigError: The side is neither "head" nor "tail".
         """
-        number, asked = self._number(relation), check_side(side)
+        asked = check_side(side)
+        if isinstance(relation, str):
+            number = self.relations.index(relation)
+        else:
+            number = check_count("the number of a relation", relation)
+        if number >= len(self.relations):
+            raise DataError(f"there is no relation {number}; they are numbered 0 to {len(self.relations) - 1}")
         weights = self.weights[SIDES.index(asked), number]
         concepts = tuple(ConceptWeight(i, float(weights[i])) for i in strongest_first(weights))
         return AttentionRow(self.relations.name(number), self.relations.label(number), asked, concepts)
-
-    def rows(self, relations: Iterable[str] | None = None) -> list[AttentionRow]:
-        """Return the head row and the tail row of each relation.
-
-        Args:
-            relations: Names or labels; without them all relations, most frequent first.
-
-        Raises:
-            DataError: A relation is not known.
-        """
-        return [self.row(relation, side) for relation in self.find(relations) for side in SIDES]
 
     def find(self, relations: Iterable[str] | None = None) -> list[int]:
         """Return the numbers of these relations, or of all, most frequent first."""
@@ -117,14 +112,6 @@ class Attention:
             "relations": [self._describe(relation) for relation in self.find(relations)],
         }
 
-    def _number(self, relation: int | str) -> int:
-        if isinstance(relation, str):
-            return self.relations.index(relation)
-        number = check_count("the number of a relation", relation)
-        if number >= len(self.relations):
-            raise DataError(f"there is no relation {number}; they are numbered 0 to {len(self.relations) - 1}")
-        return number
-
     def _describe(self, relation: int) -> dict[str, Any]:
         sides: dict[str, Any] = {side: [asdict(use) for use in self.row(relation, side).concepts] for side in SIDES}
         return {
@@ -144,7 +131,7 @@ def check_side(side: str) -> Side:
 
 
 def strongest_first(weights: npt.NDArray[np.float32]) -> list[int]:
-    """Return where weights are not zero, the largest (in size) first, the lower number first of equals."""
+    """Return the places of non-zero weights, the largest absolute weight first, equal ones in order."""
     order = np.argsort(-np.abs(weights), kind="stable")
     found: list[int] = order[weights[order] != 0].tolist()
     return found
@@ -168,25 +155,25 @@ def read_attention(model: ConceptModel, graph: Graph) -> Attention:
 def choose_relations(
     attention: Attention, patterns: Iterable[str] = (), domain: str | None = None, top: int | None = None
 ) -> list[str]:
-    """Return the names of the relations that fit, most frequent first; those asked for by name in that order.
+    """Return the names of matching relations, most frequent first; those given by name in the order given.
 
     Args:
-        attention: Knows the relations and how frequent they are.
-        patterns: Names or labels, or patterns of them such as "*capital*"; a relation has to fit one.
-        domain: The beginning of the name, up to a sign that parts words: "/film" is "/film/film/genre", not "/films".
-        top: Of those that fit, so many of the most frequent.
+        attention: Attention of all relations.
+        patterns: Names or labels, or patterns such as "*capital*"; a relation has to match one.
+        domain: Prefix of the name that ends where a word does: "/film" matches "/film/film/genre", not "/films".
+        top: Number of the most frequent matching relations to keep.
 
     Raises:
-        DataError: A name is not known, or nothing fits.
+        DataError: A name is not known, or nothing matches.
     """
     vocabulary = attention.relations
     asked = list(patterns)
-    numbers = find_matching(vocabulary, attention.counts, asked) if asked else attention.find()
+    numbers = find_matching(attention, asked) if asked else attention.find()
     if domain is not None:
         numbers = [number for number in numbers if is_within(vocabulary.name(number), domain)]
         if not numbers:
             raise DataError(
-                f"no relation{' asked for' * bool(asked)} lies in the domain {domain!r}; {show_domains(vocabulary)}"
+                f"no relation{' asked for' * bool(asked)} is in the domain {domain!r}; {list_domains(vocabulary)}"
             )
     if top is not None:
         most = check_count("top", top, least=1)
@@ -195,38 +182,37 @@ def choose_relations(
     return [vocabulary.name(number) for number in numbers]
 
 
-def find_matching(vocabulary: Vocabulary, counts: npt.NDArray[np.int64], patterns: Sequence[str]) -> list[int]:
+def find_matching(attention: Attention, patterns: Sequence[str]) -> list[int]:
     """Return the relations with these names, labels or patterns, each once; those of a pattern most frequent first."""
-    found: dict[int, None] = {}
-    order: list[int] = np.argsort(-counts, kind="stable").tolist()
+    vocabulary, found = attention.relations, dict[int, None]()
     for pattern in patterns:
-        if not _WILD & set(pattern) or pattern in vocabulary:
-            found[vocabulary.index(pattern)] = None
-            continue
-        fitting = [number for number in order if _fits(vocabulary, number, pattern)]
-        if not fitting:
-            raise DataError(f"no relation fits {pattern!r}; * stands for any letters, ? for one, [ab] for a or b")
-        found |= dict.fromkeys(fitting)
+        matching = (
+            [vocabulary.index(pattern)]
+            if not _WILD & set(pattern) or pattern in vocabulary
+            else [
+                number
+                for number in attention.find()
+                if fnmatchcase(vocabulary.name(number), pattern) or fnmatchcase(vocabulary.label(number), pattern)
+            ]
+        )
+        if not matching:
+            raise DataError(f"no relation matches {pattern!r}; * stands for any letters, ? for one, [ab] for a or b")
+        found |= dict.fromkeys(matching)
     return list(found)
 
 
 def is_within(name: str, domain: str) -> bool:
-    """Return whether a name begins with a domain, and the domain ends where a word does."""
+    """Return whether a name starts with a domain that ends where a word does."""
     if not domain or not name.startswith(domain):
         return False
     rest = name[len(domain) :]
     return not rest or not domain[-1].isalnum() or not rest[0].isalnum()
 
 
-def show_domains(vocabulary: Vocabulary, most: int = 5) -> str:
-    """Say which beginnings the names have."""
-    parts = [name.split("/") for name in vocabulary.names if name.startswith("/")]
-    domains = sorted({f"/{part[1]}" for part in parts})
+def list_domains(vocabulary: Vocabulary) -> str:
+    """Return some prefixes of the names, as a hint."""
+    domains = sorted({f"/{name.split('/')[1]}" for name in vocabulary.names if name.startswith("/")})
     if not domains:
-        return f"it is the beginning of a name, and names look like {vocabulary.name(0)!r}"
-    more = f" and {len(domains) - most} more" if len(domains) > most else ""
-    return f"there are {', '.join(domains[:most])}{more}"
-
-
-def _fits(vocabulary: Vocabulary, number: int, pattern: str) -> bool:
-    return fnmatchcase(vocabulary.name(number), pattern) or fnmatchcase(vocabulary.label(number), pattern)
+        return f"it is the prefix of a name, and names look like {vocabulary.name(0)!r}"
+    more = f" and {len(domains) - 5} more" if len(domains) > 5 else ""
+    return f"there are {', '.join(domains[:5])}{more}"

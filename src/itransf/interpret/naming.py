@@ -1,4 +1,4 @@
-"""Names for concepts: those a person gave, and suggestions made of the relations a concept serves."""
+"""Names of concepts: those that were given, and suggestions made of the relations that use a concept."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from itransf.errors import ConfigError, did_you_mean
 from itransf.interpret.sharing import Use
 
 LONGEST = 80
-"""The most letters a name may have."""
+"""The most characters of a name."""
 
 LETTERS = {"head": "H", "tail": "T"}
 _FILLING = frozenset(
@@ -22,51 +22,49 @@ _FILLING = frozenset(
 )
 _WORD = re.compile(r"[^\W_]+")
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
-_SECOND = 0.6  # a second word or side is told when it weighs at least this share of the first
-_COVERED = 1 / 3  # of a concept's weight, held by the relations that have a word in common
+_SECOND = 0.6  # a second word or side is named if its weight is at least this share of the first's
+_COVERED = 1 / 3  # share of a concept's weight on the relations that have a word in common
 
 
 def check_names(names: Mapping[int, str], concepts: int) -> dict[int, str]:
-    """Return names for concepts, each checked, under plain numbers."""
+    """Return names of concepts, each checked, by number."""
     if not isinstance(names, Mapping):
-        raise ConfigError(f"{names!r} names no concepts; give their numbers with the names, such as {{3: 'lies in'}}")
+        raise ConfigError(f"{names!r} does not name concepts; map numbers to names, such as {{3: 'located in'}}")
     return {check_concept(concept, concepts): check_name(concept, name, concepts) for concept, name in names.items()}
 
 
 def check_name(concept: int, name: str, concepts: int) -> str:
-    """Return a name for a concept without surplus spaces; an empty one takes the name back.
+    """Return the name of a concept without surplus spaces; an empty one removes the name.
 
     Raises:
-        ConfigError: There is no such concept, or the name is no text, too long or a number.
+        ConfigError: There is no such concept, or the name is not text, too long, or a number.
     """
     check_concept(concept, concepts)
     if not isinstance(name, str):
-        raise ConfigError(f"the name of concept {concept} must be text, not {name!r}; an empty one takes it back")
+        raise ConfigError(f"the name of concept {concept} must be text, not {name!r}; an empty one removes it")
     tidy = " ".join(name.split())
     if len(tidy) > LONGEST or not tidy.isprintable():
-        raise ConfigError(f"the name of concept {concept} must be printable and of at most {LONGEST} letters")
+        raise ConfigError(f"the name of concept {concept} must be printable and have at most {LONGEST} characters")
     if tidy.isdecimal():
-        raise ConfigError(
-            f"concept {concept} cannot be called {tidy!r}: a number is what concepts are known by already"
-        )
+        raise ConfigError(f"concept {concept} cannot be called {tidy!r}: numbers refer to concepts already")
     return tidy
 
 
 def check_concept(concept: int, concepts: int) -> int:
     """Return a concept's number if there is such a concept."""
     if not _is_number(concept):
-        raise ConfigError(f"{concept!r} is no concept's number; give a whole number")
+        raise ConfigError(f"{concept!r} is not the number of a concept; give a whole number")
     if not 0 <= concept < concepts:
         raise ConfigError(f"there is no concept {concept}; they are numbered 0 to {concepts - 1}")
     return int(concept)
 
 
 def find_concept(names: Mapping[int, str], concept: int | str) -> int:
-    """Return a concept's number, told as it is or by the name a person gave."""
+    """Return the number of a concept that is given by number or name."""
     if _is_number(concept):
         return int(concept)
     if not isinstance(concept, str):
-        raise ConfigError(f"{concept!r} is no concept; give its number or its name")
+        raise ConfigError(f"{concept!r} is not a concept; give its number or its name")
     if concept.strip().isdecimal():
         return int(concept)
     found = [number for number, name in names.items() if name == concept.strip()]
@@ -75,7 +73,9 @@ def find_concept(names: Mapping[int, str], concept: int | str) -> int:
     if found:
         listed = ", ".join(map(str, found))
         raise ConfigError(f"{concept!r} is the name of concepts {listed}; give the number of one of them")
-    raise ConfigError(f"{concept!r} is no concept's name; give its number.{did_you_mean(concept, names.values())}")
+    raise ConfigError(
+        f"{concept!r} is not the name of a concept; give its number.{did_you_mean(concept, names.values())}"
+    )
 
 
 def _is_number(concept: object) -> bool:
@@ -83,25 +83,25 @@ def _is_number(concept: object) -> bool:
 
 
 def call_concept(concept: int, names: Mapping[int, str]) -> str:
-    """Return what people read for a concept: "concept 3", or "concept 3 (lies in)" where it has a name."""
+    """Return "concept 3", or "concept 3 (located in)" for a concept with a name."""
     return f"concept {concept} ({names[concept]})" if names.get(concept) else f"concept {concept}"
 
 
 def split_words(label: str) -> set[str]:
-    """Return the words of a relation's label that say something, in lower case."""
+    """Return the words of a relation's label without function words, in lower case."""
     words = {word.lower() for part in _WORD.findall(label) for word in _HUMP.split(part)}
     return words - _FILLING
 
 
 def suggest_names(users: Sequence[Sequence[Use]], relations: Vocabulary) -> list[str]:
-    """Return a name for each concept from the relation sides it serves.
+    """Return a name for each concept from the relation sides that use it.
 
     Words that its relations have in common name a concept, if these relations hold a third of its weight and no
-    other concept would be called the same; else its strongest sides do.
+    other concept would have the same name; else its strongest sides do.
 
     Args:
-        users: Who uses each concept, strongest first.
-        relations: All relations; the fewer of them have a word, the more it says.
+        users: Users of each concept, strongest first.
+        relations: All relations; a word counts more the fewer of them have it.
     """
     labels = (relations.label(number) for number in range(len(relations)))
     frequencies = Counter(word for label in labels for word in split_words(label))
@@ -113,7 +113,7 @@ def suggest_names(users: Sequence[Sequence[Use]], relations: Vocabulary) -> list
 
 
 def find_common_words(users: Sequence[Use], frequencies: Mapping[str, int], relations: int) -> str:
-    """Return the one or two words that say most about what several users have in common; nothing if little does."""
+    """Return the one or two most specific words that several users have in common; nothing if there are none."""
     strength: dict[str, float] = {}
     for use in users:
         strength[use.label] = max(strength.get(use.label, 0.0), abs(use.weight))
@@ -138,8 +138,8 @@ def name_by_sides(users: Sequence[Use]) -> str:
     for use in strong:
         sides.setdefault(use.label, []).append(LETTERS[use.side])
     room = LONGEST // max(len(sides), 1) - 9
-    told = [
+    named = [
         f"{label if len(label) <= room else '…' + label[-room:]} ({', '.join(sorted(letters))})"
         for label, letters in sides.items()
     ]
-    return " + ".join(told) or "unused"
+    return " + ".join(named) or "unused"

@@ -1,4 +1,4 @@
-"""The report of a run: gathering what it tells, and writing it."""
+"""The report of a run: its content, and the file."""
 
 from __future__ import annotations
 
@@ -39,21 +39,21 @@ def write_report(
     most_triples: int = MOST_TRIPLES,
     progress: bool = False,
 ) -> Path:
-    """Write a report as one HTML file that needs nothing else, and return where it lies.
+    """Write a report as one HTML file that needs nothing else, and return its path.
 
     Args:
-        path: Ends in .html.
-        model: What has learned.
-        graph: What it learned from.
-        info: What the run is, as `Run.info` gives it.
+        path: File that ends in .html.
+        model: Trained model.
+        graph: Graph it was trained on.
+        info: Description of the run, as `Run.info` gives it.
         history: One entry per epoch.
-        names: What people call some of the concepts.
-        split: The triples that are ranked; test, or valid where there are no test triples, if not given.
-        most_triples: The most validation triples ranked again for one concept card; zero takes all.
-        progress: Whether to show it.
+        names: Names that were given to concepts.
+        split: Split whose triples are ranked; by default test, or valid where there are no test triples.
+        most_triples: The most validation triples ranked again for one concept card; zero ranks all.
+        progress: Whether to show progress.
 
     Raises:
-        ConfigError: The path does not end in .html, or the number of triples is none.
+        ConfigError: The path does not end in .html, or the number of triples is not valid.
         DataError: The split has no triples.
         WriteError: The path cannot be written.
     """
@@ -101,13 +101,13 @@ def gather_content(
 
 
 def _evaluate(model: Model, graph: Graph, split: str | None, progress: bool) -> Evaluation | None:
-    """Rank the triples of a split; of the first of test and valid that has any, if none is asked for."""
+    """Rank the triples of a split, by default of the first of test and valid that has any."""
     found = [split] if split else [name for name in ("test", "valid") if len(graph.split(name))]
     return evaluate(model, graph, found[0], progress=progress) if found else None
 
 
 def list_relations(graph: Graph, figures: Mapping[str, Any] | None) -> list[dict[str, Any]]:
-    """Return every relation, most frequent first, with its figures where it was ranked."""
+    """Return every relation, most frequent first, with its metrics where it was ranked."""
     ranked = {entry["relation"]: entry for entry in (figures or {}).get("relations", ())}
     statistics = graph.statistics
     order = sorted(range(len(graph.relations)), key=lambda number: -statistics.counts[number])
