@@ -19,7 +19,7 @@ from typing import Any
 
 from itransf.threads import be_a_good_guest
 
-__version__ = "0.2.0"
+__version__ = "0.2.0.dev0"
 
 be_a_good_guest()  # before torch is imported
 

@@ -62,7 +62,7 @@ def check_place(path: Path) -> None:
     """Refuse a place where no file could be written, before the work that is to be written there; makes nothing.
 
     Raises:
-        WriteError: A folder lies there, or files cannot be written beside it.
+        WriteError: A folder has that path, or its parent is not writable.
     """
     if path.is_dir():
         raise WriteError(f"{path} is a folder; name a file in it")
@@ -145,7 +145,7 @@ def _take(descriptor: int) -> bool:
 
 
 def _is_same(descriptor: int, path: Path) -> bool:
-    """Tell whether an open file is still the one that lies at a path."""
+    """Return whether an open file is still the one at a path."""
     try:
         return os.path.samestat(os.fstat(descriptor), path.stat())
     except FileNotFoundError:

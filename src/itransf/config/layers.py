@@ -91,8 +91,8 @@ def build_config(layers: Iterable[Layer]) -> Config:
         filled_model = _fill(model_config, model, "model.", sources)
         rest = _fill_values(Config, merged, "", sources, skip={"name"})
     except _UnknownKeyError as unknown:
-        told = f"there is no setting {unknown.at + unknown.key!r}.{_suggest(unknown, model_config)}"
-        raise ConfigError(f"{_where(unknown.at + unknown.key, sources)}{told}") from None
+        message = f"there is no setting {unknown.at + unknown.key!r}.{_suggest(unknown, model_config)}"
+        raise ConfigError(f"{_where(unknown.at + unknown.key, sources)}{message}") from None
     config = Config(name=name, model=filled_model, **rest)
     content = config.to_dict()
     for key in BY_SETTING:
