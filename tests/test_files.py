@@ -66,7 +66,7 @@ def test_what_cannot_be_written_is_said_without_the_temporary_name(tmp_path: Pat
 def test_a_place_is_looked_at_and_nothing_made(tmp_path: Path) -> None:
     check_place(tmp_path / "new" / "folder" / "x.txt")
     assert list(tmp_path.iterdir()) == []
-    with pytest.raises(WriteError, match=r" is a folder; name a file in it$"):
+    with pytest.raises(WriteError, match="is a folder"):
         check_place(tmp_path)
     (tmp_path / "file").write_text("in the way")
     with pytest.raises(WriteError, match=r"^.*file/x\.txt cannot be written: Not a directory; choose another place$"):

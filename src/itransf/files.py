@@ -1,4 +1,4 @@
-"""Writing files so that a reader never sees half of one."""
+"""Atomic writing of files, and locks."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ _UMASK_LOCK = threading.Lock()
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """Yield a temporary path beside `path` that takes its place, durably, when the block ends well.
+    """Yield a temporary path that replaces `path` atomically and durably when the block ends without an error.
 
-    If the block fails or the process dies, `path` keeps what it had and only the temporary file is lost.
+    If the block fails or the process dies, `path` keeps its content.
 
     Raises:
         WriteError: The disk is full, or the folder may not be written.
@@ -59,13 +59,13 @@ def write_text(path: Path, text: str) -> None:
 
 
 def check_place(path: Path) -> None:
-    """Refuse a place where no file could be written, before the work that is to be written there; makes nothing.
+    """Check that a file could be written, before the work whose result it holds; nothing is created.
 
     Raises:
-        WriteError: A folder has that path, or its parent is not writable.
+        WriteError: The path is a folder, or its folder cannot be written.
     """
     if path.is_dir():
-        raise WriteError(f"{path} is a folder; name a file in it")
+        raise WriteError(f"{path} is a folder; name a file")
     try:
         with tempfile.TemporaryFile(dir=next(folder for folder in path.absolute().parents if folder.exists())):
             pass
@@ -74,10 +74,10 @@ def check_place(path: Path) -> None:
 
 
 def make_folder(path: Path) -> None:
-    """Make a folder, unless it is there, and make sure that files can be written into it.
+    """Create a folder, unless it exists, and check that files can be written into it.
 
     Raises:
-        WriteError: They cannot.
+        WriteError: Files cannot be written into it.
     """
     try:
         path.mkdir(parents=True, exist_ok=True)
@@ -86,12 +86,12 @@ def make_folder(path: Path) -> None:
     except OSError as error:
         reason = error.strerror or error
         raise WriteError(
-            f"the folder {path} cannot be written: {reason}; choose another, or change who may write there"
+            f"the folder {path} cannot be written: {reason}; choose another or change permissions"
         ) from None
 
 
 def _sync(path: Path) -> None:
-    """Wait until what `path` holds is on the disk."""
+    """Wait until the content of `path` is on the disk."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -100,7 +100,7 @@ def _sync(path: Path) -> None:
 
 
 def _umask() -> int:
-    """Return the process's file mode mask (which can only be read by setting it)."""
+    """Return the file mode mask of the process, which can only be read by setting it."""
     with _UMASK_LOCK:
         mask = os.umask(0)
         os.umask(mask)
@@ -109,9 +109,9 @@ def _umask() -> int:
 
 @contextmanager
 def lock(path: Path) -> Iterator[bool]:
-    """Hold a file for as long as the block runs, and yield whether it could be had; it is gone afterwards.
+    """Lock a file while the block runs, and yield whether that succeeded; the file is removed afterwards.
 
-    A process that dies lets go of it. Where files cannot be locked, everybody has it.
+    The lock of a process that dies is released. Where files cannot be locked, it always succeeds.
     """
     while True:
         descriptor = os.open(path, os.O_CREAT | os.O_RDWR, 0o666)
@@ -119,7 +119,7 @@ def lock(path: Path) -> Iterator[bool]:
             if not _take(descriptor):
                 yield False
                 return
-            if not _is_same(descriptor, path):  # somebody let go of it, and took it away, just before
+            if not _is_same(descriptor, path):  # another process released and removed it just before
                 continue
             try:
                 yield True
@@ -132,14 +132,14 @@ def lock(path: Path) -> Iterator[bool]:
 
 
 def _take(descriptor: int) -> bool:
-    """Lock a file unless somebody else has."""
+    """Lock a file unless another process has."""
     if fcntl is None:
         return True
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         return False
-    except OSError:  # no locks on this kind of disk
+    except OSError:  # the file system has no locks
         return True
     return True
 

@@ -77,7 +77,7 @@ class _PlainTracker(Tracker):
         self._last_shown = self.started
 
     def show(self) -> None:
-        if time.monotonic() - self._last_shown >= PLAIN_INTERVAL:
+        if self.done < self.total and time.monotonic() - self._last_shown >= PLAIN_INTERVAL:
             self._last_shown = time.monotonic()
             self._print(self.describe_pace())
 

@@ -1,4 +1,4 @@
-"""Named settings, `DATASET/NAME.toml`: the rows of the paper's main table, the best known, and a few more."""
+"""Presets, `DATASET/NAME.toml`: the models of the paper's main table, the best known settings, and a few more."""
 
 from __future__ import annotations
 
@@ -22,7 +22,11 @@ def list_presets() -> list[str]:
 
 
 def read_preset(name: str) -> Layer:
-    """Read a preset as a layer of settings."""
+    """Read a preset as a layer of settings.
+
+    Raises:
+        ConfigError: There is no such preset.
+    """
     if name not in list_presets():
         hint = did_you_mean(name, list_presets()) or f" There are: {', '.join(list_presets())}."
         raise ConfigError(f"there is no preset {name!r}.{hint}")
