@@ -1,6 +1,6 @@
 """Converts stored results to the present names of settings, and says "unknown" where a record does not know.
 
-    python scripts/convert_results.py [FOLDER]
+    python -m scripts.convert_results [FOLDER]
 
 Every JSON file below FOLDER (default: results) is rewritten in place and renamed where its name holds an old setting.
 Files that are converted already stay as they are, byte by byte. Names of entities and relations are never touched.
@@ -16,8 +16,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from itransf.experiments.reproduction.jobs import Job
-from itransf.experiments.reproduction.results import write_parts
+from reproduction.jobs import Job
+from reproduction.results import write_parts
 
 RENAMED = {
     "model": {

@@ -22,6 +22,14 @@ def test_no_file_is_named_after_nothing() -> None:
         assert word not in names
 
 
+def test_the_package_imports_nothing_from_beside_it() -> None:
+    for path in SOURCE.rglob("*.py"):
+        found = re.findall(
+            r"^\s*(?:from|import) (reproduction|benchmarks|scripts)\b", path.read_text("utf-8"), re.MULTILINE
+        )
+        assert not found, path
+
+
 def test_every_model_has_its_file_its_reference_and_its_formula() -> None:
     for name, model in MODELS.items():
         assert (SOURCE / "models" / f"{name}.py").is_file(), name

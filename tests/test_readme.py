@@ -10,14 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from reproduction.experiments import Row
+from reproduction.results import Results
+from reproduction.statistics import format_metric, read_sample
 
 from cli.conftest import call
-from itransf.experiments.reproduction.jobs import Job, Scope
-from itransf.experiments.reproduction.results import Results
-from itransf.experiments.reproduction.stages import best
-from itransf.experiments.reproduction.stages.compression import make_point
-from itransf.experiments.reproduction.stages.families import FB15K
-from itransf.experiments.reproduction.summaries import format_metric, summarise
 from itransf.run import resolve_config
 
 README = Path(__file__).parents[1] / "README.md"
@@ -97,20 +94,20 @@ def test_everything_from_python(capsys: pytest.CaptureFixture[str]) -> None:
     assert Path("runs/taught").is_dir()
 
 
-def read_figures(job: Job, metrics: Iterable[str]) -> str:
-    """Return the end of a row: matrices and medians of the three seeds that are stored."""
-    summary = summarise(Results(README.parent / "results" / "reproduction").find_seeds(job))
-    assert summary is not None
-    assert len(summary.records) == 3
-    figures = (format_metric(summary.median(metric), metric) for metric in metrics)
-    return " | ".join((f"{summary.records[0]['matrices']:,}", *figures))
+def read_figures(row: Row, metrics: Iterable[str]) -> str:
+    """Return the end of a row: matrices and medians of the stored seeds."""
+    records = Results(README.parent / "results" / "reproduction").find_seeds(row.make_job())
+    assert len(records) == (3 if row.preset else 1)
+    figures = (format_metric(read_sample(records, metric).median, metric) for metric in metrics)
+    return " | ".join((f"{records[0]['matrices']:,}" if row.preset else "–", *figures))
 
 
 def test_figures_are_those_of_the_stored_results() -> None:
-    page, scope = README.read_text(encoding="utf-8"), Scope()
-    for dataset in best.GRAPHS:
-        figures = read_figures(scope.make_job(f"{dataset}/itransf-best"), best.METRICS.values())
-        assert f"| {scope.title(dataset)} | {figures} |" in page
-    shared = [("ITransF", make_point(scope, FB15K, matrices)) for matrices in (300, 30)]
-    for model, job in (("STransE", FB15K.make_row(scope, "stranse")), *shared):
-        assert f"| {model} | {read_figures(job, ('mr', 'hits@10'))} |" in page
+    page, metrics = README.read_text(encoding="utf-8"), ("mr", "mrr", "hits@1", "hits@10")
+    for title in ("WN18", "FB15k", "WN18RR", "FB15k-237"):
+        assert f"| {title} | {read_figures(Row('', f'{title.lower()}/itransf-best'), metrics)} |" in page
+    rules = read_figures(Row("", dataset="fb15k", method="rules"), metrics)
+    assert f"| FB15k, rule list without training | {rules} |" in page
+    shared = {"STransE": ("fb15k/stranse",), "ITransF": ("fb15k/itransf", "model.concepts=30")}
+    for model, (preset, *settings) in shared.items():
+        assert f"| {model} | {read_figures(Row('', preset, set=tuple(settings)), ('mr', 'hits@10'))} |" in page

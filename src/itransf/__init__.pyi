@@ -5,7 +5,6 @@ from itransf import data as data
 from itransf import demo as demo
 from itransf import errors as errors
 from itransf import evaluation as evaluation
-from itransf import experiments as experiments
 from itransf import interpret as interpret
 from itransf import models as models
 from itransf import prediction as prediction

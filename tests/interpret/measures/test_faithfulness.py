@@ -17,7 +17,6 @@ from itransf.interpret.measures import (
     interpret_runs,
     measure_faithfulness,
     measure_gain,
-    measure_sparsity,
     measure_transfer,
     read_model,
 )
@@ -214,12 +213,3 @@ def test_everything_beside_its_baselines(readings: list[Reading], stranse: Readi
     assert {finding.measure for finding in quick[0].findings}.isdisjoint({"faithful weights", "rare relations"})
     dense = interpret_runs([replace(readings[0], model=stranse.model)], ranked=False, draws=20)
     assert dense[0].findings[0].statistic == "at most 6 weights, sum 1"
-
-
-def test_sparse_coding_stands_beside(readings: list[Reading], stranse: Reading) -> None:
-    pytest.importorskip("sklearn")
-    found = interpret_runs(readings[:1], [readings[1], stranse], coded=True, ranked=False, draws=20)
-    assert [each.name for each in found] == ["itransf", "itransf", "stranse", "sparse coding of stranse", "random"]
-    coding = found[3]
-    assert coding.findings[0].value == 0.0  # codes do not sum to one
-    assert measure_sparsity([read_model(readings[0].model, readings[0].graph, "i")], 3, 20).value == 1.0

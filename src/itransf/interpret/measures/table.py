@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from itransf.errors import ConfigError, check_count
+from itransf.errors import check_count
 from itransf.interpret.measures.faithfulness import MOST_TRIPLES, measure_faithfulness, measure_gain, measure_transfer
 from itransf.interpret.measures.statistics import DRAWS, FEWEST_DRAWS, MOST_DRAWS, Finding
 from itransf.interpret.measures.structure import (
@@ -20,10 +20,8 @@ from itransf.interpret.measures.structure import (
     measure_stability,
     measure_symmetry,
     mine_gold,
-    read_model,
 )
-from itransf.interpret.sparse_coding import encode_matrices
-from itransf.models import ConceptModel, STransE
+from itransf.models import ConceptModel
 
 
 @dataclass(frozen=True)
@@ -59,7 +57,6 @@ def interpret_runs(
     readings: Sequence[Reading],
     baselines: Sequence[Reading] = (),
     *,
-    coded: bool = False,
     ranked: bool = True,
     most_triples: int = MOST_TRIPLES,
     draws: int = DRAWS,
@@ -70,7 +67,6 @@ def interpret_runs(
     Args:
         readings: Runs of one model that differ by their seed.
         baselines: Other models on the same graph, one run each.
-        coded: Whether to add the sparse coding of each STransE to the baselines, with the model's own m and k.
         ranked: Whether to run the measures that rank triples (faithfulness, rare relations), which take longest.
         most_triples: The most triples of a relation ranked for faithfulness; zero ranks all.
         draws: Resamplings and permutations.
@@ -80,18 +76,14 @@ def interpret_runs(
         One interpretation of the model, then one of each baseline, then that of random attention.
 
     Raises:
-        ConfigError: The runs are not on the same graph, `draws` is out of range, or there is no STransE to code.
-        MissingExtraError: Sparse coding needs scikit-learn, which is not installed.
+        ConfigError: The runs are not on the same graph, or `draws` is out of range.
     """
     check_same_graph([*readings, *baselines])
     draws = check_count("draws", draws, least=FEWEST_DRAWS, most=MOST_DRAWS)
-    if coded and not any(is_codable(each) for each in baselines):
-        raise ConfigError("sparse coding is of the matrices of a STransE: give a run of one as a baseline")
     gold, scale = mine_gold(readings[0].graph), find_scale(readings[0])
-    others = [*baselines, *(code_sparsely(each, scale) for each in baselines if coded and is_codable(each))]
     plain = next((other for other in baselines if other.weights is None), None)
     found = []
-    for group in (list(readings), *([other] for other in others), [draw_random(readings[0])]):
+    for group in (list(readings), *([other] for other in baselines), [draw_random(readings[0])]):
         findings = [*measure_attention(group, gold, scale, draws), measure_stability(group, scale.concepts, draws)]
         if ranked and group[0].name != "random":
             findings += measure_faithfulness(group, most_triples, draws, progress)
@@ -119,16 +111,3 @@ def find_scale(reading: Reading) -> Scale:
     if isinstance(model, ConceptModel) and model.has_supports:
         return Scale(concepts, model.supports("head").shape[1])
     return Scale(concepts, concepts)
-
-
-def is_codable(reading: Reading) -> bool:
-    """Return whether a reading is of a model with matrices of its own for each relation side."""
-    return isinstance(reading.model, STransE) and reading.weights is None
-
-
-def code_sparsely(reading: Reading, scale: Scale) -> Reading:
-    """Return the reading of a STransE whose matrices are coded as mixtures of m atoms, k at a time."""
-    assert isinstance(reading.model, STransE), "others have no matrices to code"
-    atoms = min(scale.concepts, 2 * len(reading.graph.relations))
-    coding = encode_matrices(reading.model, atoms, min(scale.support, atoms))
-    return read_model(coding.model, reading.graph, f"sparse coding of {reading.name}")

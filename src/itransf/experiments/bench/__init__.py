@@ -1,1 +1,0 @@
-"""What reproduction still needs; the same functions are in benchmarks.records and benchmarks.speed."""
