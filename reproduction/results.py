@@ -74,14 +74,23 @@ def compare_settings(then: Mapping[str, Any], now: Config) -> list[str]:
 
     Args:
         then: Result of `Config.to_dict`. A setting it lacks was added later and counts as the default.
-        now: The present settings.
+        now: The present settings; those without effect on this model are not compared.
     """
     before, after = _list_defaults(then["model"]["name"]) | flatten(then), flatten(now.to_dict())
     return sorted(
         f"{key}: {before.get(key)!r} then, {value!r} now"
         for key, value in after.items()
-        if not key.startswith(HARMLESS) and before.get(key) != value
+        if not key.startswith(_list_idle(now)) and before.get(key) != value
     )
+
+
+def _list_idle(config: Config) -> tuple[str, ...]:
+    """Return how settings begin that have no effect on the result."""
+    idle = [*HARMLESS]
+    idle += [] if config.has_supports else ["assignment."]
+    idle += ["model.matrix_lr_factor"] if config.name == "transe" else []
+    idle += [] if config.regularizer.weight else ["regularizer.name"]
+    return tuple(idle)
 
 
 @cache

@@ -77,7 +77,7 @@ def convert_config(config: dict[str, Any]) -> dict[str, Any]:
             if value == REMOVED.get((section, name), ()):
                 continue
             if (section, name) == ("model", "n3"):
-                found["regularizer"] = {"name": "n3" if value else "none", "weight": value}
+                found["regularizer"] = {"name": "n3", "weight": value}
                 continue
             new = RENAMED.get(section, {}).get(name, name)
             found[section][new] = LOSSES.get(value, value) if (section, new) == ("loss", "name") else value

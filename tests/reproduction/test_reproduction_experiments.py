@@ -78,5 +78,5 @@ def test_seeds_are_asked_for_or_usual_and_measurements_are_there_once() -> None:
 def test_experiments_are_found_by_name() -> None:
     assert [each.name for each in find_experiments("domain-sampling")] == ["domain_sampling"]
     assert find_experiments("all") == EXPERIMENTS
-    with pytest.raises(ConfigError, match=r"'rear'.*'rare'"):
-        find_experiments("rear")
+    with pytest.raises(ConfigError, match=r"'slection'.*'selection'"):
+        find_experiments("slection")
