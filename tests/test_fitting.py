@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import signal
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -9,17 +10,18 @@ import pytest
 import torch
 from torch import Tensor
 
+from itransf import fitting
 from itransf.config import Config
 from itransf.data.graph import Graph
 from itransf.data.planted import plant
 from itransf.errors import CheckpointError, ConfigError
 from itransf.evaluation import evaluate
-from itransf.fitting import Fit, build_model, deterministic, warm_config
+from itransf.fitting import CHECKPOINT, Fit, build_model, describe_epoch, deterministic, warm_config
 from itransf.models import MODELS, Model
 from itransf.storage import RunFolder
-from itransf.training import Trainer
+from itransf.training import EpochReport, Trainer
 from itransf.training.trainer import weights
-from training.interruption import FragileFolder
+from training.interruption import FragileFolder, InterruptionError
 
 if TYPE_CHECKING:
     from conftest import Configure, GraphMaker
@@ -269,3 +271,112 @@ def test_the_last_of_several_that_ask_for_the_same_bits_lets_go() -> None:
     assert torch.are_deterministic_algorithms_enabled()
     second.__exit__(None, None, None)
     assert torch.are_deterministic_algorithms_enabled() == before
+
+
+@pytest.mark.parametrize(
+    "recipe",
+    [
+        ("stranse", "training.optimizer=sgd"),
+        ("itransf", "training.optimizer=adam", "training.learning_rate=0.02", "assignment.every=1"),
+    ],
+    ids=["sgd", "adam"],
+)
+@pytest.mark.usefixtures("single_batch_plans")
+def test_a_run_cut_anywhere_goes_on_to_the_same_bits(
+    configure: Configure, graph: Graph, tmp_path: Path, recipe: tuple[str, ...]
+) -> None:
+    """Every checkpoint of a run is tried: in the warm start and after it, within and between epochs."""
+    length = (
+        "warm_start.epochs=1",
+        "training.epochs=2",
+        "training.batch_size=12",
+        "checkpoint.minutes=1e-9",
+    )
+    config = configure(recipe[0], *length, "validation.every=1", *recipe[1:])
+    folder = FragileFolder(tmp_path / "unbroken")
+    unbroken = start(graph, config, folder)
+    wanted = unbroken.run()
+    assert folder.phases == ["warm start"] * 4 + ["training"] * 7  # two batches, the epoch; the phase
+    for number in range(1, len(folder.phases) + 1):
+        path = tmp_path / f"cut{number}"
+        with pytest.raises(InterruptionError):
+            start(graph, config, FragileFolder(path, stop_after=number)).run()
+        fit = start(graph, config, RunFolder(path))
+        found = fit.run(resume=True)
+        assert same_bits(found, wanted), (number, folder.phases[number - 1])
+        assert without_time(fit.history) == without_time(unbroken.history)
+
+
+@pytest.mark.usefixtures("single_batch_plans")
+def test_more_epochs_go_on_where_a_finished_run_ended(configure: Configure, graph: Graph, tmp_path: Path) -> None:
+    settings = ("training.optimizer=adam", "validation.every=1")
+    longer = configure("itransf", *settings, "training.epochs=6")
+    start(graph, configure("itransf", *settings, "training.epochs=2"), RunFolder(tmp_path)).run()
+    fit = start(graph, longer, RunFolder(tmp_path))
+    assert same_bits(fit.run(resume=True), start(graph, longer).run())
+    assert [line["epoch"] for line in fit.history] == [1, 2, 3, 4, 5, 6]
+
+
+@pytest.mark.usefixtures("single_batch_plans")
+def test_a_run_that_lost_its_patience_does_not_go_on(configure: Configure, graph: Graph, tmp_path: Path) -> None:
+    config = configure(
+        "transe",
+        "training.epochs=50",
+        "validation.every=1",
+        "validation.patience=2",
+        "checkpoint.epochs=1",
+    )
+    unbroken = start(graph, config, RunFolder(tmp_path))
+    wanted = unbroken.run()
+    assert len(unbroken.history) < 50
+    fit = start(graph, config, RunFolder(tmp_path))
+    assert same_bits(fit.run(resume=True), wanted)
+    assert len(fit.history) == len(unbroken.history)
+
+
+@pytest.mark.usefixtures("single_batch_plans")
+def test_more_patience_lets_it_go_on(configure: Configure, graph: Graph, tmp_path: Path) -> None:
+    settings = ("training.epochs=12", "validation.every=1")
+    short = start(graph, configure("transe", *settings, "validation.patience=2"), RunFolder(tmp_path))
+    short.run()
+    assert len(short.history) < 12
+    fit = start(graph, configure("transe", *settings, "validation.patience=0"), RunFolder(tmp_path))
+    fit.run(resume=True)
+    assert len(fit.history) == 12
+
+
+@pytest.mark.usefixtures("single_batch_plans")
+def test_with_nothing_saved_it_starts(configure: Configure, graph: Graph, tmp_path: Path) -> None:
+    config = configure("transe")
+    assert same_bits(start(graph, config, RunFolder(tmp_path)).run(resume=True), start(graph, config).run())
+
+
+@pytest.mark.usefixtures("single_batch_plans")
+def test_a_damaged_checkpoint_is_named(configure: Configure, graph: Graph, tmp_path: Path) -> None:
+    config = configure("transe")
+    start(graph, config, RunFolder(tmp_path)).run()
+    (tmp_path / CHECKPOINT).write_bytes(b"nonsense")
+    with pytest.raises(CheckpointError, match=r"checkpoint\.safetensors: cannot be read"):
+        start(graph, config, RunFolder(tmp_path)).run(resume=True)
+
+
+@pytest.mark.usefixtures("single_batch_plans")
+def test_an_interrupt_after_the_last_batch_of_a_warm_start_is_heard(
+    configure: Configure, graph: Graph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = configure("itransf", "warm_start.epochs=2", "training.epochs=2")
+    folder = RunFolder(tmp_path / "run")
+
+    def describe(report: EpochReport, phase: str) -> dict[str, Any]:
+        if report.epoch == 2:
+            signal.raise_signal(signal.SIGINT)
+        return describe_epoch(report, phase)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(fitting, "describe_epoch", describe)
+        with pytest.raises(KeyboardInterrupt):
+            start(graph, config, folder).run()
+    triples = folder.read_tensors(CHECKPOINT)[1]
+    assert (triples["phase"], triples["progress"]["finished"]) == ("warm start", True)
+    resumed = start(graph, config, folder).run(resume=True)
+    assert same_bits(resumed, start(graph, config).run())
