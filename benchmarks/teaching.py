@@ -36,7 +36,7 @@ from itransf.data.known import KnownIndex
 from itransf.evaluation import rank_triples
 from itransf.fitting import warm_config
 from itransf.models import SIDES, Model, Sizes, TransE
-from itransf.teaching import relations as teaching
+from itransf.teaching import relation as teaching
 
 WORLD = ["capital_of", "member_of", "has_coast_on", "independent_from"]
 UNSTORED = ("runs", "results", "minutes", "fresh")  # options that do not change results
@@ -73,15 +73,15 @@ def learn_translation(run: itransf.Run, name: str, pairs: list[tuple[str, str]],
 
 def learn_at_random(run: itransf.Run, name: str, pairs: list[tuple[str, str]], draw: int) -> Model:
     """Learn a relation with random supports."""
-    model, graph = teaching.begin_relation(run.model, run.graph, run.config.name, name, pairs)
+    model, graph, count = teaching.begin_relation(run.model, run.graph, run.config.name, name, pairs)
     generator = torch.Generator().manual_seed(draw)
     for side in SIDES:
         projection = getattr(model, f"project_{side}")
         chosen = torch.randperm(projection.scores.shape[1], generator=generator)[: projection.support.shape[1]]
         projection.support[-1] = chosen.sort().values
-    triples = torch.as_tensor(graph.train[-len(pairs) :], device=model.relations.device)
-    teaching.start_translation(model, triples)
-    teaching.fit_relation(model, graph, run.config, len(pairs), teaching.RELATION_EFFORT)
+    teaching.start_embedding(model, graph, count)
+    tables = teaching.list_tables(model)
+    teaching.fit_row(model, graph, run.config, "relation", tables, count, teaching.RELATION_EFFORT)
     return model
 
 

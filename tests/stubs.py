@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import ClassVar
+
 import numpy.typing as npt
 import torch
 from torch import Tensor, nn
@@ -24,21 +27,25 @@ class TableModel(Model):
     def score(self, heads: Tensor, relations: Tensor, tails: Tensor) -> Tensor:
         return self.table[heads, relations, tails]
 
-    def score_tails(self, heads: Tensor, relations: Tensor) -> Tensor:
-        return self.table[heads, relations]
 
-    def score_heads(self, relations: Tensor, tails: Tensor) -> Tensor:
-        return self.table[:, relations, tails].T
+@dataclass(frozen=True)
+class BilinearConfig:
+    """Dimension, and whether all relations compare their queries with the same vectors."""
+
+    dim: int = 4
+    shared: bool = True
 
 
 class BilinearModel(QueryModel):
-    """sum_i h_i r_i t_i; `shared` says whether all relations are given the same table of candidates."""
+    """sum_i h_i r_i t_i, of small whole numbers."""
 
-    def __init__(self, sizes: Sizes, dim: int = 4, shared: bool = True) -> None:
-        super().__init__(sizes, None)
-        self.entities = nn.Parameter(torch.randint(-2, 3, (sizes.entities, dim)).float())
-        self.relations = nn.Parameter(torch.randint(-2, 3, (sizes.relations, dim)).float())
-        self.shared = shared
+    Config: ClassVar[type] = BilinearConfig
+
+    def __init__(self, sizes: Sizes, config: BilinearConfig) -> None:
+        super().__init__(sizes, config)
+        self.entities = nn.Parameter(torch.randint(-2, 3, (sizes.entities, config.dim)).float())
+        self.relations = nn.Parameter(torch.randint(-2, 3, (sizes.relations, config.dim)).float())
+        self.shared = config.shared
 
     @property
     def compare(self) -> Compare:

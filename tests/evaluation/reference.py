@@ -12,7 +12,7 @@ import torch
 from itransf.data.graph import Graph
 from itransf.evaluation.ranking import Ranks, Ties
 from itransf.models import MODELS, SIDES, Model, Side, Sizes
-from stubs import BilinearModel
+from stubs import BilinearConfig, BilinearModel
 
 if TYPE_CHECKING:
     from conftest import Configure
@@ -26,7 +26,7 @@ def exact_model(configure: Configure, name: str, sizes: Sizes) -> Any:
     torch.manual_seed(0)
     kind, kept = name.split("-")
     if kind == "dot":
-        return BilinearModel(sizes, shared=kept == "shared")
+        return BilinearModel(sizes, BilinearConfig(shared=kept == "shared"))
     config = configure(kind, "model.projected_constraint=none", f"model.p_norm={kept}").model
     model: Any = MODELS[kind](sizes, config)
     with torch.no_grad():

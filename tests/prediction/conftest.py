@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
 import pytest
@@ -59,8 +59,9 @@ def make_model(name: str, norm: int = 1) -> Model:
     sizes = Sizes(ENTITIES, RELATIONS)
     if name == "table":
         return TableModel(torch.randint(0, 4, (ENTITIES, RELATIONS, ENTITIES)))  # few distinct scores: many ties
-    more = {"concepts": 5, "support_size": 2} if name == "itransf" else {}
-    model = MODELS[name](sizes, MODELS[name].Config(dim=8, p_norm=norm, **more))
+    wanted = {"dim": 8, "p_norm": norm, "concepts": 5, "support_size": 2, "slices": 2}
+    own = {field.name for field in fields(MODELS[name].Config)}
+    model = MODELS[name](sizes, MODELS[name].Config(**{key: wanted[key] for key in wanted.keys() & own}))
     # Twice the precision: the order of scores then does not hang on the way they are computed.
     return model.double()
 

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -67,6 +68,39 @@ def test_pair_costs_equal_brute_force(graph: Graph, norm: int, projected: str, m
     monkeypatch.setattr(sampling, "CHUNK_NUMBERS", 1)
     torch.testing.assert_close(pair_costs(model, sample, HINGE), found)
     torch.testing.assert_close(found, brute_force_costs(model, sample))
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("norm", [1, 2])
+def test_costs_without_a_triples_own_part_in_the_translation(
+    graph: Graph, norm: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model, sample = make_model(graph, p_norm=norm), make_sample(graph)
+    masked = torch.rand(sample.corruption.replacements.shape, generator=torch.Generator().manual_seed(0)) < 0.3
+    sample = replace(sample, left_out=masked)
+    found = pair_costs(model, sample, HINGE, leave_one_out=True)
+    monkeypatch.setattr(sampling, "CHUNK_NUMBERS", 1)
+    torch.testing.assert_close(pair_costs(model, sample, HINGE, leave_one_out=True), found)
+    projected = {side: model.project_alone(part) for side, part in (("head", sample.heads), ("tail", sample.tails))}
+    costs = torch.zeros_like(found)
+    for row, relation in enumerate(sample.relations.tolist()):
+        others = [other for other in (sample.relations == relation).nonzero().flatten().tolist() if other != row]
+        for head, tail in ((0, 0), (3, 1), (5, 4)):
+            shift = (projected["tail"][others, tail] - projected["head"][others, head]).mean(0)
+
+            def distance(h: Tensor, t: Tensor, shift: Tensor = shift) -> Tensor:
+                return torch.linalg.vector_norm(h + shift - t, ord=norm)
+
+            h, t = projected["head"][row, head], projected["tail"][row, tail]
+            rivals = model.project_alone(sample.corruption.replacements[row])
+            if sample.corruption.replaces_head[row]:
+                negative = torch.stack([distance(rival, t) for rival in rivals[:, head]])
+            else:
+                negative = torch.stack([distance(h, rival) for rival in rivals[:, tail]])
+            own = distance(h, t)
+            costs[relation, head, tail] += ((1.0 + own - negative).clamp_min(0) * ~masked[row]).mean() + NEARNESS * own
+    for head, tail in ((0, 0), (3, 1), (5, 4)):
+        torch.testing.assert_close(found[:, head, tail], costs[:, head, tail])
 
 
 def test_the_best_pair_is_chosen_and_then_what_goes_with_it() -> None:

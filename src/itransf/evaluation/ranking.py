@@ -126,27 +126,27 @@ def rank_triples(
     Raises:
         ITransFError: With `keep_scores`, a score is not a number.
     """
+    on_device = model if not keep_scores and can_rank_on_device(model) else None
     found = []
     with track(title, len(sides) * len(triples), "queries", progress) as tracker:
         for side in sides if len(triples) else ():
             questions = ask(triples, known, side, loops)
-            if not keep_scores and can_rank_on_device(model):
-                found.append((questions, count_on_device(model, questions, side, memory, tracker)))
+            if on_device is not None:
+                counts = count_on_device(on_device, questions, side, memory, tracker)
             else:
-                found.append((questions, count_here(model, questions, side, memory, tracker, keep_scores)))
+                counts = count_here(model, questions, side, memory, tracker, keep_scores)
+            found.append((SIDES.index(side), questions, counts))
     above, tied, rivals = (np.zeros((2, len(SIDES), len(triples)), dtype=np.int64) for _ in range(3))
     scores = np.zeros((len(SIDES), len(triples))) if keep_scores else None
-    # The true entity is not its own rival, so it must not be subtracted twice where it is excluded.
-    own = is_excluded(triples, known, loops)
-    for side, (questions, counts) in zip(sides, found, strict=False):  # a GPU is waited for only here
-        number = SIDES.index(side)
+    for number, questions, counts in found:  # a GPU is waited for only here
         rows, arrays = questions.triples, [count.cpu().numpy() for count in counts]
         above[:, number, rows], tied[:, number, rows] = arrays[:2]
+        if on_device is not None:
+            rivals[:, number, rows] = arrays[2]
+        else:
+            rivals[:, number, rows] = count_rivals(triples[rows], questions, known, loops, model.sizes.entities)
         if scores is not None:
             scores[number, rows] = arrays[2]
-        rivals[1, number] = model.sizes.entities - 1
-        rivals[0, number, rows] = model.sizes.entities - 1 - np.diff(questions.offsets)[questions.places]
-        rivals[0, number] += own
     return Ranks(triples, above, tied, rivals, scores)
 
 
@@ -154,9 +154,10 @@ def ask(triples: Triples, known: KnownIndex, side: Side, loops: npt.NDArray[np.b
     """Return the queries whose answers are the entities on `side`; for `loops` see `rank_triples`."""
     heads, relations, tails = triples.T
     anchors, answers = (heads, tails) if side == "tail" else (tails, heads)
-    order = np.lexsort((anchors, relations))
+    keys = relations * (anchors.max(initial=0) + 1) + anchors
+    order = np.argsort(keys, kind="stable")
     anchors, relations, answers = anchors[order], relations[order], answers[order]
-    is_first = np.append(True, (np.diff(anchors) != 0) | (np.diff(relations) != 0))[: len(order)]
+    is_first = np.diff(keys[order], prepend=-1) != 0
     places = np.cumsum(is_first) - 1
     anchors, relations = anchors[is_first], relations[is_first]
     offsets, excluded = known.tails(anchors, relations) if side == "tail" else known.heads(relations, anchors)
@@ -169,12 +170,15 @@ def ask(triples: Triples, known: KnownIndex, side: Side, loops: npt.NDArray[np.b
     return Questions(relations, anchors, offsets, excluded, order, answers, places)
 
 
-def is_excluded(triples: Triples, known: KnownIndex, loops: npt.NDArray[np.bool_] | None) -> npt.NDArray[np.bool_]:
-    """Return whether each triple's answers are among the excluded entities of their queries, (n,)."""
-    found = known.contains(triples)
+def count_rivals(
+    triples: Triples, questions: Questions, known: KnownIndex, loops: npt.NDArray[np.bool_] | None, entities: int
+) -> Integers:
+    """Return the number of rivals of each triple, in the order of the questions: filtered, then raw, (2, n)."""
+    is_excluded = known.contains(triples)  # but the true entity is not its own rival in any case
     if loops is not None:
-        found |= (triples[:, 0] == triples[:, 2]) & ~loops[triples[:, 1]]
-    return found
+        is_excluded |= (triples[:, 0] == triples[:, 2]) & ~loops[triples[:, 1]]
+    filtered = entities - 1 - np.diff(questions.offsets)[questions.places] + is_excluded
+    return np.stack([filtered, np.full_like(filtered, entities - 1)])
 
 
 def count_here(
@@ -271,7 +275,7 @@ def count_on_device(
     tracker: Tracker,
     tiling: Tiling = DEFAULT_TILING,
 ) -> list[Tensor]:
-    """Count the rivals above and tied with each answer, (2, n) each, filtered first.
+    """Count the rivals above each answer, tied with it, and in all, (2, n) each, filtered first.
 
     All queries move to the device at once, as each small copy would wait for the work before it.
 
@@ -305,7 +309,7 @@ def count_on_device(
             1 if model.compare == "l1" else 2,
             tiling,
         )
-        found.append((counts.above, counts.tied))
+        found.append(counts)
         tracker.advance(stop - start)
     return [torch.cat(parts, dim=-1) for parts in zip(*found, strict=True)]
 

@@ -20,9 +20,6 @@ from itransf.prediction.inputs import GivenTriple
 from itransf.prediction.predict import DEFAULT_MEMORY
 from itransf.records import RunRecord
 from itransf.storage import WEIGHTS, RunFolder
-from itransf.teaching.entities import ENTITY_EFFORT
-from itransf.teaching.refitting import PHASE as REFIT
-from itransf.teaching.relations import RELATION_EFFORT
 from itransf.training.trainer import weights
 
 P = ParamSpec("P")
@@ -236,7 +233,7 @@ class Run:
         name: str,
         triples: Iterable[GivenTriple],
         locate: Callable[[int], str] | None = None,
-        effort: teaching.Effort = RELATION_EFFORT,
+        effort: teaching.Effort = teaching.RELATION_EFFORT,
     ) -> Run:
         """Return a run with one more relation, learned from a few triples; all other parameters stay as they are.
 
@@ -258,7 +255,7 @@ class Run:
         name: str,
         triples: Iterable[GivenTriple],
         locate: Callable[[int], str] | None = None,
-        effort: teaching.Effort = ENTITY_EFFORT,
+        effort: teaching.Effort = teaching.ENTITY_EFFORT,
     ) -> Run:
         """Return a run with one more entity, learned from triples with it; all other parameters stay as they are.
 
@@ -296,7 +293,7 @@ class Run:
         """
         asked: dict[str, Any] = {"forbid": forbid, "pin": pin, "merge": merge, "prune": prune}
         names = self.concept_names
-        changed = teaching.change_run(self._concept_model(), self.graph, self.config, names, **asked)
+        changed = teaching.edit_concepts(self._concept_model(), self.graph, self.config, names, **asked)
         config = replace(self.config, model=changed.model.config)
         # The weights that were validated are gone, so no epoch is the best one.
         history = [{key: value for key, value in line.items() if key != "best"} for line in self.history]
@@ -328,7 +325,7 @@ class Run:
             "triples": {split: len(self.graph.split(split)) for split in SPLITS},
             "parameters": sum(parameter.numel() for parameter in self.model.parameters()),
             "epochs": phases["training"],
-            "refit_epochs": phases[REFIT],
+            "refit_epochs": phases[teaching.REFIT],
             "seconds": record["seconds"],
             "unfinished": self.unfinished,
             "best": record["metrics"].get("valid"),

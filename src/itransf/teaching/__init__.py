@@ -1,19 +1,21 @@
-"""Teaching a trained model: a new relation or entity from a handful of triples, and changes made by hand."""
+"""Teaching a trained model: new relations and entities from few triples, and concepts edited by hand."""
 
 from __future__ import annotations
 
-from itransf.teaching.asking import ChangedRun, Place, change_run
-from itransf.teaching.entities import find_closest, learn_entity
-from itransf.teaching.refitting import REFIT_EPOCHS, refit
-from itransf.teaching.relations import learn_relation
-from itransf.teaching.rows import Effort
+from itransf.teaching.edit import REFIT, REFIT_EPOCHS, Edited, Place, edit_concepts, refit
+from itransf.teaching.entity import ENTITY_EFFORT, find_closest, learn_entity
+from itransf.teaching.fit_rows import Effort
+from itransf.teaching.relation import RELATION_EFFORT, learn_relation
 
 __all__ = [
+    "ENTITY_EFFORT",
+    "REFIT",
     "REFIT_EPOCHS",
-    "ChangedRun",
+    "RELATION_EFFORT",
+    "Edited",
     "Effort",
     "Place",
-    "change_run",
+    "edit_concepts",
     "find_closest",
     "learn_entity",
     "learn_relation",

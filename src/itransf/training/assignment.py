@@ -15,6 +15,7 @@ from itransf.models.projection import FORBIDDEN, PINNED
 from itransf.ops.grouped import occurrence_numbers
 from itransf.training.losses import ContrastLoss
 from itransf.training.negatives import Corruption, NegativeSampler
+from itransf.training.objectives import MASKED
 
 CHUNK_NUMBERS = 1 << 24  # floats that the largest tensor of a chunk may hold
 NEARNESS = 1e-6  # weight of distances in costs: ties are broken by distance
@@ -23,12 +24,13 @@ SHARE_OF_FREE = 64  # free bytes of a GPU per such float: each has 4, and about 
 
 @dataclass(frozen=True)
 class Sample:
-    """Triples and negatives that a step scores all concepts on."""
+    """Triples and negatives that a step scores all concepts on; `left_out` (b, n) masks negatives of a pair search."""
 
     heads: Tensor
     relations: Tensor
     tails: Tensor
     corruption: Corruption
+    left_out: Tensor | None = None
 
     def chunks(self, size: int) -> Iterator[Sample]:
         """Yield the sample in pieces of at most `size` triples."""
@@ -39,6 +41,7 @@ class Sample:
                 self.relations[part],
                 self.tails[part],
                 Corruption(*(tensor[part] for tensor in self.corruption)),
+                None if self.left_out is None else self.left_out[part],
             )
 
 
@@ -230,48 +233,75 @@ def _offer(rules: Tensor) -> Tensor:
 
 
 @torch.no_grad()
-def pair_costs(model: ConceptModel, sample: Sample, loss: ContrastLoss) -> Tensor:
+def pair_costs(
+    model: ConceptModel,
+    sample: Sample,
+    loss: ContrastLoss,
+    *,
+    leave_one_out: bool = False,
+    relations: int | None = None,
+) -> Tensor:
     """Return each relation's loss if each side had one concept, for all pairs of concepts, (r, m, m).
 
     The translation of a pair is the mean of P_tail(t) - P_head(h) over the relation's triples: subtracting the mean
     from each side's projections leaves no translation.
+
+    Args:
+        model: Model with the concepts.
+        sample: Triples and negatives.
+        loss: Loss of triples and negatives.
+        leave_one_out: Whether each triple has the mean over the relation's other triples, which is right for few.
+        relations: Number r of relations in the sample; that of the model by default.
     """
-    means = {side: _mean_projections(model, sample, side) for side in SIDES}
-    m = means["head"].shape[1]
-    costs = means["head"].new_zeros(model.sizes.relations, m, m, dtype=torch.float64)  # sums of many small values
+    counts = torch.bincount(sample.relations, minlength=relations or model.sizes.relations)
+    totals = {side: _sum_projections(model, sample, side, len(counts)) for side in SIDES}
+    m = len(model.concepts)
+    costs = totals["head"].new_zeros(len(counts), m, m, dtype=torch.float64)  # sums of many small values
     for part in sample.chunks(_chunk_size(model, sample, m)):
-        positive, negative = _pair_distances(model, part, means)  # (b, m, m), (b, n, m, m)
+        own: dict[Side, Tensor] = {  # (b, m, d)
+            "head": model.project_alone(part.heads),
+            "tail": model.project_alone(part.tails),
+        }
+        means: dict[Side, Tensor] = {}
+        for side, projected in own.items():
+            others, total = counts[part.relations, None, None], totals[side][part.relations]
+            if leave_one_out:  # a single triple has only itself
+                others, total = (others - 1).clamp_min(1), torch.where(others > 1, total - projected, projected)
+            means[side] = total / others
+        positive, negative = _pair_distances(model, part, own, means)  # (b, m, m), (b, n, m, m)
         n = negative.shape[1]
+        if part.left_out is not None:
+            negative = negative.masked_fill(part.left_out[:, :, None, None], -MASKED)
         losses = loss(-positive.flatten(), -negative.movedim(1, 3).reshape(-1, n)).view_as(positive)
         costs.index_add_(0, part.relations, (losses + NEARNESS * positive).double())
     return costs
 
 
-def _mean_projections(model: ConceptModel, sample: Sample, side: Side) -> Tensor:
-    """Return the mean projection of a relation's entities on `side` by each concept, (r, m, d)."""
+def _sum_projections(model: ConceptModel, sample: Sample, side: Side, relations: int) -> Tensor:
+    """Return the summed projections of a relation's entities on `side` by each concept, (r, m, d)."""
     totals: Tensor | None = None
-    counts = torch.bincount(sample.relations, minlength=model.sizes.relations)
     entities = sample.heads if side == "head" else sample.tails
     size = _chunk_size(model, sample, 1)
-    for rows, relations in zip(torch.split(entities, size), torch.split(sample.relations, size), strict=True):
+    for rows, numbers in zip(torch.split(entities, size), torch.split(sample.relations, size), strict=True):
         projected = model.project_alone(rows)  # (b, m, d)
         if totals is None:
-            totals = projected.new_zeros(model.sizes.relations, *projected.shape[1:])
-        totals.index_add_(0, relations, projected)
+            totals = projected.new_zeros(relations, *projected.shape[1:])
+        totals.index_add_(0, numbers, projected)
     assert totals is not None, "a graph without training triples is refused when it is read"
-    return totals / counts.clamp_min(1)[:, None, None]
+    return totals
 
 
-def _pair_distances(model: ConceptModel, part: Sample, means: dict[Side, Tensor]) -> tuple[Tensor, Tensor]:
+def _pair_distances(
+    model: ConceptModel, part: Sample, own: Mapping[Side, Tensor], means: Mapping[Side, Tensor]
+) -> tuple[Tensor, Tensor]:
     """Return the distances of triples, (b, m, m), and of their negatives, (b, n, m, m): head by tail concept."""
-    of_head, of_tail = (means[side][part.relations] for side in SIDES)  # (b, m, d)
-    heads, tails = model.project_alone(part.heads) - of_head, model.project_alone(part.tails) - of_tail
+    heads, tails = own["head"] - means["head"], own["tail"] - means["tail"]
     replaces_head, replacements = part.corruption
     others = model.project_alone(replacements.flatten()).view(*replacements.shape, *heads.shape[1:])  # (b, n, m, d)
-    others = others - torch.where(replaces_head[:, None, None], of_head, of_tail)[:, None]
+    others = others - torch.where(replaces_head[:, None, None], means["head"], means["tail"])[:, None]
     p = 1.0 if model.config.p_norm == 1 else 2.0
-    mine = torch.where(replaces_head[:, None, None], tails, heads)[:, None]  # the side that stays
-    negative = torch.cdist(others, mine.expand_as(others).contiguous(), p=p)  # (b, n, m, m)
+    kept = torch.where(replaces_head[:, None, None], tails, heads)[:, None]  # the side that stays
+    negative = torch.cdist(others, kept.expand_as(others).contiguous(), p=p)  # (b, n, m, m)
     negative = torch.where(replaces_head[:, None, None, None], negative, negative.transpose(2, 3))
     return torch.cdist(heads, tails, p=p), negative
 

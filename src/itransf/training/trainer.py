@@ -197,17 +197,10 @@ class Trainer:
     def _step(self, triples: Tensor, negatives: Any) -> float:
         """Update on one batch (triple indices, sorted by relation) and return its loss without penalties."""
         loss, touched = self.objective(self.model, triples, negatives)
-        batch = self.train[triples].unbind(1)
-        total = loss
-        if self.config.regularizer.weight:
-            regularizer = REGULARIZERS[self.config.regularizer.name]
-            total = total + self.config.regularizer.weight * regularizer(self.model.factors(*batch))
-        penalty = self.model.penalty(*batch)
-        if penalty is not None:
-            total = total + penalty
-        total.backward()  # type: ignore[no-untyped-call]
+        batch = self.train[triples]
+        add_penalties(loss, self.model, batch, self.config).backward()  # type: ignore[no-untyped-call]
         self.optimizer.step()
-        self.model.constrain(touched, batch[1])
+        self.model.constrain(touched, batch[:, 1])
         return float(loss.detach())
 
     def _learning_rate(self) -> float:
@@ -331,6 +324,15 @@ def shuffle_triples(relations: Tensor, block_size: int, generator: torch.Generat
     _, numbers = torch.unique(relations[order] * len(relations) + blocks, return_inverse=True)
     draws = torch.rand(len(relations), generator=generator, device=order.device)
     return order[torch.argsort(draws[numbers], stable=True)]
+
+
+def add_penalties(loss: Tensor, model: Model, triples: Tensor, config: Config) -> Tensor:
+    """Return the loss of triples (b, 3) with the configured regularizer and the model's own penalty."""
+    batch = triples.unbind(1)
+    if config.regularizer.weight:
+        loss = loss + config.regularizer.weight * REGULARIZERS[config.regularizer.name](model.factors(*batch))
+    penalty = model.penalty(*batch)
+    return loss if penalty is None else loss + penalty
 
 
 def weights(model: Model) -> dict[str, Tensor]:

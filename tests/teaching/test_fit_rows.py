@@ -1,15 +1,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
 
 from itransf.data.graph import Graph
+from itransf.models import ITransF, Sizes
 from itransf.run import Run
-from itransf.teaching import Effort, rows
-from itransf.teaching.rows import choose_batch, drop_anchor, keep_relations, keep_row
+from itransf.teaching import Effort, fit_rows
+from itransf.teaching.fit_rows import choose_batch, keep_last_row, keep_relations, measure_hold, pull_back, rebuild
 from itransf.training.trainer import weights
 
 PAIRS = [("e0", "e1"), ("e2", "e3"), ("e4", "e5")]
@@ -38,7 +41,7 @@ def test_other_relations_have_no_part_in_the_fit(
         return learned if what == "relation" else run.learn_entity("new", MENTIONS, effort=effort)
 
     quick = weights(learn().model)
-    monkeypatch.setattr(rows, "keep_relations", lambda graph, relations: graph)
+    monkeypatch.setattr(fit_rows, "keep_relations", lambda graph, relations: graph)
     assert all(torch.equal(tensor, quick[name]) for name, tensor in weights(learn().model).items())
 
 
@@ -60,25 +63,49 @@ def test_a_row_that_is_held_fast_stays_near_its_start(short: Callable[..., Run],
 def test_the_pull_is_the_gradient_of_what_is_added() -> None:
     torch.manual_seed(0)
     table = torch.randn(5, 3)
-    anchor = drop_anchor(table, 4, 0.7)
     row = torch.randn(3, requires_grad=True)
     size = sum(float(other @ other) for other in table) / 5
     added = 0.7 * (row - table[4]).square().sum() / size
     added.backward()  # type: ignore[no-untyped-call]
-    torch.testing.assert_close(anchor.pull(row), row.grad)
-    assert not drop_anchor(torch.zeros(2, 3), 1, 1.0).pull(torch.zeros(3)).any()
+    torch.testing.assert_close(pull_back(row, table[4], measure_hold(table, 0.7)), row.grad)
+    assert not pull_back(torch.zeros(3), torch.zeros(3), measure_hold(torch.zeros(2, 3), 1.0)).any()
 
 
 @pytest.mark.parametrize("is_sparse", [False, True])
-def test_one_row_of_a_gradient_is_kept(is_sparse: bool) -> None:
+def test_the_last_row_of_a_gradient_is_kept(is_sparse: bool) -> None:
     dense = torch.arange(12.0).view(4, 3)
-    twice = torch.sparse_coo_tensor(torch.tensor([[2, 0, 2]]), torch.ones(3, 3), (4, 3), check_invariants=True)
-    kept = keep_row(twice if is_sparse else dense, 2, torch.full((3,), 0.5))
+    twice = torch.sparse_coo_tensor(torch.tensor([[3, 0, 3]]), torch.ones(3, 3), (4, 3), check_invariants=True)
+    kept = keep_last_row(twice if is_sparse else dense, torch.full((3,), 0.5))
     assert kept is not None
     expected = torch.zeros(4, 3)
-    expected[2] = 2.5 if is_sparse else dense[2] + 0.5
+    expected[3] = 2.5 if is_sparse else dense[3] + 0.5
     assert torch.equal(kept.to_dense(), expected)
-    assert keep_row(None, 2, torch.zeros(3)) is None
+    assert keep_last_row(None, torch.zeros(3)) is None
+
+
+def test_the_regularizer_has_its_part_in_the_fit(short: Callable[..., Run], graph: Graph) -> None:
+    plain, strong = (
+        short(graph, "transe", "training.epochs=0", f"regularizer.weight={weight}").learn_relation("likes", PAIRS)
+        for weight in (0.0, 5.0)
+    )
+    lengths = [float(run.model.get_parameter("relations")[-1].detach().norm()) for run in (plain, strong)]
+    assert lengths[1] < 0.9 * lengths[0]
+
+
+def test_a_rebuilt_model_keeps_what_overlaps(number_graph: Callable[..., Graph], configure: Callable[..., Any]) -> None:
+    config = configure("itransf").model
+    model = ITransF(Sizes(5, 2), config).eval()
+    larger = rebuild(model, number_graph([(6, 2, 0)]), replace(config, concepts=7))
+    assert (larger.sizes.entities, larger.sizes.relations, len(larger.concepts)) == (7, 3, 7)
+    assert torch.equal(larger.entities[:5], model.entities)
+    assert torch.equal(larger.concepts[:5], model.concepts)
+    assert torch.equal(larger.project_head.scores[:2, :5], model.project_head.scores)
+    assert torch.equal(larger.project_tail.support[:2], model.project_tail.support)
+    smaller = rebuild(larger, number_graph([(4, 1, 0)]), config)
+    assert all(torch.equal(tensor, weights(model)[name]) for name, tensor in weights(smaller).items())
+    state = torch.random.get_rng_state()
+    rebuild(model, number_graph([(6, 2, 0)]), config)
+    assert torch.equal(torch.random.get_rng_state(), state)
 
 
 def test_a_batch_is_everything_or_a_sample() -> None:

@@ -1,0 +1,406 @@
+"""Edit the concepts of a trained model by hand: forbid, pin, merge, prune, and train a little afterwards."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence, Sized
+from copy import deepcopy
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from itransf.config import Config, WarmStartConfig
+from itransf.data.graph import Graph
+from itransf.errors import ConfigError, check_count
+from itransf.fitting import Fit
+from itransf.interpret.ablation import measure_ablations
+from itransf.interpret.attention import check_side
+from itransf.interpret.naming import call_concept, check_concept, find_concept
+from itransf.models import SIDES, ConceptModel, Model, Side
+from itransf.models.projection import FORBIDDEN, FREE, PINNED, ConceptProjection
+from itransf.teaching.fit_rows import rebuild
+from itransf.training.assignment import draw_sample, single_concept_costs
+from itransf.training.losses import make_contrast_loss
+from itransf.training.negatives import make_sampler
+from itransf.training.trainer import weights
+
+ABLATED_TRIPLES = 1000  # maximum number of validation triples ranked without a concept, to measure its importance
+FAINT = 0.01  # weight of a concept that only fills a place in a support, relative to the smallest other weight
+REFIT_EPOCHS = 5
+REFIT_RATE = 0.1  # learning rate of a re-fit, relative to that of training: a higher one loses more than it gains
+REFIT = "re-fit"  # phase of a re-fit in the history
+RULES = {PINNED: "pinned", FORBIDDEN: "forbidden"}
+
+Place = tuple[str, str, int | str]
+"""Name or label of a relation, "head" or "tail", and the number or name of a concept."""
+Costs = Mapping[Side, Tensor]
+"""Cost of each relation's triples if a side used one concept alone, (r, m) for each side."""
+C = TypeVar("C", bound=ConceptModel)
+
+
+@dataclass(frozen=True)
+class Edited:
+    """Parts of a run after edits.
+
+    Attributes:
+        model: Edited model, not trained further.
+        graph: Same triples, with notes on the edits.
+        names: Names of concepts, by their new numbers.
+        numbers: New number of each old concept that was not pruned.
+    """
+
+    model: ConceptModel
+    graph: Graph
+    names: dict[int, str]
+    numbers: dict[int, int]
+
+
+@torch.inference_mode(mode=False)
+def edit_concepts(
+    model: ConceptModel,
+    graph: Graph,
+    config: Config,
+    names: Mapping[int, str],
+    *,
+    forbid: Iterable[Place] = (),
+    pin: Iterable[Place] = (),
+    merge: Iterable[tuple[int | str, int | str]] = (),
+    prune: int = 0,
+) -> Edited:
+    """Return the model with its concepts edited: forbidden, pinned, merged, pruned, in this order.
+
+    All concepts are given by the numbers or names that they have before the edits.
+
+    Args:
+        model: Trained model, which is not changed.
+        graph: Graph whose training triples decide which concept fills a free place, and whose validation triples
+            decide which concepts are kept.
+        config: Settings of the run.
+        names: Names of concepts.
+        forbid: (relation, side, concept): the side may not use the concept.
+        pin: (relation, side, concept): the side always has the concept in its support.
+        merge: Pairs of concepts to merge; the first keeps its number.
+        prune: Number of concepts to keep; zero keeps all.
+
+    Raises:
+        ConfigError: There is no such concept or side, or an edit contradicts another or an earlier rule.
+        DataError: There is no such relation.
+    """
+    m, prune = len(model.concepts), check_count("prune", prune)
+
+    def number(concept: int | str) -> int:
+        return check_concept(find_concept(names, concept), m)
+
+    def locate(place: Place) -> tuple[int, Side, int]:
+        relation, side, concept = place
+        return graph.relations.index(relation), check_side(side), number(concept)
+
+    forbidden = [locate(place) for place in list_edits("forbid", forbid, "(relation, side, concept)")]
+    pinned = [locate(place) for place in list_edits("pin", pin, "(relation, side, concept)")]
+    merged = [(number(first), number(second)) for first, second in list_edits("merge", merge, "(concept, concept)")]
+
+    notes = []
+    costs = measure_costs(model, graph, config) if forbidden else {}
+    for relation, side, concept in forbidden:
+        model = forbid_concept(model, graph, costs, relation, side, concept)
+        notes.append(
+            f"{call_concept(concept, names)} was forbidden to the {side}s of {graph.relations.label(relation)}."
+        )
+    for relation, side, concept in pinned:
+        model = pin_concept(model, graph, relation, side, concept)
+        notes.append(f"{call_concept(concept, names)} was pinned to the {side}s of {graph.relations.label(relation)}.")
+    numbers = {concept: concept for concept in range(m)}
+    for first, second in merged:
+        kept, gone = numbers[first], numbers[second]
+        model = merge_concepts(model, graph, measure_costs(model, graph, config), kept, gone, measure_use(model, graph))
+        numbers = {old: (kept if now == gone else now) for old, now in numbers.items()}
+        numbers = {old: now - (now > gone) for old, now in numbers.items()}
+        notes.append(f"{call_concept(second, names)} was merged into {call_concept(first, names)}.")
+    if prune:
+        keep = choose_kept(model, graph, prune)
+        model = prune_concepts(model, graph, measure_costs(model, graph, config), keep)
+        numbers = {old: keep.index(now) for old, now in numbers.items() if now in keep}
+        notes.append(f"The concepts were pruned to {prune}.")
+    told = (note[0].upper() + note[1:] for note in notes)
+    return Edited(model, replace(graph, notes=(*graph.notes, *told)), carry_names(names, numbers), numbers)
+
+
+def list_edits(name: str, given: Iterable[Any], expected: str) -> list[Any]:
+    """Return the edits of one kind as a list of tuples of the expected length."""
+    if not isinstance(given, Iterable):
+        raise ConfigError(f"{name} must be a list, not {given!r}")
+    found = list(given)
+    for edit in found:
+        if isinstance(edit, str) or not isinstance(edit, Sized) or len(edit) != expected.count(",") + 1:
+            raise ConfigError(f"{name}: {edit!r} is not a {expected}; give a list of them")
+    return found
+
+
+def carry_names(names: Mapping[int, str], numbers: Mapping[int, int]) -> dict[int, str]:
+    """Return the names of concepts by their new numbers; a merged concept prefers its own name."""
+    carried: dict[int, str] = {}
+    for old, name in sorted(names.items(), key=lambda item: numbers.get(item[0]) != item[0]):
+        if old in numbers:
+            carried.setdefault(numbers[old], name)
+    return carried
+
+
+def measure_costs(model: ConceptModel, graph: Graph, config: Config) -> Costs:
+    """Return the loss of each relation's training triples if a side used one concept alone, as in the block step."""
+    device = model.concepts.device
+    generator = torch.Generator(device).manual_seed(config.seed)
+    sampler = make_sampler(graph, config.negatives, device)
+    train = torch.as_tensor(graph.train, device=device)
+    sample = draw_sample(train, sampler, config.assignment.triples, config.assignment.negatives, generator)
+    loss = make_contrast_loss(config.loss)
+    return {side: single_concept_costs(model, sample, side, loss) for side in SIDES}
+
+
+@torch.no_grad()
+def measure_use(model: ConceptModel, graph: Graph) -> Tensor:
+    """Return each concept's attention summed over all training triples and both sides, (m,)."""
+    counts = torch.as_tensor(graph.statistics.counts, device=model.concepts.device).to(model.concepts.dtype)
+    return torch.stack([counts @ model.concept_projection(side).attention().abs() for side in SIDES]).sum(0)
+
+
+@torch.no_grad()
+def choose_kept(model: ConceptModel, graph: Graph, count: int) -> list[int]:
+    """Return the most important concepts, ascending: pinned ones, then those whose removal costs validation most.
+
+    Use decides between concepts whose removal costs the same or cannot be measured.
+    """
+    m = len(model.concepts)
+    if not 0 < count < m:
+        raise ConfigError(f"{m} concepts cannot be pruned to {count}; give a number from 1 to {m - 1}")
+    attention = torch.stack([model.concept_projection(side).attention() for side in SIDES])  # (2, r, m)
+    users = [(concept, np.flatnonzero((attention[:, :, concept] != 0).any(0).cpu().numpy())) for concept in range(m)]
+    ablations = measure_ablations(model, graph, users, ABLATED_TRIPLES)
+    losses = [0.0 if found is None else found.lost_overall for found in ablations]
+    use = measure_use(model, graph).tolist()
+    pinned = (torch.cat([model.rules(side) for side in SIDES]) == PINNED).any(0).tolist()
+    order = sorted(range(m), key=lambda concept: (pinned[concept], losses[concept], use[concept]), reverse=True)
+    return sorted(order[:count])
+
+
+@torch.no_grad()
+def forbid_concept(model: C, graph: Graph, costs: Costs, relation: int, side: Side, concept: int) -> C:
+    """Return the model with a concept forbidden to one side of a relation.
+
+    If the side uses it, the cheapest other concept takes its place and its score.
+    """
+    edited = deepcopy(model)
+    write_rule(edited, graph, relation, side, concept, FORBIDDEN)
+    replace_members(edited.concept_projection(side), costs[side], relation)
+    return edited
+
+
+@torch.no_grad()
+def pin_concept(model: C, graph: Graph, relation: int, side: Side, concept: int) -> C:
+    """Return the model with a concept that one side of a relation always has in its support.
+
+    If it is new there, it replaces the concept with the smallest weight that is not pinned, and gets the highest score.
+    """
+    edited = deepcopy(model)
+    write_rule(edited, graph, relation, side, concept, PINNED)
+    projection = edited.concept_projection(side)
+    support, scores = projection.support[relation], projection.scores[relation]
+    if concept not in support.tolist():
+        free = support[projection.rules[relation, support] != PINNED]
+        lightest = int(free[scores[free].argmin()])
+        swap(projection, relation, lightest, concept, scores[support].max())
+    return edited
+
+
+@torch.no_grad()
+def merge_concepts(model: C, graph: Graph, costs: Costs, kept: int, gone: int, use: Tensor) -> C:
+    """Return the model with two concepts merged into the first; the numbers above the second fall by one.
+
+    The matrix is the mean of both, weighted by their use (m,). A side that used both gives it both weights; the place
+    that becomes free in its support goes to the cheapest other concept, with a faint weight.
+    """
+    if kept == gone:
+        raise ConfigError(f"concept {kept} cannot be merged with itself; give two concepts")
+    edited = deepcopy(model)
+    shares = use[[kept, gone]] + torch.finfo(use.dtype).eps  # two unused concepts count the same
+    first, second = (shares / shares.sum()).tolist()
+    edited.concepts[kept] = first * model.concepts[kept] + second * model.concepts[gone]
+    for side in SIDES:
+        projection = edited.concept_projection(side)
+        merge_rules(projection, kept, gone)
+        if projection.kind == "sparse":
+            for relation in range(len(projection.support)):
+                merge_members(projection, costs[side], relation, kept, gone)
+        else:
+            projection.scores[:, kept] = add_weights(projection, kept, gone)
+    return select_concepts(edited, graph, [concept for concept in range(len(model.concepts)) if concept != gone])
+
+
+def merge_rules(projection: ConceptProjection, kept: int, gone: int) -> None:
+    """Apply the rules of both concepts to the one that stays, unless they contradict each other."""
+    first, second = projection.rules[:, kept], projection.rules[:, gone]
+    if bool((first * second == PINNED * FORBIDDEN).any()):
+        raise ConfigError(
+            f"concepts {kept} and {gone} cannot be merged: one is pinned to a side that the other is forbidden to"
+        )
+    projection.rules[:, kept] = torch.where(first == FREE, second, first)
+
+
+def merge_members(projection: ConceptProjection, costs: Tensor, relation: int, kept: int, gone: int) -> None:
+    """Put the merged concept into one support where either was, and nothing that is forbidden to it."""
+    support, scores = projection.support[relation], projection.scores[relation]
+    had = [concept in support.tolist() for concept in (kept, gone)]
+    if all(had):
+        scores[kept] = add_weights(projection, kept, gone)[relation]
+    if len(support) == len(scores):  # supports with all concepts lose one
+        return
+    if all(had):
+        lightest = scores[support[support != gone]].min()
+        faint = lightest + projection.temperature * torch.tensor(FAINT, device="cpu").log().to(lightest)
+        swap(projection, relation, gone, find_cheapest(projection, costs, relation, [gone]), faint)
+    elif had[1]:
+        swap(projection, relation, gone, kept, scores[gone])
+    replace_members(projection, costs, relation, [gone])
+
+
+def add_weights(projection: ConceptProjection, first: int, second: int) -> Tensor:
+    """Return the scores (r,) with the weight of two concepts together."""
+    scores = projection.scores[:, [first, second]]
+    if projection.kind == "l1":
+        return scores.sum(1)
+    return projection.temperature * torch.logsumexp(scores / projection.temperature, dim=1)
+
+
+@torch.no_grad()
+def prune_concepts(model: C, graph: Graph, costs: Costs, kept: Sequence[int]) -> C:
+    """Return the model with these concepts only, in ascending order.
+
+    Where a support loses a concept, the cheapest of the kept ones takes its place and its score.
+    """
+    edited = deepcopy(model)
+    gone = sorted(set(range(len(model.concepts))) - set(kept))
+    for side in SIDES:
+        projection = edited.concept_projection(side)
+        if bool((projection.rules[:, gone] == PINNED).any()):
+            raise ConfigError("a pinned concept cannot be pruned; keep more concepts")
+        if projection.kind == "sparse" and projection.support.shape[1] <= len(kept):
+            for relation in range(len(projection.support)):
+                replace_members(projection, costs[side], relation, gone)
+    return select_concepts(edited, graph, sorted(kept))
+
+
+@torch.no_grad()
+def select_concepts(model: C, graph: Graph, kept: Sequence[int]) -> C:
+    """Return the model with fewer concepts; its supports have no others, or then have all that are left."""
+    order = [*kept, *(concept for concept in range(len(model.concepts)) if concept not in kept)]
+    model.concepts.copy_(model.concepts[order])
+    numbers = torch.tensor(order, device=model.concepts.device).argsort()
+    for side in SIDES:
+        projection = model.concept_projection(side)
+        projection.scores.copy_(projection.scores[:, order])
+        projection.rules.copy_(projection.rules[:, order])
+        projection.support.copy_(numbers[projection.support].sort(dim=1).values)
+    size = model.config.support_size
+    size = min(size, len(kept)) if model.has_supports else size
+    smaller = rebuild(model, graph, replace(model.config, concepts=len(kept), support_size=size))
+    for side in SIDES:
+        projection = smaller.concept_projection(side)
+        if projection.support.shape[1] == len(kept):
+            projection.support.copy_(torch.arange(len(kept)).expand_as(projection.support))
+        check_rules(projection)
+    return smaller
+
+
+def write_rule(model: ConceptModel, graph: Graph, relation: int, side: Side, concept: int, rule: int) -> None:
+    """Write a rule unless it contradicts an earlier one, or the support could not be filled under it."""
+    projection = model.concept_projection(side)
+    if projection.kind != "sparse":
+        raise ConfigError(
+            f"attention of kind {projection.kind!r} has no supports: every side uses all concepts, so none can be "
+            'forbidden or pinned; train with model.attention = "sparse"'
+        )
+    if projection.rules[relation, concept] == -rule:
+        raise ConfigError(
+            f"concept {concept} is {RULES[-rule]} to the {side}s of {graph.relations.label(relation)}, so it cannot be "
+            f"{RULES[rule]} there; drop one of the two rules"
+        )
+    projection.rules[relation, concept] = rule
+    check_rules(projection)
+
+
+def check_rules(projection: ConceptProjection) -> None:
+    """Check that every support can be filled under the rules."""
+    m, size = projection.rules.shape[1], projection.support.shape[1]
+    pinned, forbidden = (int((projection.rules == rule).sum(1).max()) for rule in (PINNED, FORBIDDEN))
+    if pinned > size:
+        raise ConfigError(
+            f"{pinned} concepts would be pinned to one side of a relation, whose support holds {size} "
+            "(model.support_size); pin fewer"
+        )
+    if m - forbidden < size:
+        raise ConfigError(
+            f"{forbidden} of {m} concepts would be forbidden to one side of a relation, whose support holds {size} "
+            "(model.support_size); forbid fewer"
+        )
+
+
+def swap(projection: ConceptProjection, relation: int, leaving: int, entering: int, score: Tensor) -> None:
+    """Replace one concept of a support by another, with this score."""
+    support = projection.support[relation]
+    projection.support[relation] = torch.where(support == leaving, entering, support).sort().values
+    projection.scores[relation, entering] = score
+
+
+def find_cheapest(projection: ConceptProjection, costs: Tensor, relation: int, gone: Sequence[int]) -> int:
+    """Return the cheapest concept that a support may take: not in it yet, not forbidden, not gone."""
+    barred = projection.rules[relation] == FORBIDDEN
+    barred[projection.support[relation]] = True
+    barred[list(gone)] = True
+    return int(costs[relation].masked_fill(barred, torch.inf).argmin())
+
+
+def replace_members(projection: ConceptProjection, costs: Tensor, relation: int, gone: Sequence[int] = ()) -> None:
+    """Replace the concepts of a support that are forbidden or gone by the cheapest allowed ones, with their scores."""
+    for member in projection.support[relation].tolist():
+        if projection.rules[relation, member] == FORBIDDEN or member in gone:
+            entering = find_cheapest(projection, costs, relation, gone)
+            swap(projection, relation, member, entering, projection.scores[relation, member])
+
+
+@torch.inference_mode(mode=False)
+@torch.enable_grad()
+def refit(
+    model: Model, graph: Graph, config: Config, epochs: int = REFIT_EPOCHS, progress: bool = False
+) -> tuple[Model, list[dict[str, Any]]]:
+    """Return the model trained for some more epochs with the run's settings, at a lower learning rate, and its history.
+
+    Supports are assigned again in the first half of the epochs, under the model's rules.
+
+    Args:
+        model: Trained model, which is not changed.
+        graph: Its graph.
+        config: Settings of the run.
+        epochs: Number of epochs.
+        progress: Whether to show a progress bar.
+
+    Raises:
+        ConfigError: The number of epochs is not valid.
+    """
+    epochs = check_count("epochs", epochs)
+    device = next(model.parameters()).device
+    fit = Fit(graph, shorten(config, epochs), device, progress=progress, start=weights(model))
+    fitted = fit.run()
+    return fitted, [{**line, "phase": REFIT} for line in fit.history]
+
+
+def shorten(config: Config, epochs: int) -> Config:
+    """Return the settings of a re-fit: few epochs, a lower rate, no averaging or warm start, validation after each."""
+    rate = REFIT_RATE * config.training.learning_rate
+    return replace(
+        config,
+        training=replace(config.training, epochs=epochs, learning_rate=rate, weight_averaging=0.0),
+        assignment=replace(config.assignment, start=1, every=min(config.assignment.every, 1), stop=0.5),
+        warm_start=WarmStartConfig(),
+        validation=replace(config.validation, every=1, patience=0),
+    )
