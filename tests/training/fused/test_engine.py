@@ -14,7 +14,7 @@ from itransf.config import Config
 from itransf.data.graph import Graph
 from itransf.fitting import build_model
 from itransf.models import ITransF, Sizes, TransE
-from itransf.models.projection import FullProjection, NoProjection
+from itransf.models.projection import FullProjection, NoProjection, Projection
 from itransf.models.translation import Translation, TranslationConfig
 from itransf.training.fused import engine as engine_choice
 from itransf.training.fused import plan
@@ -255,7 +255,7 @@ def test_shared_negatives_under_every_constraint(configure: Configure, graph: Gr
     )
 
 
-class HyperplaneProjection(nn.Module):
+class HyperplaneProjection(Projection):
     """x - (w_r . x) w_r, as in TransH."""
 
     def __init__(self, relations: int, dim: int) -> None:
@@ -265,9 +265,6 @@ class HyperplaneProjection(nn.Module):
     def forward(self, vectors: Tensor, relations: Tensor) -> Tensor:
         normals = embedding(relations, self.normals, sparse=True)
         return vectors - (normals * vectors).sum(-1, keepdim=True) * normals
-
-    def project_table(self, table: Tensor, relations: Tensor) -> Tensor:
-        return torch.stack([self(table, relation.expand(len(table))) for relation in relations])
 
 
 class TransH(Translation):
@@ -325,7 +322,7 @@ def test_the_choice_of_an_engine(
 
 
 class PlainITransF(ITransF):
-    """A subclass may score otherwise: it has no kernels, whatever it changes."""
+    """A subclass may score differently, so it has no kernels."""
 
 
 def test_only_what_the_kernels_know_exactly_is_fused(configure: Configure, graph: Graph) -> None:
@@ -341,8 +338,8 @@ def test_only_what_the_kernels_know_exactly_is_fused(configure: Configure, graph
     plain = configure("transe")
     for head, tail in (
         (OtherMatrices(4, 4), OtherMatrices(4, 4)),
-        (FullProjection(4, 4), NoProjection()),
-        (NoProjection(), HyperplaneProjection(4, 4)),
+        (FullProjection(4, 4), NoProjection(4)),
+        (NoProjection(4), HyperplaneProjection(4, 4)),
     ):
         model = TransE(sizes, plain.model)
         assert can_fuse(model, plain)
