@@ -300,9 +300,9 @@ def test_a_projection_without_a_kernel_is_trained_by_plain_steps(
         return [report.loss for report in trainer.epochs()], weights(model), start
 
     (losses, found, start), (expected_losses, expected, _) = train(plain=False), train(plain=True)
-    assert losses == expected_losses
+    assert losses == pytest.approx(expected_losses)  # a GPU adds in another order
     for name, tensor in expected.items():
-        assert torch.equal(found[name], tensor), name
+        torch.testing.assert_close(found[name], tensor)
     moved = (found["project_head.normals"] - start).abs().sum(1)
     assert (moved > 0).all()
 
