@@ -87,7 +87,7 @@ class TestRefusals:
             "layer 0: model.name: there is no model 'transf'. Did you mean"
         )
         assert "transe, transr" in refuse({"model": {"name": "qqq"}})
-        assert "there is no model 3" in refuse({"model": {"name": 3}})
+        assert "there is no model '3'" in refuse({"model": {"name": 3}})
         assert "['transe']" in refuse({"model": {"name": ["transe"]}})
 
     def test_numpys_numbers_count_as_pythons(self) -> None:
