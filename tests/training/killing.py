@@ -22,7 +22,6 @@ import torch
 from itransf.config import Layer, build_config
 from itransf.data.graph import Graph
 from itransf.fitting import Fit, deterministic
-from itransf.models import MODELS
 from itransf.storage import RunFolder
 from itransf.training import trainer
 from itransf.training.trainer import weights
@@ -47,7 +46,7 @@ def make_graph() -> Graph:
 def fit(path: Path) -> None:
     """Start, or go on from what a killed process left."""
     graph, folder = make_graph(), RunFolder(path)
-    config = build_config([Layer("test", SETTINGS)], {name: model.Config for name, model in MODELS.items()})
+    config = build_config([Layer("test", SETTINGS)])
     if not folder.has_checkpoint:
         folder.create(graph, config)
     model = Fit(graph, config, torch.device("cpu"), folder, progress=False).run(resume=True)

@@ -159,7 +159,7 @@ def test_shared_copies_that_are_left_out_cost_nothing(configure: Configure, grap
     columns = torch.as_tensor(graph.train)[triples].unbind(1)
     own = shared.replaces_head[shared.owners], shared.replacements[shared.owners]
     positive, negative = model.score_contrast(*columns, *own)
-    short = (2.0 - positive[:, None] + negative).clamp_min(0) * ~shared.left_out
+    short = (2.0 - positive[:, None] + negative).clamp_min(0) * ~shared.masked
     assert float(loss.detach()) == pytest.approx(float(short.detach().mean()))
 
 
