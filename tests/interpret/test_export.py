@@ -16,7 +16,7 @@ from itransf.interpret.export import export, export_tables, tabulate_uses, write
 from itransf.interpret.heatmap import arrange
 from itransf.models import MODELS, Model, Sizes
 from itransf.models.translation import TranslationConfig
-from stubs import BilinearModel, MatrixTransH, TableModel, TransH
+from stubs import BilinearConfig, BilinearModel, MatrixTransH, TableModel, TransH
 
 DIM = 3
 NAMES = {
@@ -64,7 +64,7 @@ def test_vectors_stand_beside_names_and_labels(name: str) -> None:
 
 
 def test_any_model_exports_its_embeddings() -> None:
-    model = BilinearModel(Sizes(4, 2), dim=3)
+    model = BilinearModel(Sizes(4, 2), BilinearConfig(dim=3))
     tables = export_tables(model, make_graph())
     assert list(tables) == ["entities", "relations"]
     assert tables["relations"].column("vector").to_pylist() == model.relations.tolist()

@@ -11,7 +11,7 @@ from itransf.errors import ConfigError, DataError, WriteError
 from itransf.interpret.report import choose_triples
 from itransf.models import Sizes
 from itransf.run import Run
-from stubs import BilinearModel, TransH
+from stubs import BilinearConfig, BilinearModel, TransH
 
 SECTIONS = ("metrics", "relations", "heatmap", "concepts", "sharing", "findings", "examples", "settings")
 EVIL = "<script>alert('x')</script>"
@@ -60,7 +60,7 @@ def test_a_model_that_cannot_be_explained_has_a_report_that_says_so(
 ) -> None:
     run = short(random_graph(), "transe")
     sizes = Sizes(len(run.graph.entities), len(run.graph.relations))
-    model = kind(sizes) if kind is BilinearModel else kind(sizes, run.config.model)
+    model = kind(sizes, BilinearConfig() if kind is BilinearModel else run.config.model)
     report = Run(run.graph, run.config, model, run.history).report(tmp_path / "report.html")
     text = "".join(check_page(report.read_text(encoding="utf-8")).text)
     assert f"{kind.__name__} has no concepts" in text
