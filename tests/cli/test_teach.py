@@ -98,7 +98,7 @@ def test_an_entity(run: Path, tmp_path: Path, side: str) -> None:
         (("--relation", "has capital"), "Lyon\tMilano\n", "the label of 'P36'"),
         (("--relation", "twin"), "Lyon\tnear\tMilano\n", "line 1: its relation is 'near'"),
         (("--entity", "Lyon"), "Lyon\tnear\tMilano\n", "the entity 'Lyon' is in places already"),
-        (("--entity", "Nice"), "Lyon\tnear\tMilano\n", "line 1: does not mention 'Nice'"),
+        (("--entity", "Nice"), "Lyon\tnear\tMilano\n", "line 1: does not contain 'Nice'"),
         (("--entity", "Nice"), "Nice\tneer\tMilano\n", "Did you mean 'near'"),
         ((), "Lyon\tMilano\n", "either --relation NAME or --entity NAME"),
         (("--entity", "Nice", "--relation", "twin"), "Lyon\tMilano\n", "either --relation NAME"),
