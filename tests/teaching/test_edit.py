@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import deepcopy
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -25,12 +26,12 @@ from itransf.teaching.edit import (
     Costs,
     carry_names,
     choose_kept,
+    drop_concepts,
     forbid_concept,
     measure_costs,
     measure_use,
     merge_concepts,
     pin_concept,
-    prune_concepts,
     shorten,
 )
 from itransf.training.assignment import draw_sample, obey, reassign
@@ -49,19 +50,25 @@ GRAPH = Graph(
 
 
 def forbid(model: ITransF, costs: Costs, relation: int, side: Side, concept: int) -> ITransF:
-    return forbid_concept(model, GRAPH, costs, relation, side, concept)
+    edited = deepcopy(model)
+    forbid_concept(edited, GRAPH, costs, relation, side, concept)
+    return edited
 
 
 def pin(model: ITransF, relation: int, side: Side, concept: int) -> ITransF:
-    return pin_concept(model, GRAPH, relation, side, concept)
+    edited = deepcopy(model)
+    pin_concept(edited, GRAPH, relation, side, concept)
+    return edited
 
 
 def merge(model: ITransF, costs: Costs, kept: int, gone: int, use: Tensor) -> ITransF:
-    return merge_concepts(model, GRAPH, costs, kept, gone, use)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(edit, "measure_use", lambda *_: use)
+        return merge_concepts(deepcopy(model), GRAPH, costs, kept, gone)
 
 
 def prune(model: ITransF, costs: Costs, kept: list[int]) -> ITransF:
-    return prune_concepts(model, GRAPH, costs, kept)
+    return drop_concepts(deepcopy(model), GRAPH, costs, [c for c in range(CONCEPTS) if c not in kept])
 
 
 def make_model(attention: str = "sparse", size: int = 3) -> ITransF:

@@ -15,7 +15,7 @@ from itransf import evaluation, interpret, prediction, teaching
 from itransf.config import Config
 from itransf.data.graph import SPLITS, Graph
 from itransf.errors import ConfigError, RunError
-from itransf.models import ConceptModel, ITransF, Model
+from itransf.models import ConceptModel, Model
 from itransf.prediction.inputs import GivenTriple
 from itransf.prediction.predict import DEFAULT_MEMORY
 from itransf.records import RunRecord
@@ -115,9 +115,9 @@ class Run:
         """Whether the relations of the model share concepts."""
         return isinstance(self.model, ConceptModel)
 
-    def _concept_model(self) -> ITransF:
+    def _concept_model(self) -> ConceptModel:
         """Return the model, if it has concepts."""
-        if not isinstance(self.model, ITransF):
+        if not isinstance(self.model, ConceptModel):
             raise ConfigError(f'a {self.config.name} model has no concepts; train one with model.name = "itransf"')
         return self.model
 
@@ -291,14 +291,20 @@ class Run:
         Raises:
             ConfigError: The model has no concepts, or a change is not possible.
         """
-        asked: dict[str, Any] = {"forbid": forbid, "pin": pin, "merge": merge, "prune": prune}
-        names = self.concept_names
-        changed = teaching.edit_concepts(self._concept_model(), self.graph, self.config, names, **asked)
-        config = replace(self.config, model=changed.model.config)
+        model, graph, names = teaching.edit_concepts(
+            self._concept_model(),
+            self.graph,
+            self.config,
+            self.concept_names,
+            forbid=forbid,
+            pin=pin,
+            merge=merge,
+            prune=prune,
+        )
+        config = replace(self.config, model=model.config)
         # The weights that were validated are gone, so no epoch is the best one.
         history = [{key: value for key, value in line.items() if key != "best"} for line in self.history]
-        changes: dict[str, Any] = {"graph": changed.graph, "concept_names": changed.names}
-        return self._derive(changed.model, config=config, history=history, **changes)
+        return self._derive(model, graph=graph, config=config, history=history, concept_names=names)
 
     def refit(self, epochs: int = teaching.REFIT_EPOCHS, progress: bool = False) -> Run:
         """Return a run trained for some more epochs from its weights; pinned and forbidden concepts stay so."""

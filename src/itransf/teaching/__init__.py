@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itransf.teaching.edit import REFIT, REFIT_EPOCHS, Edited, Place, edit_concepts, refit
+from itransf.teaching.edit import REFIT, REFIT_EPOCHS, Place, edit_concepts, refit
 from itransf.teaching.entity import ENTITY_EFFORT, find_closest, learn_entity
 from itransf.teaching.fit_rows import Effort
 from itransf.teaching.relation import RELATION_EFFORT, learn_relation
@@ -12,7 +12,6 @@ __all__ = [
     "REFIT",
     "REFIT_EPOCHS",
     "RELATION_EFFORT",
-    "Edited",
     "Effort",
     "Place",
     "edit_concepts",

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence, Sized
 from copy import deepcopy
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, TypeVar
 
 import numpy as np
@@ -40,26 +41,9 @@ Costs = Mapping[Side, Tensor]
 C = TypeVar("C", bound=ConceptModel)
 
 
-@dataclass(frozen=True)
-class Edited:
-    """Parts of a run after edits.
-
-    Attributes:
-        model: Edited model, not trained further.
-        graph: Same triples, with notes on the edits.
-        names: Names of concepts, by their new numbers.
-        numbers: New number of each old concept that was not pruned.
-    """
-
-    model: ConceptModel
-    graph: Graph
-    names: dict[int, str]
-    numbers: dict[int, int]
-
-
 @torch.inference_mode(mode=False)
 def edit_concepts(
-    model: ConceptModel,
+    model: C,
     graph: Graph,
     config: Config,
     names: Mapping[int, str],
@@ -68,13 +52,14 @@ def edit_concepts(
     pin: Iterable[Place] = (),
     merge: Iterable[tuple[int | str, int | str]] = (),
     prune: int = 0,
-) -> Edited:
+) -> tuple[C, Graph, dict[int, str]]:
     """Return the model with its concepts edited: forbidden, pinned, merged, pruned, in this order.
 
     All concepts are given by the numbers or names that they have before the edits.
 
     Args:
-        model: Trained model, which is not changed.
+        model: Trained model, which is not changed. Merging and pruning need the settings `concepts` and
+            `support_size` in its config.
         graph: Graph whose training triples decide which concept fills a free place, and whose validation triples
             decide which concepts are kept.
         config: Settings of the run.
@@ -84,8 +69,13 @@ def edit_concepts(
         merge: Pairs of concepts to merge; the first keeps its number.
         prune: Number of concepts to keep; zero keeps all.
 
+    Returns:
+        The edited model, not trained further; the graph with notes on the edits; the names of concepts by their new
+        numbers.
+
     Raises:
-        ConfigError: There is no such concept or side, or an edit contradicts another or an earlier rule.
+        ConfigError: There is no such concept or side, an edit contradicts another or an earlier rule, or the model
+            cannot have fewer concepts.
         DataError: There is no such relation.
     """
     m, prune = len(model.concepts), check_count("prune", prune)
@@ -101,30 +91,31 @@ def edit_concepts(
     pinned = [locate(place) for place in list_edits("pin", pin, "(relation, side, concept)")]
     merged = [(number(first), number(second)) for first, second in list_edits("merge", merge, "(concept, concept)")]
 
-    notes = []
+    model, notes = deepcopy(model), []
     costs = measure_costs(model, graph, config) if forbidden else {}
     for relation, side, concept in forbidden:
-        model = forbid_concept(model, graph, costs, relation, side, concept)
+        forbid_concept(model, graph, costs, relation, side, concept)
         notes.append(
             f"{call_concept(concept, names)} was forbidden to the {side}s of {graph.relations.label(relation)}."
         )
     for relation, side, concept in pinned:
-        model = pin_concept(model, graph, relation, side, concept)
+        pin_concept(model, graph, relation, side, concept)
         notes.append(f"{call_concept(concept, names)} was pinned to the {side}s of {graph.relations.label(relation)}.")
-    numbers = {concept: concept for concept in range(m)}
+    numbers = {concept: concept for concept in range(m)}  # new number of each old concept that is not pruned
     for first, second in merged:
         kept, gone = numbers[first], numbers[second]
-        model = merge_concepts(model, graph, measure_costs(model, graph, config), kept, gone, measure_use(model, graph))
+        model = merge_concepts(model, graph, measure_costs(model, graph, config), kept, gone)
         numbers = {old: (kept if now == gone else now) for old, now in numbers.items()}
         numbers = {old: now - (now > gone) for old, now in numbers.items()}
         notes.append(f"{call_concept(second, names)} was merged into {call_concept(first, names)}.")
     if prune:
         keep = choose_kept(model, graph, prune)
-        model = prune_concepts(model, graph, measure_costs(model, graph, config), keep)
+        dropped = [concept for concept in range(len(model.concepts)) if concept not in keep]
+        model = drop_concepts(model, graph, measure_costs(model, graph, config), dropped)
         numbers = {old: keep.index(now) for old, now in numbers.items() if now in keep}
         notes.append(f"The concepts were pruned to {prune}.")
     told = (note[0].upper() + note[1:] for note in notes)
-    return Edited(model, replace(graph, notes=(*graph.notes, *told)), carry_names(names, numbers), numbers)
+    return model, replace(graph, notes=(*graph.notes, *told)), carry_names(names, numbers)
 
 
 def list_edits(name: str, given: Iterable[Any], expected: str) -> list[Any]:
@@ -185,83 +176,67 @@ def choose_kept(model: ConceptModel, graph: Graph, count: int) -> list[int]:
 
 
 @torch.no_grad()
-def forbid_concept(model: C, graph: Graph, costs: Costs, relation: int, side: Side, concept: int) -> C:
-    """Return the model with a concept forbidden to one side of a relation.
+def forbid_concept(model: ConceptModel, graph: Graph, costs: Costs, relation: int, side: Side, concept: int) -> None:
+    """Forbid a concept to one side of a relation.
 
     If the side uses it, the cheapest other concept takes its place and its score.
     """
-    edited = deepcopy(model)
-    write_rule(edited, graph, relation, side, concept, FORBIDDEN)
-    replace_members(edited.concept_projection(side), costs[side], relation)
-    return edited
+    write_rule(model, graph, relation, side, concept, FORBIDDEN)
+    replace_members(model.concept_projection(side), costs[side], relation)
 
 
 @torch.no_grad()
-def pin_concept(model: C, graph: Graph, relation: int, side: Side, concept: int) -> C:
-    """Return the model with a concept that one side of a relation always has in its support.
+def pin_concept(model: ConceptModel, graph: Graph, relation: int, side: Side, concept: int) -> None:
+    """Let one side of a relation always have a concept in its support.
 
     If it is new there, it replaces the concept with the smallest weight that is not pinned, and gets the highest score.
     """
-    edited = deepcopy(model)
-    write_rule(edited, graph, relation, side, concept, PINNED)
-    projection = edited.concept_projection(side)
+    write_rule(model, graph, relation, side, concept, PINNED)
+    projection = model.concept_projection(side)
     support, scores = projection.support[relation], projection.scores[relation]
     if concept not in support.tolist():
         free = support[projection.rules[relation, support] != PINNED]
         lightest = int(free[scores[free].argmin()])
         swap(projection, relation, lightest, concept, scores[support].max())
-    return edited
 
 
 @torch.no_grad()
-def merge_concepts(model: C, graph: Graph, costs: Costs, kept: int, gone: int, use: Tensor) -> C:
+def merge_concepts(model: C, graph: Graph, costs: Costs, kept: int, gone: int) -> C:
     """Return the model with two concepts merged into the first; the numbers above the second fall by one.
 
-    The matrix is the mean of both, weighted by their use (m,). A side that used both gives it both weights; the place
-    that becomes free in its support goes to the cheapest other concept, with a faint weight.
+    The matrix is the mean of both, weighted by their use. A side that used both gives it both weights; the place that
+    becomes free in its support goes to the cheapest other concept, with a faint weight.
     """
     if kept == gone:
         raise ConfigError(f"concept {kept} cannot be merged with itself; give two concepts")
-    edited = deepcopy(model)
-    shares = use[[kept, gone]] + torch.finfo(use.dtype).eps  # two unused concepts count the same
+    use = measure_use(model, graph)[[kept, gone]]
+    shares = use + torch.finfo(use.dtype).eps  # two unused concepts count the same
     first, second = (shares / shares.sum()).tolist()
-    edited.concepts[kept] = first * model.concepts[kept] + second * model.concepts[gone]
+    model.concepts[kept] = first * model.concepts[kept] + second * model.concepts[gone]
     for side in SIDES:
-        projection = edited.concept_projection(side)
+        projection = model.concept_projection(side)
         merge_rules(projection, kept, gone)
-        if projection.kind == "sparse":
-            for relation in range(len(projection.support)):
-                merge_members(projection, costs[side], relation, kept, gone)
-        else:
-            projection.scores[:, kept] = add_weights(projection, kept, gone)
-    return select_concepts(edited, graph, [concept for concept in range(len(model.concepts)) if concept != gone])
+        both = add_weights(projection, kept, gone)
+        for relation, support in enumerate(projection.support.tolist()):
+            scores = projection.scores[relation]
+            if kept in support and gone in support:
+                scores[kept] = both[relation]
+                lightest = scores[[concept for concept in support if concept != gone]].min()
+                scores[gone] = lightest + projection.temperature * math.log(FAINT)
+            elif gone in support:
+                swap(projection, relation, gone, kept, scores[gone])
+    return drop_concepts(model, graph, costs, [gone])
 
 
 def merge_rules(projection: ConceptProjection, kept: int, gone: int) -> None:
-    """Apply the rules of both concepts to the one that stays, unless they contradict each other."""
+    """Move the rules of a concept to the one that it is merged into, unless they contradict each other."""
     first, second = projection.rules[:, kept], projection.rules[:, gone]
     if bool((first * second == PINNED * FORBIDDEN).any()):
         raise ConfigError(
             f"concepts {kept} and {gone} cannot be merged: one is pinned to a side that the other is forbidden to"
         )
     projection.rules[:, kept] = torch.where(first == FREE, second, first)
-
-
-def merge_members(projection: ConceptProjection, costs: Tensor, relation: int, kept: int, gone: int) -> None:
-    """Put the merged concept into one support where either was, and nothing that is forbidden to it."""
-    support, scores = projection.support[relation], projection.scores[relation]
-    had = [concept in support.tolist() for concept in (kept, gone)]
-    if all(had):
-        scores[kept] = add_weights(projection, kept, gone)[relation]
-    if len(support) == len(scores):  # supports with all concepts lose one
-        return
-    if all(had):
-        lightest = scores[support[support != gone]].min()
-        faint = lightest + projection.temperature * torch.tensor(FAINT, device="cpu").log().to(lightest)
-        swap(projection, relation, gone, find_cheapest(projection, costs, relation, [gone]), faint)
-    elif had[1]:
-        swap(projection, relation, gone, kept, scores[gone])
-    replace_members(projection, costs, relation, [gone])
+    projection.rules[:, gone] = FREE
 
 
 def add_weights(projection: ConceptProjection, first: int, second: int) -> Tensor:
@@ -273,37 +248,34 @@ def add_weights(projection: ConceptProjection, first: int, second: int) -> Tenso
 
 
 @torch.no_grad()
-def prune_concepts(model: C, graph: Graph, costs: Costs, kept: Sequence[int]) -> C:
-    """Return the model with these concepts only, in ascending order.
+def drop_concepts(model: C, graph: Graph, costs: Costs, gone: Sequence[int]) -> C:
+    """Return the model without these concepts; the numbers of the others close up.
 
-    Where a support loses a concept, the cheapest of the kept ones takes its place and its score.
+    Where a support loses a concept, the cheapest of the others takes its place and its score. Supports with more places
+    than there are concepts left become smaller.
     """
-    edited = deepcopy(model)
-    gone = sorted(set(range(len(model.concepts))) - set(kept))
-    for side in SIDES:
-        projection = edited.concept_projection(side)
-        if bool((projection.rules[:, gone] == PINNED).any()):
-            raise ConfigError("a pinned concept cannot be pruned; keep more concepts")
-        if projection.kind == "sparse" and projection.support.shape[1] <= len(kept):
-            for relation in range(len(projection.support)):
-                replace_members(projection, costs[side], relation, gone)
-    return select_concepts(edited, graph, sorted(kept))
-
-
-@torch.no_grad()
-def select_concepts(model: C, graph: Graph, kept: Sequence[int]) -> C:
-    """Return the model with fewer concepts; its supports have no others, or then have all that are left."""
-    order = [*kept, *(concept for concept in range(len(model.concepts)) if concept not in kept)]
-    model.concepts.copy_(model.concepts[order])
+    settings = model.config
+    if not (hasattr(settings, "concepts") and hasattr(settings, "support_size")):
+        raise ConfigError(
+            f"concepts of a {type(model).__name__} model cannot be merged or pruned: "
+            "its settings have no model.concepts and model.support_size"
+        )
+    kept = [concept for concept in range(len(model.concepts)) if concept not in gone]
+    order = [*kept, *gone]
     numbers = torch.tensor(order, device=model.concepts.device).argsort()
     for side in SIDES:
         projection = model.concept_projection(side)
+        if bool((projection.rules[:, gone] == PINNED).any()):
+            raise ConfigError("a pinned concept cannot be pruned; keep more concepts")
+        if projection.support.shape[1] <= len(kept):
+            for relation in range(len(projection.support)):
+                replace_members(projection, costs[side], relation, gone)
         projection.scores.copy_(projection.scores[:, order])
         projection.rules.copy_(projection.rules[:, order])
         projection.support.copy_(numbers[projection.support].sort(dim=1).values)
-    size = model.config.support_size
-    size = min(size, len(kept)) if model.has_supports else size
-    smaller = rebuild(model, graph, replace(model.config, concepts=len(kept), support_size=size))
+    model.concepts.copy_(model.concepts[order])
+    size = min(settings.support_size, len(kept))
+    smaller = rebuild(model, graph, replace(settings, concepts=len(kept), support_size=size))
     for side in SIDES:
         projection = smaller.concept_projection(side)
         if projection.support.shape[1] == len(kept):
