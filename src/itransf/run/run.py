@@ -282,6 +282,8 @@ class Run:
     ) -> Run:
         """Return a run with edited concepts, without training; `refit` trains it.
 
+        Merging and pruning need a model with the settings `concepts` and `support_size`.
+
         Args:
             forbid: (relation, side, concept): the side may not use the concept, given by its present number or name.
             pin: (relation, side, concept): the side always has the concept in its support.
@@ -289,7 +291,7 @@ class Run:
             prune: Number of concepts to keep, the most important on validation; 0 keeps all.
 
         Raises:
-            ConfigError: The model has no concepts, or a change is not possible.
+            ConfigError: The model has no concepts, or an edit is not possible.
         """
         model, graph, names = teaching.edit_concepts(
             self._concept_model(),

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeVar
 
@@ -23,6 +22,7 @@ from itransf.training.objectives import make_objective
 from itransf.training.optimizers import Adam
 from itransf.training.trainer import add_penalties, weights
 
+BATCH = 1000  # maximum number of triples in one step
 NEGATIVES = 64  # negatives of each triple in each step, where the run's own loss samples fewer
 Kind = Literal["entity", "relation"]
 M = TypeVar("M", bound=Model)
@@ -35,14 +35,12 @@ class Effort:
     Attributes:
         steps: Number of updates.
         rate: Initial learning rate, which falls linearly to zero.
-        triples: Maximum number of triples in one step; zero takes all.
         hold: Weight of an l2 penalty that keeps a row near its start: hold |row - start|^2 / (n |rows|^2) is added to
             the mean loss of n triples, |rows|^2 being the mean over the table. It prevents overfitting to few triples.
     """
 
     steps: int
     rate: float = 0.05
-    triples: int = 1000
     hold: float = 0.0
 
 
@@ -149,7 +147,7 @@ def fit_row(
         count: Number of triples.
         effort: Length of the fit.
     """
-    near = keep_relations(graph, graph.train[-count:, 1])  # other relations have no part in the loss of these triples
+    near = keep_relations(graph, graph.train[-count:, 1])  # other relations do not affect the loss of these triples
     device = next(model.parameters()).device
     train = torch.as_tensor(near.train, device=device)
     triples = torch.arange(len(train) - count, len(train), device=device)
@@ -162,17 +160,20 @@ def fit_row(
     starts = {name: table.detach()[-1].clone() for name, table in tables.items()}
     optimizer = Adam(tables.items(), effort.rate)
     last, none = torch.tensor([len(parameters[0]) - 1], device=device), train.new_empty(0)
-    with learning_only(model, parameters):
-        for step in range(effort.steps):
-            batch = choose_batch(triples, effort.triples, generator)
-            (drawn,) = objective.draw(batch, len(batch), generator)
-            loss, _ = objective(model, batch, drawn)
-            add_penalties(loss, model, train[batch], config).backward()  # type: ignore[no-untyped-call]
-            for name, table in tables.items():
-                table.grad = keep_last_row(table.grad, pull_back(table.detach()[-1], starts[name], holds[name]))
-            optimizer.learning_rate = effort.rate * (1 - step / effort.steps)
-            optimizer.step()
-            model.constrain(*((last, none) if kind == "entity" else (none, last)))
+    model.requires_grad_(False)
+    for table in parameters:
+        table.requires_grad_(True)
+    for step in range(effort.steps):
+        batch = choose_batch(triples, BATCH, generator)
+        (drawn,) = objective.draw(batch, len(batch), generator)
+        loss, _ = objective(model, batch, drawn)
+        add_penalties(loss, model, train[batch], config).backward()  # type: ignore[no-untyped-call]
+        for name, table in tables.items():
+            table.grad = keep_last_row(table.grad, pull_back(table.detach()[-1], starts[name], holds[name]))
+        optimizer.learning_rate = effort.rate * (1 - step / effort.steps)
+        optimizer.step()
+        model.constrain(*((last, none) if kind == "entity" else (none, last)))
+    model.requires_grad_(True)
 
 
 def keep_relations(graph: Graph, relations: Integers) -> Graph:
@@ -182,7 +183,7 @@ def keep_relations(graph: Graph, relations: Integers) -> Graph:
 
 def choose_batch(triples: Tensor, most: int, generator: torch.Generator) -> Tensor:
     """Return all triples, or a random sample of at most `most`."""
-    if not most or len(triples) <= most:
+    if len(triples) <= most:
         return triples
     return triples[torch.randperm(len(triples), generator=generator, device=triples.device)[:most]]
 
@@ -207,15 +208,3 @@ def keep_last_row(gradient: Tensor | None, pull: Tensor) -> Tensor | None:
     own = gradient._values()[gradient._indices()[0] == row].sum(0) if gradient.is_sparse else gradient[row]
     place = torch.tensor([[row]], device=own.device)
     return torch.sparse_coo_tensor(place, (own + pull)[None], gradient.shape, device=own.device, check_invariants=False)
-
-
-@contextmanager
-def learning_only(model: Model, parameters: Iterable[nn.Parameter]) -> Iterator[None]:
-    """Let gradients reach these parameters alone while the block runs."""
-    chosen = {id(parameter) for parameter in parameters}
-    for parameter in model.parameters():
-        parameter.requires_grad_(id(parameter) in chosen)
-    try:
-        yield
-    finally:
-        model.requires_grad_(True)

@@ -74,8 +74,8 @@ def begin_relation(
         named.append((names[0], name, names[-1]))
     extended = extend_graph(graph, "relation", name, named, locate)
     refusal = (
-        f"a relation of a {kind} model has more parameters than an embedding, or none, which few triples cannot fit; "
-        "use a model whose relations share concepts"
+        f"a {kind} model cannot learn a relation from a few triples: its relations have more parameters than one "
+        "embedding and do not share concepts"
     )
     return extend_model(model, extended, list_tables, refusal), extended, len(extended.train) - len(graph.train)
 
