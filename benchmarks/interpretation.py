@@ -34,8 +34,10 @@ from benchmarks.recovery import measure_recovery
 from benchmarks.streams import run_side_by_side
 from itransf.data.graph import Graph
 from itransf.data.planted import Planted
-from itransf.interpret.measures import DRAWS, Interpretation, Reading, draw_random, interpret_runs, read_model
+from itransf.interpret.measures import Interpretation, interpret_runs
 from itransf.interpret.measures.faithfulness import MOST_TRIPLES
+from itransf.interpret.measures.statistics import DRAWS
+from itransf.interpret.measures.structure import Reading, draw_random, read_model
 from itransf.models import SIDES
 from itransf.run import choose_device
 

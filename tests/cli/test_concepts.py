@@ -14,8 +14,9 @@ from golden.attentions import make_attention
 from golden.comparing import check_golden, make_paper
 from itransf.cli.concepts import show_attention, show_sharing, show_sharing_graph
 from itransf.cli.output import format_uses
-from itransf.interpret import ConceptCard, Use
+from itransf.interpret import ConceptCard, SharingGraph, Use
 from itransf.interpret.ablation import Ablation
+from itransf.interpret.sharing import Donor, Link, Member
 
 
 def test_the_concepts_of_relations_and_who_shares_them() -> None:
@@ -160,11 +161,10 @@ def test_letters_without_a_font_are_said(run: Path, tmp_path: Path, monkeypatch:
 
 
 def test_long_lists_are_cut_and_counted() -> None:
-    donors = [{"label": "donor", "share": 0.25}] * 5
-    entry = {"relation": "r", "label": "r", "train_triples": 1, "rare": True, "own": 0.1, "donors": donors}
-    link = {"left": "r", "right": "r", "weight": 0.5, "crossed": True, "concepts": [1, 2]}
+    member = Member("r", "r", 1, True, 0.1, (Donor("donor", "donor", 9, 0.25),) * 5)
+    link = Link("r", "r", 0.5, True, (1, 2))
     console, paper = make_paper()
-    show_sharing_graph({"relations": [entry] * 40, "links": [link] * 50}, console)
+    show_sharing_graph(SharingGraph((member,) * 40, (link,) * 50), console)
     assert "10 more relations are not listed" in paper.getvalue()
     assert "20 more links are not listed" in paper.getvalue()
     assert paper.getvalue().count("donor 25%, donor 25%, donor 25%") == 30

@@ -10,38 +10,35 @@ import pytest
 from cli.conftest import call
 from golden.comparing import check_golden, make_paper
 from golden.explanations import make_explanation, make_loser, make_plain
-from itransf.cli import explain as command
 from itransf.cli.explain import show_explanation, show_profile
 from itransf.cli.predict import show_short_forms
-from itransf.interpret import RelationProfile
+from itransf.interpret import RelationProfile, sentences
 from itransf.interpret.attention import ConceptWeight
 from itransf.interpret.similarity import RelatedRelation
 
 
 def test_what_people_see() -> None:
     console, paper = make_paper(100)
-    show_explanation(make_explanation().to_dict(), console)
+    show_explanation(make_explanation(), console)
     check_golden("explanation.txt", paper.getvalue())
 
 
 def test_what_people_see_without_concepts_and_rivals() -> None:
     console, paper = make_paper()
-    show_explanation(make_plain().to_dict(), console)
+    show_explanation(make_plain(), console)
     check_golden("explanation_plain.txt", paper.getvalue())
 
 
 def test_short_forms_stand_beside_the_answers() -> None:
     console, paper = make_paper(120)
-    found = [make_explanation(), make_loser()]
-    lines = [{"rank": rank, "explanation": line.to_dict()} for rank, line in enumerate(found, 9)]
-    show_short_forms(lines, console, "tail")
+    show_short_forms([make_explanation(), make_loser()], "tail", console)
     check_golden("short_forms.txt", paper.getvalue())
 
 
 def test_many_parts_are_told_together(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(command, "MOST_PARTS", 1)
+    monkeypatch.setattr(sentences, "MOST_PARTS", 1)
     console, paper = make_paper()
-    show_explanation(make_explanation().to_dict(), console)
+    show_explanation(make_explanation(), console)
     line = next(line for line in paper.getvalue().splitlines() if line.startswith("tail") and "2 more" in line)
     assert line.split() == ["tail", "2", "more", "-0.125", "+0.125", "+0.250"]
 
@@ -50,7 +47,7 @@ def test_a_concept_that_changes_nothing_is_said_to_stay() -> None:
     console, paper = make_paper(120)
     explanation = make_explanation()
     removals = tuple(replace(removal, rank=1.0) for removal in explanation.removals)
-    show_explanation(replace(explanation, removals=removals).to_dict(), console)
+    show_explanation(replace(explanation, removals=removals), console)
     assert "without concept 0 on the tail side, France [state] stays at rank 1" in paper.getvalue()
 
 

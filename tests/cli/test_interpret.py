@@ -10,8 +10,8 @@ from cli.conftest import CONCEPTS, QUICK, call
 from golden.comparing import check_golden, make_paper
 from interpret.pages_checking import check_page
 from itransf.cli.interpret import show_interpretations
-from itransf.interpret.measures import Finding, Interpretation
-from itransf.interpret.measures.statistics import report_missing
+from itransf.interpret.measures import Interpretation
+from itransf.interpret.measures.statistics import Finding, report_missing
 
 FEW = ("--draws", 20, "--device", "cpu")
 
@@ -34,7 +34,7 @@ def make_interpretations() -> list[Interpretation]:
 
 def test_what_people_see() -> None:
     console, paper = make_paper(100)
-    show_interpretations("world", [each.to_dict() for each in make_interpretations()], console)
+    show_interpretations("world", make_interpretations(), console)
     check_golden("interpretation.txt", paper.getvalue())
 
 
@@ -135,7 +135,7 @@ def test_mistakes_about_reports_are_misuse(name: str, message: str, run: Path, t
 def test_a_place_that_cannot_be_is_told_before_the_work(
     run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.delattr("itransf.interpret.report.gather_content")
+    monkeypatch.delattr("itransf.interpret.report.evaluate")
     (tmp_path / "page.html").mkdir()
     done = call("report", run, "--out", tmp_path / "page.html")
     assert done.code == 1

@@ -10,41 +10,40 @@ import pytest
 from cli.conftest import call, write_triples
 from golden.attentions import make_attention
 from golden.comparing import check_golden, make_paper
-from itransf.cli.output import describe_users
+from itransf.cli.output import show_shared
 from itransf.cli.predict import show_predictions, show_scores
-from itransf.interpret import concepts_behind
+from itransf.interpret import Use, concepts_behind
+from itransf.interpret.sharing import list_users
 from itransf.prediction import Prediction, ScoredTriple
 
 
-def make_predictions() -> list[dict[str, Any]]:
+def make_predictions() -> list[Prediction]:
     names = [("Q90", "Paris"), ("Q1490", "Tokyo")]
     return [
-        Prediction(
-            name, "capital_of", "Q142", label, "capital of", "France [state]", -1.25 * rank, rank, rank == 1
-        ).to_dict()
+        Prediction(name, "capital_of", "Q142", label, "capital of", "France [state]", -1.25 * rank, rank, rank == 1)
         for rank, (name, label) in enumerate(names, start=1)
     ]
 
 
 def test_predictions_with_the_concepts_behind_them() -> None:
     console, paper = make_paper()
-    behind = concepts_behind(make_attention(), "capital_of")
-    reasons = {side: [shared.to_dict() for shared in found] for side, found in behind.items()}
-    show_predictions(make_predictions(), reasons, known=True, screen=console, answered="head")
+    show_predictions(make_predictions(), known=True, screen=console)
+    console.say("\nConcepts behind these answers", "bold")
+    show_shared(concepts_behind(make_attention(), "capital_of"), console)
     check_golden("predictions.txt", paper.getvalue())
 
 
 def test_no_answer_is_said() -> None:
     console, paper = make_paper()
-    show_predictions([], None, known=False, screen=console, answered="tail")
+    show_predictions([], known=False, screen=console)
     assert "There is no answer" in paper.getvalue()
 
 
 def test_users_beyond_a_few_are_counted() -> None:
-    users = [{"label": f"r{place}", "side": "head"} for place in range(4)]
-    assert describe_users(users, 4) == "shared with r0 (H), r1 (H), r2 (H), r3 (H)"
-    assert describe_users(users, 3) == "shared with r0 (H), r1 (H), r2 (H) and 1 more"
-    assert describe_users([]) == "not shared"
+    users = [Use(f"r{place}", f"r{place}", "head", 0.5) for place in range(4)]
+    assert list_users(users, 4) == "shared with r0 (H), r1 (H), r2 (H), r3 (H)"
+    assert list_users(users, 3) == "shared with r0 (H), r1 (H), r2 (H) and 1 more"
+    assert list_users([], 3) == "not shared"
 
 
 def test_tails_by_name_and_label(run: Path, opened: Any) -> None:
@@ -185,7 +184,7 @@ def test_scores_as_a_table() -> None:
         ScoredTriple("Q90", "P36", "Q183", "Paris", "capital of", "Germany", -12.25, None, 1033.0, 339.5, 8.0),
     ]
     console, paper = make_paper()
-    show_scores([triple.to_dict() for triple in triples], console)
+    show_scores(triples, console)
     check_golden("scores.txt", paper.getvalue())
 
 

@@ -18,7 +18,9 @@ def make_explanation() -> Explanation:
     """Return why Paris is the capital of France, of a model with concepts."""
     nearest = Evidence("Q2807", "capital_of", "Q29", "Madrid", "capital_of", "Spain", 1.5)
     backing = Evidence("Q142", "has_capital", "Q90", "France [state]", "has_capital", "Paris", 2.25)
-    sharing = {side: tuple(found) for side, found in concepts_behind(make_attention(), "capital_of").items()}
+    sharing = {
+        side: tuple(found) for side, found in concepts_behind(make_attention(), "capital_of", {4: "lies in"}).items()
+    }
     return Explanation(
         *("Q90", "capital_of", "Q142", "Paris", "capital_of", "France [state]"),
         "tail",

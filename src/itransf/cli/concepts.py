@@ -11,21 +11,11 @@ from typer import Option
 
 import itransf
 from itransf.cli.options import AsJson, Device, RunFolder, Triples, open_run
-from itransf.cli.output import (
-    LEAST,
-    Screen,
-    count_rest,
-    describe_users,
-    format_number,
-    format_uses,
-    make_screen,
-    remark,
-    tell,
-)
+from itransf.cli.output import LEAST, Screen, count_rest, format_uses, make_screen, remark, show_shared, tell
 from itransf.errors import ConfigError
 
 if TYPE_CHECKING:
-    from itransf.interpret import Attention, ConceptCard
+    from itransf.interpret import Attention, ConceptCard, SharingGraph
 
 MOST_ROWS = 60  # relations that are listed
 MOST_SHARING = 12  # relations whose sharing is listed
@@ -69,8 +59,8 @@ def show_concepts(
         tell({"cards": [each.to_dict() for each in found]}, as_json, lambda screen: show_cards(found, screen))
     elif sharing:
         graph = opened.sharing()
-        linked = (graph.choose(chosen.relations.names) if is_part else graph).to_dict()
-        tell(linked, as_json, lambda screen: show_sharing_graph(linked, screen))
+        linked = graph.choose(chosen.relations.names) if is_part else graph
+        tell(linked.to_dict(), as_json, lambda screen: show_sharing_graph(linked, screen))
     elif rename and not is_part and not files and not as_json:
         show_names(names, make_screen())
     else:
@@ -156,11 +146,7 @@ def show_sharing(
     for relation in relations:
         label = attention.relations.label(attention.relations.index(relation))
         screen.say(f"Who shares the concepts of {label}", "bold")
-        for side, concepts in itransf.interpret.concepts_behind(attention, relation).items():
-            for shared in (concept.to_dict() for concept in concepts):
-                called = itransf.interpret.call_concept(shared["concept"], names or {})
-                weight, users = format_number(shared["weight"], 2), describe_users(shared["others"], 6)
-                screen.say(f"  {side}  {called} ({weight}): {users}")
+        show_shared(itransf.interpret.concepts_behind(attention, relation, names), screen)
         screen.say()
 
 
@@ -173,34 +159,33 @@ def show_cards(cards: Sequence[ConceptCard], screen: Screen) -> None:
         screen.say()
 
 
-def show_sharing_graph(graph: Mapping[str, Any], screen: Screen) -> None:
-    """Print what `SharingGraph.to_dict` returns: rare relations with their donors, then the strongest links."""
-    rare = sorted((entry for entry in graph["relations"] if entry["rare"]), key=lambda entry: entry["own"])
-    shown = rare or graph["relations"]
+def show_sharing_graph(graph: SharingGraph, screen: Screen) -> None:
+    """Print rare relations with their donors, then the strongest links."""
+    shown = graph.rare or graph.members
     rows = [
         (
-            entry["label"],
-            ", ".join(f"{donor['label']} {donor['share']:.0%}" for donor in entry["donors"][:MOST_DONORS]),
-            f"{entry['train_triples']:,}",
-            f"{1 - entry['own']:.0%}",
+            member.label,
+            ", ".join(f"{donor.label} {donor.share:.0%}" for donor in member.donors[:MOST_DONORS]),
+            f"{member.train_triples:,}",
+            f"{1 - member.own:.0%}",
         )
-        for entry in shown[:MOST_RARE]
+        for member in shown[:MOST_RARE]
     ]
     columns = ("Relation", "Donors (share of what its concepts learned)", "Train", "From others")
-    screen.tabulate(columns, rows, names=2, title=f"{'Rare relations' if rare else 'Relations'} and their donors")
+    screen.tabulate(columns, rows, names=2, title=f"{'Rare relations' if graph.rare else 'Relations'} and their donors")
     count_rest(len(shown) - MOST_RARE, "relations", screen)
-    labels = {entry["relation"]: entry["label"] for entry in graph["relations"]}
+    labels = {member.relation: member.label for member in graph.members}
     links = [
         (
-            labels[link["left"]],
-            labels[link["right"]],
-            "crosswise" if link["crossed"] else "",
-            ", ".join(map(str, link["concepts"])),
-            format_number(link["weight"], 2),
+            labels[link.left],
+            labels[link.right],
+            "crosswise" if link.crossed else "",
+            ", ".join(map(str, link.concepts)),
+            f"{link.weight:.2f}",
         )
-        for link in graph["links"][:MOST_LINKS]
+        for link in graph.links[:MOST_LINKS]
     ]
     screen.say()
     title = "Relations that share most (1: both sides use the same concepts)"
     screen.tabulate(("Relation", "Relation", "", "Concepts", "Shared"), links, names=4, title=title)
-    count_rest(len(graph["links"]) - MOST_LINKS, "links", screen)
+    count_rest(len(graph.links) - MOST_LINKS, "links", screen)

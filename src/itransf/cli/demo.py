@@ -5,13 +5,16 @@ from __future__ import annotations
 import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Option
 
 import itransf
 from itransf.cli.options import AsJson, Device, Settings
-from itransf.cli.output import Screen, describe_concept, describe_users, format_number, remark, tell
+from itransf.cli.output import Screen, format_number, remark, show_shared, tell
+
+if TYPE_CHECKING:
+    from itransf.demo import Discovery
 
 _TITLES = {"transe": "TransE", "stranse": "STransE", "itransf": "ITransF"}
 
@@ -33,20 +36,23 @@ def show_demo(
     result = itransf.demo.run_demo(out, seed, settings=settings or (), device=device)
     text = "" if result.heatmap else itransf.interpret.format_heatmap(result.attention)
     found = result.to_dict()
-    tell(found, as_json, lambda screen: show_result(found, text, result.missing, screen))
+    tell(found, as_json, lambda screen: show_result(found, result.discoveries, text, result.missing, screen))
 
 
-def show_result(found: Mapping[str, Any], text: str, missing: str, screen: Screen) -> None:
+def show_result(
+    found: Mapping[str, Any], discoveries: Sequence[Discovery], text: str, missing: str, screen: Screen
+) -> None:
     """Print the results of the demo.
 
     Args:
         found: Result of `DemoResult.to_dict`.
+        discoveries: New triples and the concepts behind them.
         text: Heat map as text, if there is no picture.
         missing: What to install for a picture.
         screen: Screen to print on.
     """
     show_metrics(found["models"], found["rare_relations"], screen)
-    show_discoveries(found["discoveries"], screen)
+    show_discoveries(discoveries, screen)
     screen.say("Which relations share which concepts", "bold")
     if found["heatmap"] is None:
         screen.say(f"{text}\nFor a picture: {missing}\n")
@@ -63,8 +69,7 @@ def show_result(found: Mapping[str, Any], text: str, missing: str, screen: Scree
 
 def show_metrics(models: Sequence[Mapping[str, Any]], rare: int, screen: Screen) -> None:
     """Print the table of the models."""
-    keys = {"mr": "MR", "mrr": "MRR", "hits@1": "Hits@1", "hits@3": "Hits@3", "hits@10": "Hits@10"}
-    keys["hits@10_rare"] = "Rare"
+    keys = {**{key: itransf.evaluation.METRICS[key] for key in itransf.demo.METRICS}, "hits@10_rare": "Rare"}
     rows = (
         (
             _TITLES[model["model"]],
@@ -83,7 +88,7 @@ def show_metrics(models: Sequence[Mapping[str, Any]], rare: int, screen: Screen)
     )
 
 
-def show_discoveries(discoveries: Sequence[Mapping[str, Any]], screen: Screen) -> None:
+def show_discoveries(discoveries: Sequence[Discovery], screen: Screen) -> None:
     """Print new triples and the concepts behind them."""
     screen.say(f"{len(discoveries)} triples that are not in the graph, but plausible to ITransF", "bold")
     screen.say(
@@ -92,9 +97,7 @@ def show_discoveries(discoveries: Sequence[Mapping[str, Any]], screen: Screen) -
         wrap=True,
     )
     for number, found in enumerate(discoveries, start=1):
-        screen.say(f"{number:2}. {found['head_label']}  {found['relation_label']}  {found['tail_label']}")
-        for side, concepts in found["concepts"].items():
-            if concepts:
-                users = describe_users(concepts[0]["others"], 3)
-                screen.say(f"    {side}: {describe_concept(concepts[0])}, {users}", "dim")
+        triple = found.triple
+        screen.say(f"{number:2}. {triple.head_label}  {triple.relation_label}  {triple.tail_label}")
+        show_shared(found.concepts, screen, most=1)
     screen.say()

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from typer import Argument, Option
 
 import itransf
 from itransf.cli.options import AsJson, Device, RunFolder, open_run
-from itransf.cli.output import LEAST, PARTS, Screen, describe_users, format_number, format_uses, tell
+from itransf.cli.output import LEAST, MOST_SHARED, Screen, format_number, format_uses, show_shared, tell
 
-MOST_PARTS = 6  # of a side; a dense attention has hundreds
-MOST_CONCEPTS, MOST_REMOVALS = 3, 3
+if TYPE_CHECKING:
+    from itransf.interpret import Explanation
+    from itransf.interpret.evidence import Evidence
+    from itransf.models import Side
+
+SIDES: tuple[Side, Side] = ("tail", "head")  # in the order of their ranks
+MOST_REMOVALS = 3
 LONGEST = 24  # letters of an entity's label in a heading
 
 Found = Mapping[str, Any]
@@ -33,25 +38,25 @@ def explain_triple(
     Shown are its parts, which sum up to the score exactly, the closest competitor, similar triples, and what would
     change the answer. The triple may be in the graph or not.
     """
-    found = open_run(run, device).explain(head, relation, tail, side=side, evidence=triples).to_dict()
-    tell(found, as_json, lambda screen: show_explanation(found, screen))
+    found = open_run(run, device).explain(head, relation, tail, side=side, evidence=triples)
+    tell(found.to_dict(), as_json, lambda screen: show_explanation(found, screen))
 
 
-def show_explanation(found: Found, screen: Screen) -> None:
-    """Print what `Explanation.to_dict` returns: the sentence, then the tables behind it."""
-    screen.say(found["sentence"], wrap=True)
-    ranks = ", ".join(f"{side} {found['ranks'][side]:,g} of {found['candidates'][side]:,}" for side in ("tail", "head"))
-    score = format_number(found["score"], 3)
-    screen.say(f"\nScore {score}; rank: {ranks} candidates whose triple is not known\n", wrap=True)
-    show_split(found, screen)
-    if found["sharing"] is not None:
-        screen.say(f"\nConcepts of {found['relation_label']}, and who shares them", "bold")
-        for side, concepts in found["sharing"].items():
-            for place, shared in enumerate(concepts[:MOST_CONCEPTS]):
-                called = itransf.interpret.call_concept(shared["concept"], found["concept_names"])
-                weight, users = format_number(shared["weight"], 2), describe_users(shared["others"])
-                screen.say(f"  {side if place == 0 else '':4}  {called} ({weight}): {users}")
-    show_evidence(found, screen)
+def show_explanation(found: Explanation, screen: Screen) -> None:
+    """Print the sentence of an explanation, then the tables behind it."""
+    screen.say(found.sentence, wrap=True)
+    ranks = ", ".join(f"{side} {found.ranks[side]:,g} of {found.candidates[side]:,}" for side in SIDES)
+    screen.say(f"\nScore {found.score:,.3f}; rank: {ranks} candidates whose triple is not known\n", wrap=True)
+    columns, rows = itransf.interpret.tabulate_split(found, found.concept_names)
+    headings = [itransf.interpret.heatmap.shorten(column, LONGEST) for column in columns]
+    screen.tabulate(headings, rows, names=2, title="The distance (-score) as a sum of parts")
+    if found.sharing is not None:
+        screen.say(f"\nConcepts of {found.relation_label}, and who shares them", "bold")
+        show_shared(found.sharing, screen, MOST_SHARED)
+    nearest = "Most similar training triples (distance of both entities, as the relation projects them)"
+    show_evidence(found.nearest, "Distance", nearest, screen)
+    supporting = "Most supporting training triples (how much a gradient step on each would lower the distance)"
+    show_evidence(found.supporting, "Pull", supporting, screen)
     changes = list_changes(found)
     if changes:
         screen.say("\nWhat would change the answer", "bold")
@@ -59,57 +64,25 @@ def show_explanation(found: Found, screen: Screen) -> None:
             screen.say(f"  {change}")
 
 
-def show_split(found: Found, screen: Screen) -> None:
-    """Print the parts of the distance, next to those of the closest competitor if there is one."""
-    rival = found["runner_up"]
-    shorten = itransf.interpret.heatmap.shorten
-    columns = ["Part", "", "Weight", shorten(found[f"{found['side']}_label"], LONGEST)]
-    columns += [shorten(rival["label"], LONGEST), "In favour"] if rival else []
-    kinds = ("value", "rival", "favour") if rival else ("value",)
-    rows: list[tuple[str, ...]] = []
-    for side in ("head", "translation", "tail"):
-        parts = [part for part in found["contributions"] if part["side"] == side]
-        shown = [part for part in parts if part["weight"] is None or abs(part["weight"]) >= LEAST][:MOST_PARTS]
-        rest = [part for part in parts if part not in shown]
-        for part in shown:
-            has_concept = part["concept"] is not None
-            name = itransf.interpret.call_concept(part["concept"], found["concept_names"]) if has_concept else ""
-            weight = "" if part["weight"] is None else format_number(part["weight"], 2)
-            rows.append((side, name, weight, *(f"{part[kind]:+,.3f}" for kind in kinds)))
-        if rest:
-            rows.append(
-                (side, f"{len(rest)} more", "", *(f"{sum(part[kind] for part in rest):+,.3f}" for kind in kinds))
-            )
-    totals = (found["distance"], rival["distance"], found["lead"]) if rival else (found["distance"],)
-    rows.append(("sum", "distance", "", *(f"{total:+,.3f}" for total in totals)))
-    screen.tabulate(columns, rows, names=2, title="The distance (-score) as a sum of parts")
+def show_evidence(evidence: Sequence[Evidence], column: str, title: str, screen: Screen) -> None:
+    """Print training triples with their values."""
+    rows = [(each.head_label, each.relation_label, each.tail_label, f"{each.value:,.3f}") for each in evidence]
+    if rows:
+        screen.say()
+        screen.tabulate(("Head", "Relation", "Tail", column), rows, names=3, title=title)
 
 
-def show_evidence(found: Found, screen: Screen) -> None:
-    """Print the most similar training triples and those that support the triple most."""
-    nearest = "Most similar training triples (distance of both entities, as the relation projects them)"
-    supporting = "Most supporting training triples (how much a gradient step on each would lower the distance)"
-    for key, title, column in (("nearest", nearest, "Distance"), ("supporting", supporting, "Pull")):
-        if found[key]:
-            rows = [
-                (*(line[f"{part}_label"] for part in PARTS), format_number(line["value"], 3)) for line in found[key]
-            ]
-            screen.say()
-            screen.tabulate(("Head", "Relation", "Tail", column), rows, names=3, title=title)
-
-
-def list_changes(found: Found) -> list[str]:
+def list_changes(found: Explanation) -> list[str]:
     """Return the concepts and the training triple that the answer depends on most."""
-    answer, rank = found[f"{found['side']}_label"], found["ranks"][found["side"]]
     lines = []
-    for removal in [removal for removal in found["removals"] if abs(removal["weight"]) >= LEAST][:MOST_REMOVALS]:
-        called = itransf.interpret.call_concept(removal["concept"], found["concept_names"])
-        is_same = removal["rank"] == rank
-        moved = f"stays at rank {rank:,g}" if is_same else f"goes from rank {rank:,g} to {removal['rank']:,g}"
-        scores = f"score {format_number(found['score'], 3)} to {format_number(removal['score'], 3)}"
-        lines.append(f"without {called} on the {removal['side']} side, {answer} {moved} ({scores})")
-    if found["supporting"]:
-        triple = " – ".join(found["supporting"][0][f"{part}_label"] for part in PARTS)
+    for removal in [removal for removal in found.removals if abs(removal.weight) >= LEAST][:MOST_REMOVALS]:
+        called = itransf.interpret.call_concept(removal.concept, found.concept_names)
+        is_same = removal.rank == found.rank
+        moved = f"stays at rank {found.rank:,g}" if is_same else f"goes from rank {found.rank:,g} to {removal.rank:,g}"
+        scores = f"score {found.score:,.3f} to {removal.score:,.3f}"
+        lines.append(f"without {called} on the {removal.side} side, {found.answer} {moved} ({scores})")
+    if found.supporting:
+        triple = itransf.interpret.sentences.write_triple(found.supporting[0])
         lines.append(f"the most supporting training triple is {triple} (an estimate, without training again)")
     return lines
 

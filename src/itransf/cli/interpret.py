@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from typer import Argument, Option
 
 import itransf
 from itransf.cli.options import AsJson, Device, RunFolder, Triples, open_run
-from itransf.cli.output import Screen, format_number, tell, warn
+from itransf.cli.output import Screen, count, format_number, tell, warn
 from itransf.errors import ConfigError
 
-Found = Mapping[str, Any]
+if TYPE_CHECKING:
+    from itransf.interpret import Interpretation
 
 
 def interpret_run(
@@ -45,8 +46,9 @@ def interpret_run(
         draws=draws,
         progress=not as_json,
     )
-    graph, content = opened[0].graph.name, [each.to_dict() for each in found]
-    tell({"graph": graph, "models": content}, as_json, lambda screen: show_interpretations(graph, content, screen))
+    graph = opened[0].graph.name
+    content = {"graph": graph, "models": [each.to_dict() for each in found]}
+    tell(content, as_json, lambda screen: show_interpretations(graph, found, screen))
 
 
 def read_run(run: itransf.Run) -> Any:
@@ -79,41 +81,36 @@ def find_mirrored(folders: Sequence[Path], runs: Sequence[itransf.Run]) -> list[
     ]
 
 
-def show_interpretations(graph: str, models: Sequence[Found], screen: Screen) -> None:
+def show_interpretations(graph: str, models: Sequence[Interpretation], screen: Screen) -> None:
     """Print the findings about a model, and a comparison with the others."""
     main, *_ = models
-    screen.say(f"{main['name']} on {graph}, {main['runs']} run{'s' * (main['runs'] > 1)}", "bold")
+    screen.say(f"{main.name} on {graph}, {count(main.runs, 'run')}", "bold")
     rows = [
         (
-            call_finding(finding),
-            format_number(finding["value"], 3),
-            f"{format_number(finding['low'], 3)} to {format_number(finding['high'], 3)}",
-            format_number(finding["null"], 3),
-            "" if finding["p"] is None else f"{finding['p']:.4f}",
-            f"{finding['n']:,}",
+            finding.name,
+            format_number(finding.value, 3),
+            f"{format_number(finding.low, 3)} to {format_number(finding.high, 3)}",
+            format_number(finding.null, 3),
+            "" if finding.p is None else f"{finding.p:.4f}",
+            f"{finding.n:,}",
         )
-        for finding in main["findings"]
-        if finding["value"] is not None
+        for finding in main.findings
+        if finding.value is not None
     ]
     screen.tabulate(("Measure", "Value", "95 %", "By chance", "p", "Of"), rows)
-    for finding in main["findings"]:
-        if finding["value"] is None:
-            screen.say(f"Not measured: {call_finding(finding)} ({finding['remark']})", "dim", wrap=True)
-        elif finding["remark"]:
-            screen.say(f"{call_finding(finding)}: {finding['remark']}.", "dim", wrap=True)
-    columns = [{call_finding(finding): finding["value"] for finding in model["findings"]} for model in models]
+    for finding in main.findings:
+        if finding.value is None:
+            screen.say(f"Not measured: {finding.name} ({finding.remark})", "dim", wrap=True)
+        elif finding.remark:
+            screen.say(f"{finding.name}: {finding.remark}.", "dim", wrap=True)
+    columns = [{finding.name: finding.value for finding in model.findings} for model in models]
     compared = (
         (name, *(format_number(column.get(name), 3) for column in columns))
         for name in dict.fromkeys(name for column in columns for name in column)
         if any(column.get(name) is not None for column in columns)
     )
     screen.say()
-    screen.tabulate(("Measure", *(model["name"] for model in models)), compared, title="Comparison")
-
-
-def call_finding(finding: Found) -> str:
-    """Return the name of a finding."""
-    return f"{finding['measure']}, {finding['statistic']}"
+    screen.tabulate(("Measure", *(model.name for model in models)), compared, title="Comparison")
 
 
 def write_report(

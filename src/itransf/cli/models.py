@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Argument
@@ -59,28 +59,27 @@ def describe_model(name: str, graph: itransf.Graph | None) -> dict[str, Any]:
 
 def find_capabilities(kind: type[Model]) -> dict[str, bool]:
     """Return what a kind of model can do, found out on a small graph."""
-    model, with_entity, with_relation = (
-        kind.build(itransf.Graph.from_names("small", [*SMALL, *more]), kind.Config())
-        for more in ((), (NEW_ENTITY,), (NEW_RELATION,))
+    graph, with_entity, with_relation = (
+        itransf.Graph.from_names("small", [*SMALL, *more]) for more in ((), (NEW_ENTITY,), (NEW_RELATION,))
     )
-    tables, scores = model.embeddings(), list[Any]()
-    if isinstance(model, itransf.models.ConceptModel):
-        scores = [model.concept_projection(side).scores for side in itransf.models.SIDES]
+    model, teaching = kind.build(graph, kind.Config()), itransf.teaching
     return {
         "fast ranking": isinstance(model, itransf.models.QueryModel),
-        "concepts": bool(scores),
-        "explanations": isinstance(model, itransf.models.Translation) and model.is_explainable,
+        "concepts": isinstance(model, itransf.models.ConceptModel),
+        "explanations": itransf.models.is_explainable(model),
         "fused steps": bool(vars(kind).get("fused", False)),
-        "new entities": can_grow(model, with_entity, [tables.get("entities")]),
-        "new relations": can_grow(model, with_relation, [tables.get("relations"), *scores]),
+        "new entities": can_learn(model, with_entity, teaching.entity.list_tables),
+        "new relations": can_learn(model, with_relation, teaching.relation.list_tables),
     }
 
 
-def can_grow(model: Model, larger: Model, tables: Sequence[Any]) -> bool:
-    """Return whether only these parameters are larger in a model with one more entity or relation."""
-    allowed = {id(table) for table in tables}
-    grown = [table for name, table in model.named_parameters() if table.shape != larger.get_parameter(name).shape]
-    return bool(grown) and all(id(table) in allowed for table in grown)
+def can_learn(model: Model, graph: itransf.Graph, tables: Callable[[Model], Iterable[Any]]) -> bool:
+    """Return whether only these tables are larger for a graph with one more entity or relation."""
+    try:
+        itransf.teaching.fit_rows.extend_model(model, graph, tables, "")
+    except ConfigError:
+        return False
+    return True
 
 
 def show_models(models: Sequence[Mapping[str, Any]], graph: str, screen: Screen) -> None:

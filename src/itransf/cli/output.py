@@ -6,17 +6,20 @@ import json
 import math
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+if TYPE_CHECKING:
+    from itransf.interpret import SharedConcept
+
 PIPE_WIDTH = 100  # columns of a table that goes into a pipe or file
-LETTERS = {"head": "H", "tail": "T"}
 PARTS = ("head", "relation", "tail")
 LEAST = 0.05  # smaller weights of concepts are not listed
+MOST_SHARED = 3  # concepts of a side whose sharing is listed
 
 
 class Screen(Console):
@@ -113,19 +116,11 @@ def count_rest(rest: int, what: str, screen: Screen) -> None:
         screen.say(f"{rest:,} more {what} are not listed: --relation selects some, --json has all.")
 
 
-def describe_concept(shared: Mapping[str, Any]) -> str:
-    """Return a concept with its name, if it has one, and its weight, such as "concept 6, lies in (0.98)"."""
-    name = f", {shared['name']}" if shared.get("name") else ""
-    return f"concept {shared['concept']}{name} ({format_number(shared['weight'], 2)})"
-
-
-def describe_users(others: Sequence[Mapping[str, Any]], most: int = 4) -> str:
-    """Return the other users of a concept, such as "shared with capital_of (H), city_in (H) and 3 more"."""
-    if not others:
-        return "not shared"
-    named = ", ".join(f"{use['label']} ({LETTERS[use['side']]})" for use in others[:most])
-    rest = len(others) - most
-    return f"shared with {named}" + (f" and {rest} more" if rest > 0 else "")
+def show_shared(sharing: Mapping[Any, Sequence[SharedConcept]], screen: Screen, most: int | None = None) -> None:
+    """Print the first concepts of each side with the other relations that use them."""
+    for side, concepts in sharing.items():
+        for place, shared in enumerate(concepts[:most]):
+            screen.say(f"  {side if place == 0 else '':4}  {shared.describe()}")
 
 
 def format_uses(uses: Sequence[Mapping[str, Any]], most: int = 5) -> str:

@@ -4,27 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Argument, Option
 
 import itransf
 from itransf.cli.options import AsJson, Device, RunFolder, open_run
 from itransf.cli.output import (
+    MOST_SHARED,
     PARTS,
     Screen,
     count,
-    describe_concept,
-    describe_users,
     format_number,
     print_json,
     remark,
+    show_shared,
     tell,
     warn,
 )
 from itransf.errors import ConfigError
 
-MOST_CONCEPTS = 3  # shown of each side
+if TYPE_CHECKING:
+    from itransf.interpret import Explanation
+    from itransf.prediction import Prediction, ScoredTriple
+
 IN_DOMAIN = "Search entities on that side in train, or all. [default: in-domain for a relation alone]"
 NO_ANSWER = (
     "There is no answer: every candidate is a known triple (--known shows them), or excluded by --candidates or by the "
@@ -69,13 +72,28 @@ def predict_triples(
     if queries is not None:
         answer_file(opened, queries, out, {**choices, "in_domain": bool(in_domain)}, as_json)
         return
-    found = [prediction.to_dict() for prediction in opened.predict(head, relation, tail, **choices)]
+    found = opened.predict(head, relation, tail, **choices)
     answered = next(part for part in ("tail", "head", "relation") if asked[part] is None)
-    if explain:
-        add_explanations(opened, found, "head" if answered == "head" else "tail")
-    reasons = find_reasons(opened, relation)
-    content = {"query": asked, "predictions": found, "concepts": reasons}
-    tell(content, as_json, lambda screen: show_predictions(found, reasons, known, screen, answered))
+    options: dict[str, Any] = {"side": "head" if answered == "head" else "tail", "removals": False}
+    explained = [opened.explain(each.head, each.relation, each.tail, **options) for each in found if explain]
+    sharing = None
+    if relation is not None and opened.has_concepts:
+        sharing = itransf.interpret.concepts_behind(opened.concepts(), relation, opened.concept_names)
+    predictions = [each.to_dict() for each in found]
+    for each, explanation in zip(predictions, explained, strict=False):
+        each["explanation"] = explanation.to_dict()
+    concepts = None if sharing is None else {side: [each.to_dict() for each in sharing[side]] for side in sharing}
+    content = {"query": asked, "predictions": predictions, "concepts": concepts}
+
+    def show(screen: Screen) -> None:
+        show_predictions(found, known, screen)
+        if explained:
+            show_short_forms(explained, answered, screen)
+        if found and sharing:
+            screen.say("\nConcepts behind these answers", "bold")
+            show_shared(sharing, screen, MOST_SHARED)
+
+    tell(content, as_json, show)
 
 
 def check_options(asked: Mapping[str, str | None], queries: Path | None, out: Path | None, explain: bool) -> None:
@@ -114,61 +132,37 @@ def answer_file(run: itransf.Run, queries: Path, out: Path | None, choices: Mapp
     tell({"queries": len(asked), "predictions": found}, as_json, show)
 
 
-def add_explanations(run: itransf.Run, predictions: Iterable[dict[str, Any]], side: str) -> None:
-    """Add an explanation to each prediction; `side` is the side of the answers."""
-    for found in predictions:
-        names = (found[part] for part in PARTS)
-        found["explanation"] = run.explain(*names, side=side, removals=False).to_dict()
-
-
-def find_reasons(run: itransf.Run, relation: str | None) -> dict[str, list[dict[str, Any]]] | None:
-    """Return the concepts of a relation, if it is given and the model has concepts."""
-    if relation is None or not run.has_concepts:
-        return None
-    behind = itransf.interpret.concepts_behind(run.concepts(), relation, names=run.concept_names)
-    return {str(side): [shared.to_dict() for shared in found] for side, found in behind.items()}
-
-
-def show_predictions(
-    predictions: Sequence[Mapping[str, Any]],
-    reasons: Mapping[str, Sequence[Mapping[str, Any]]] | None,
-    known: bool,
-    screen: Screen,
-    answered: str,
-) -> None:
-    """Print predictions and the concepts behind them; `answered` is the part of the triple that was asked for."""
+def show_predictions(predictions: Sequence[Prediction], known: bool, screen: Screen) -> None:
+    """Print predictions as a table, with a column for known triples if these are included."""
     if not predictions:
         screen.say(NO_ANSWER, wrap=True)
         return
     rows = [
         (
-            str(found["rank"]),
-            *(found[f"{part}_label"] for part in PARTS),
-            format_number(found["score"], 3),
-            *(["yes" if found["known"] else ""] if known else []),
+            str(found.rank),
+            *(found.head_label, found.relation_label, found.tail_label),
+            format_number(found.score, 3),
+            *(["yes" if found.known else ""] if known else []),
         )
         for found in predictions
     ]
     screen.tabulate(("", "Head", "Relation", "Tail", "Score", *(["Known"] if known else [])), rows, names=4)
-    if "explanation" in predictions[0]:
-        show_short_forms(predictions, screen, answered)
-    if reasons is not None:
-        screen.say("\nConcepts behind these answers", "bold")
-        for side, concepts in reasons.items():
-            for place, shared in enumerate(concepts[:MOST_CONCEPTS]):
-                name = f"  {side if place == 0 else '':4}  "
-                screen.say(f"{name}{describe_concept(shared)}: {describe_users(shared['others'])}")
 
 
-def show_short_forms(predictions: Sequence[Mapping[str, Any]], screen: Screen, answered: str) -> None:
-    """Print one line per prediction: its strongest parts against the closest competitor, and similar triples."""
+def show_short_forms(explanations: Sequence[Explanation], answered: str, screen: Screen) -> None:
+    """Print one line per answer: its strongest parts against the closest competitor, and similar triples.
+
+    Args:
+        explanations: Explanations of the answers, best first.
+        answered: Part of the triple that was asked for.
+        screen: Screen to print on.
+    """
     rival = "its closest competitor" if answered != "relation" else "the closest other tail"
     screen.say(f"\nReasons for each answer, against {rival}", "bold")
-    width = max(len(str(found["rank"])) for found in predictions)
-    for found in predictions:
-        explanation = found["explanation"]
-        answer = explanation[f"{answered if answered == 'relation' else explanation['side']}_label"]
-        screen.say(f"  {found['rank']:>{width}}  {answer}: {explanation['short']}")
+    width = len(str(len(explanations)))
+    for rank, found in enumerate(explanations, start=1):
+        answer = found.relation_label if answered == "relation" else found.answer
+        screen.say(f"  {rank:>{width}}  {answer}: {found.short}")
 
 
 def score_file(
@@ -181,21 +175,21 @@ def score_file(
     opened = open_run(run, device)
     given = itransf.prediction.read_triples(triples)
     warn(given.notes)
-    scored = [triple.to_dict() for triple in opened.score(given.names, locate=given.locate, progress=True)]
-    tell({"triples": scored}, as_json, lambda screen: show_scores(scored, screen))
+    scored = opened.score(given.names, locate=given.locate, progress=True)
+    tell({"triples": [triple.to_dict() for triple in scored]}, as_json, lambda screen: show_scores(scored, screen))
 
 
-def show_scores(scored: Iterable[Mapping[str, Any]], screen: Screen) -> None:
+def show_scores(scored: Iterable[ScoredTriple], screen: Screen) -> None:
     """Print scored triples as a table."""
     columns = ("Head", "Relation", "Tail", "Score", "Tail rank", "Head rank", "Percentile", "Known")
     rows = (
         (
-            *(triple[f"{part}_label"] for part in PARTS),
-            format_number(triple["score"], 3),
-            f"{triple['tail_rank']:,g}",
-            f"{triple['head_rank']:,g}",
-            format_number(triple["percentile"], 1),
-            triple["known"] or "",
+            *(triple.head_label, triple.relation_label, triple.tail_label),
+            format_number(triple.score, 3),
+            f"{triple.tail_rank:,g}",
+            f"{triple.head_rank:,g}",
+            format_number(triple.percentile, 1),
+            triple.known or "",
         )
         for triple in scored
     )

@@ -7,10 +7,13 @@ from itransf.interpret.cards import ConceptCard, make_cards
 from itransf.interpret.explanation import Explanation, explain
 from itransf.interpret.export import export, export_tables, write_attention
 from itransf.interpret.heatmap import format_heatmap
-from itransf.interpret.measures import Finding, Interpretation, interpret_runs, read_model
+from itransf.interpret.measures import Interpretation, interpret_runs
+from itransf.interpret.measures.statistics import Finding
+from itransf.interpret.measures.structure import read_model
 from itransf.interpret.naming import call_concept, check_names
 from itransf.interpret.plot import find_missing_letters, write_heatmap
 from itransf.interpret.report import write_report
+from itransf.interpret.sentences import tabulate_split
 from itransf.interpret.sharing import (
     RARE,
     SharedConcept,
@@ -50,6 +53,7 @@ __all__ = [
     "profile_relation",
     "read_attention",
     "read_model",
+    "tabulate_split",
     "trace_sharing",
     "write_attention",
     "write_heatmap",

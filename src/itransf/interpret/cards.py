@@ -13,7 +13,7 @@ from itransf.data.graph import Graph
 from itransf.errors import ConfigError, check_count
 from itransf.interpret.ablation import Ablation, measure_ablations
 from itransf.interpret.attention import Attention, strongest_first
-from itransf.interpret.naming import LETTERS, check_concept, find_concept, suggest_names
+from itransf.interpret.naming import check_concept, find_concept, suggest_names
 from itransf.interpret.sharing import LEAST_WEIGHT, Use, describe_use
 from itransf.models import ConceptModel
 from itransf.ops.grouped import multiply_transposed
@@ -106,7 +106,7 @@ class ConceptCard:
 
     def _list_users(self) -> str:
         """Name the relation sides that use the concept."""
-        named = ", ".join(f"{use.label} ({LETTERS[use.side]}) {use.weight:.2f}" for use in self.users[:MOST_USERS])
+        named = ", ".join(f"{use.name} {use.weight:.2f}" for use in self.users[:MOST_USERS])
         rest = len(self.users) - MOST_USERS
         more = [f"{rest} more"] if rest > 0 else []
         more += [f"{self.lighter_users} with less weight"] if self.lighter_users else []

@@ -14,12 +14,12 @@ from torch import Tensor
 from itransf.data.graph import Graph, Triples
 from itransf.errors import ConfigError, check_count
 from itransf.evaluation import rank_triples
-from itransf.interpret.ablation import mark_concept, remove_concepts
+from itransf.interpret.ablation import remove_concepts
 from itransf.interpret.attention import check_side, read_attention
 from itransf.interpret.evidence import Evidence, Triple, find_nearest, find_supporting
 from itransf.interpret.sentences import write_sentence, write_short_form
 from itransf.interpret.sharing import SharedConcept, concepts_behind
-from itransf.models import SIDES, ConceptModel, Model, Side
+from itransf.models import SIDES, ConceptModel, Model, Side, is_explainable
 from itransf.models.projection import ConceptProjection
 from itransf.models.translation import Translation
 from itransf.ops.distance import Norm, distance
@@ -35,21 +35,30 @@ MOST_REMOVED = 8
 
 
 @dataclass(frozen=True)
-class Contribution:
-    """The share of one part in the distance of the triple, and of the triple with the runner-up as the answer.
+class Part:
+    """One summand of P_head(h) + r - P_tail(t).
 
     Attributes:
         side: "head", "tail" or "translation".
         concept: Number of the concept; None for a relation's own matrix, the identity, or the translation.
         weight: Attention on the concept.
-        value: Share of the triple's distance.
-        rival: Share of the runner-up's distance; None where there is no runner-up.
-        favour: rival - value: positive in favour of the answer, negative in favour of the runner-up.
     """
 
     side: PartSide
     concept: int | None
     weight: float | None
+
+
+@dataclass(frozen=True)
+class Contribution(Part):
+    """The share of one part in the distance of the triple, and of the triple with the runner-up as the answer.
+
+    Attributes:
+        value: Share of the triple's distance.
+        rival: Share of the runner-up's distance; None where there is no runner-up.
+        favour: rival - value: positive in favour of the answer, negative in favour of the runner-up.
+    """
+
     value: float
     rival: float | None
     favour: float | None
@@ -210,7 +219,7 @@ def explain(
         {end: int(ranks.rivals[0, number, 0]) + 1 for number, end in enumerate(SIDES)},
         list_contributions(split),
         describe_runner_up(graph, rival, asked, split),
-        trace_concepts(explained, graph, triple[1]),
+        trace_concepts(explained, graph, triple[1], names or {}),
         tuple(find_nearest(explained, graph, triple, evidence, memory)),
         tuple(find_supporting(explained, graph, triple, evidence, memory)),
         tuple(try_removals(explained, graph, rows, asked, memory) if removals else ()),
@@ -224,7 +233,7 @@ def check_explainable(model: Model) -> Translation:
     Raises:
         ConfigError: It is not.
     """
-    if not (isinstance(model, Translation) and model.is_explainable):
+    if not is_explainable(model):
         raise ConfigError(
             f"the score of a {type(model).__name__} model is not a distance between entities that matrices project, "
             "so it cannot be explained; train itransf, stranse, transr or transe for that"
@@ -253,11 +262,13 @@ def describe_runner_up(graph: Graph, rival: Triples | None, side: Side, split: S
 
 
 @torch.no_grad()
-def trace_concepts(model: Model, graph: Graph, relation: int) -> Mapping[Side, tuple[SharedConcept, ...]] | None:
+def trace_concepts(
+    model: Model, graph: Graph, relation: int, names: Mapping[int, str]
+) -> Mapping[Side, tuple[SharedConcept, ...]] | None:
     """Return who shares the concepts of a relation, for each side; None for a model without concepts."""
     if not isinstance(model, ConceptModel):
         return None
-    behind = concepts_behind(read_attention(model, graph), graph.relations.name(relation))
+    behind = concepts_behind(read_attention(model, graph), graph.relations.name(relation), names)
     return {side: tuple(found) for side, found in behind.items()}
 
 
@@ -275,7 +286,7 @@ def try_removals(model: Model, graph: Graph, rows: Triples, side: Side, memory: 
         weights = model.concept_projection(changed).attention()[relation].detach()
         used = weights.nonzero().squeeze(1).tolist() if len(weights.nonzero()) > 1 else []
         for concept in sorted(used, key=lambda one: -abs(float(weights[one])))[:MOST_REMOVED]:
-            removed = mark_concept(model, -1)
+            removed = np.zeros((len(SIDES), model.sizes.relations, len(model.concepts)), dtype=np.bool_)
             removed[number, relation, concept] = True
             left = remove_concepts(model, removed)
             ranks = rank_triples(left, rows, graph.known, memory, loops=loops, keep_scores=True, sides=[side])
@@ -283,15 +294,6 @@ def try_removals(model: Model, graph: Graph, rows: Triples, side: Side, memory: 
             score = float(ranks.scores[SIDES.index(side), 0])
             found.append(Removal(changed, concept, float(weights[concept]), score, float(ranks.ranks(side)[0])))
     return sorted(found, key=lambda removal: (-removal.rank, removal.score))
-
-
-@dataclass(frozen=True)
-class Part:
-    """One summand of P_head(h) + r - P_tail(t): its side, and its concept and weight where it is one."""
-
-    side: PartSide
-    concept: int | None = None
-    weight: float | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -336,7 +338,7 @@ def split_distances(model: Translation, triples: Triples) -> Split:
     residuals = vectors.sum(1)  # (n, d)
     values = torch.einsum("npd,nd->np", vectors, find_direction(residuals, model.config.p_norm))
     distances = distance(residuals, model.config.p_norm)
-    parts = (*sides["head"][0], Part("translation"), *sides["tail"][0])
+    parts = (*sides["head"][0], Part("translation", None, None), *sides["tail"][0])
     return Split(parts, values.cpu().numpy(), distances.cpu().numpy())
 
 
@@ -351,7 +353,7 @@ def split_projection(model: Translation, relation: int, side: Side) -> tuple[tup
         pairs = zip(concepts.tolist(), weights.tolist(), strict=True)
         parts = tuple(Part(side, concept, weight) for concept, weight in pairs)
         return parts, weights[:, None, None] * projection.concepts[concepts].double()
-    return (Part(side),), projection.matrices(wanted).double()
+    return (Part(side, None, None),), projection.matrices(wanted).double()
 
 
 def project_parts(model: Translation, entities: Tensor, matrices: Tensor) -> Tensor:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal, cast
 
@@ -19,7 +19,7 @@ from itransf.errors import ConfigError, did_you_mean
 from itransf.files import make_folder, write_text
 from itransf.interpret.attention import Attention, read_attention
 from itransf.interpret.heatmap import arrange
-from itransf.models import SIDES, ConceptModel, Model, Translation
+from itransf.models import SIDES, ConceptModel, Model, Translation, is_explainable
 from itransf.models.projection import MatrixProjection
 from itransf.prediction import write_table
 
@@ -55,8 +55,8 @@ def export_tables(model: Model, graph: Graph) -> dict[str, pa.Table]:
         numbers = {"concept": pa.array(np.arange(len(model.concepts)))}
         tables["concepts"] = tabulate_matrices(numbers, model.concepts)
         tables["attention"] = tabulate_attention(read_attention(model, graph))
-    elif isinstance(model, Translation):
-        matrices = list(tabulate_relation_matrices(model, graph))
+    elif is_explainable(model):
+        matrices = tabulate_relation_matrices(model, graph)
         tables |= {"matrices": pa.concat_tables(matrices)} if matrices else {}
     if not tables:
         raise ConfigError(f"a {type(model).__name__} model has no embeddings, concepts or matrices to export")
@@ -108,14 +108,15 @@ def tabulate_matrices(keys: dict[str, pa.Array], matrices: Tensor) -> pa.Table:
     return pa.table({**keys, **shape, "matrix": list_rows(matrices)})
 
 
-def tabulate_relation_matrices(model: Translation, graph: Graph) -> Iterator[pa.Table]:
-    """Yield the relations' matrices on each side that has such."""
+def tabulate_relation_matrices(model: Translation, graph: Graph) -> list[pa.Table]:
+    """Return the relations' matrices on each side that has some, a table each."""
     everyone = torch.arange(len(graph.relations), device=model.relations.device)
-    for side in SIDES:
-        projection = model.projection(side)
-        if isinstance(projection, MatrixProjection):
-            keys = {**list_names(graph.relations, "relation"), "side": pa.array([side] * len(everyone))}
-            yield tabulate_matrices(keys, projection.matrices(everyone))
+    names = list_names(graph.relations, "relation")
+    return [
+        tabulate_matrices({**names, "side": pa.array([side] * len(everyone))}, projection.matrices(everyone))
+        for side in SIDES
+        if isinstance(projection := model.projection(side), MatrixProjection)
+    ]
 
 
 def tabulate_attention(attention: Attention) -> pa.Table:
@@ -134,20 +135,14 @@ def tabulate_attention(attention: Attention) -> pa.Table:
 
 def tabulate_uses(attention: Attention, names: Mapping[int, str] | None = None) -> pa.Table:
     """Return the table behind a heat map: relation, label, side, concept, name, weight, in the order of its rows."""
+    places = np.zeros(attention.weights.shape[:2], dtype=np.int64)  # (2, r)
     everything = (len(attention.relations), attention.weights.shape[2])
-    rows = [attention.row(relation, side) for relation, side in arrange(attention, *everything).sides]
-    uses = [(row, use) for row in rows for use in row.concepts]
-    called = names or {}
-    return pa.table(
-        {
-            "relation": pa.array([row.relation for row, _ in uses], pa.string()),
-            "label": pa.array([row.label for row, _ in uses], pa.string()),
-            "side": pa.array([row.side for row, _ in uses], pa.string()),
-            "concept": pa.array([use.concept for _, use in uses], pa.int64()),
-            "name": pa.array([called.get(use.concept, "") for _, use in uses], pa.string()),
-            "weight": pa.array([use.weight for _, use in uses], pa.float32()),
-        }
-    )
+    for place, (relation, side) in enumerate(arrange(attention, *everything).sides):
+        places[SIDES.index(side), relation] = place
+    sides, numbers, concepts = np.nonzero(attention.weights)
+    order = np.lexsort((-np.abs(attention.weights[sides, numbers, concepts]), places[sides, numbers]))
+    called = [(names or {}).get(concept, "") for concept in concepts[order].tolist()]
+    return tabulate_attention(attention).take(order).add_column(4, "name", pa.array(called, pa.string()))
 
 
 def write_attention(attention: Attention, path: str | Path, names: Mapping[int, str] | None = None) -> Path:

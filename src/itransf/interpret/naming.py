@@ -7,10 +7,13 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from numbers import Integral
+from typing import TYPE_CHECKING
 
 from itransf.data.vocabulary import Vocabulary
 from itransf.errors import ConfigError, did_you_mean
-from itransf.interpret.sharing import Use
+
+if TYPE_CHECKING:
+    from itransf.interpret.sharing import Use
 
 LONGEST = 80
 """The most characters of a name."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,14 +12,15 @@ from itransf.data.graph import Graph
 from itransf.errors import ConfigError, check_count
 from itransf.evaluation import Evaluation, Ranks, evaluate
 from itransf.files import check_place, write_text
-from itransf.interpret.attention import read_attention
-from itransf.interpret.cards import MOST_TRIPLES, make_cards
-from itransf.interpret.explanation import explain
-from itransf.interpret.html.report_page import Example, ReportContent, make_report
-from itransf.interpret.measures import find_scale, measure_attention, mine_gold, read_model
-from itransf.interpret.sentences import tabulate_contrast
-from itransf.interpret.sharing import RARE, build_sharing_graph
-from itransf.models import SIDES, ConceptModel, Model, Translation
+from itransf.interpret.attention import Attention, read_attention
+from itransf.interpret.cards import MOST_TRIPLES, ConceptCard, make_cards
+from itransf.interpret.explanation import Explanation, explain
+from itransf.interpret.html.report_page import ReportContent, make_report
+from itransf.interpret.measures import find_scale, measure_attention
+from itransf.interpret.measures.statistics import Finding
+from itransf.interpret.measures.structure import mine_gold, read_model
+from itransf.interpret.sharing import LEAST_WEIGHT, RARE, build_sharing_graph
+from itransf.models import SIDES, ConceptModel, Model, is_explainable
 
 HITS, MISSES = 6, 2
 """The number of triples that the model finds, and that it misses, among the examples."""
@@ -63,41 +63,32 @@ def write_report(
     check_place(target)
     most_triples = check_count("most_triples", most_triples)
     evaluation = _evaluate(model, graph, split, progress)
-    content = gather_content(model, graph, info, history, evaluation, names or {}, most_triples, progress)
+    called = names or {}
+    attention, cards, sharing, findings = None, list[ConceptCard](), None, list[Finding]()
+    if isinstance(model, ConceptModel):
+        attention, reading = read_attention(model, graph), read_model(model, graph, info["model"])
+        cards = make_cards(model, graph, attention, names=called, most_triples=most_triples, progress=progress)
+        sharing = build_sharing_graph(attention, graph.statistics.frequency_buckets() == RARE)
+        findings = measure_attention([reading], mine_gold(graph), find_scale(reading))
+    examples = list[tuple[Explanation, bool]]()
+    if evaluation is not None and is_explainable(model):
+        examples = explain_examples(model, graph, evaluation.ranks, called)
+    content = ReportContent(
+        type(model).__name__,
+        info,
+        history,
+        evaluation,
+        list_relations(graph, evaluation, attention),
+        attention,
+        called,
+        cards,
+        sharing,
+        findings,
+        examples,
+        is_explainable(model),
+    )
     write_text(target, make_report(content))
     return target
-
-
-def gather_content(
-    model: Model,
-    graph: Graph,
-    info: Mapping[str, Any],
-    history: Sequence[Mapping[str, Any]],
-    evaluation: Evaluation | None,
-    names: Mapping[int, str],
-    most_triples: int,
-    progress: bool,
-) -> ReportContent:
-    """Return the content of a report; what a model lacks, concepts or explanations, is left out."""
-    figures = None if evaluation is None else evaluation.to_dict()
-    content = ReportContent(type(model).__name__, info, history, figures, list_relations(graph, figures))
-    if isinstance(model, ConceptModel):
-        attention = read_attention(model, graph)
-        reading = read_model(model, graph, info["model"])
-        content = replace(
-            content,
-            attention=attention,
-            names=names,
-            cards=make_cards(model, graph, attention, names=names, most_triples=most_triples, progress=progress),
-            sharing=build_sharing_graph(attention, graph.statistics.frequency_buckets() == RARE),
-            findings=measure_attention([reading], mine_gold(graph), find_scale(reading)),
-        )
-    if not (isinstance(model, Translation) and model.is_explainable):
-        return replace(content, is_explained=False)
-    if evaluation is None:
-        return content
-    suggestions = {card.concept: card.suggestion for card in content.cards}
-    return replace(content, examples=explain_examples(model, graph, evaluation.ranks, names, suggestions))
 
 
 def _evaluate(model: Model, graph: Graph, split: str | None, progress: bool) -> Evaluation | None:
@@ -106,21 +97,24 @@ def _evaluate(model: Model, graph: Graph, split: str | None, progress: bool) -> 
     return evaluate(model, graph, found[0], progress=progress) if found else None
 
 
-def list_relations(graph: Graph, figures: Mapping[str, Any] | None) -> list[dict[str, Any]]:
-    """Return every relation, most frequent first, with its metrics where it was ranked."""
-    ranked = {entry["relation"]: entry for entry in (figures or {}).get("relations", ())}
-    statistics = graph.statistics
-    order = sorted(range(len(graph.relations)), key=lambda number: -statistics.counts[number])
-    return [
-        ranked.get(graph.relations.name(number))
-        or {
-            "relation": graph.relations.name(number),
-            "label": graph.relations.label(number),
+def list_relations(graph: Graph, evaluation: Evaluation | None, attention: Attention | None) -> list[dict[str, Any]]:
+    """Return every relation, most frequent first: its metrics where it was ranked, and its strong concepts."""
+    measured = () if evaluation is None else evaluation.to_dict()["relations"]
+    ranked = {entry["relation"]: entry for entry in measured}
+    names, statistics = graph.relations, graph.statistics
+    found = []
+    for number in np.argsort(-statistics.counts, kind="stable").tolist():
+        sides = [attention.row(number, side).concepts for side in SIDES] if attention is not None else []
+        relation = {
+            "relation": names.name(number),
+            "label": names.label(number),
             "train_triples": int(statistics.counts[number]),
             "category": statistics.categories[number],
+            "both": {"mrr": None, "hits@10": None, "queries": None},
+            "concepts": [[use for use in side if abs(use.weight) >= LEAST_WEIGHT] for side in sides],
         }
-        for number in order
-    ]
+        found.append({**relation, **ranked.get(relation["relation"], {})})
+    return found
 
 
 def choose_triples(ranks: Ranks, hits: int = HITS, misses: int = MISSES) -> list[tuple[int, bool]]:
@@ -155,22 +149,19 @@ def _choose_diverse(ranks: Ranks, rows: list[int], count: int) -> list[int]:
 
 
 def explain_examples(
-    model: Model, graph: Graph, ranks: Ranks, names: Mapping[int, str], suggestions: Mapping[int, str]
-) -> list[Example]:
-    """Return an example for each chosen triple: its explanation, and the split of its score.
+    model: Model, graph: Graph, ranks: Ranks, names: Mapping[int, str]
+) -> list[tuple[Explanation, bool]]:
+    """Return an explanation of each chosen triple, and whether the model misses it.
 
     Args:
         model: An explainable model.
         graph: Names and known triples.
         ranks: Ranks of the triples to choose from.
         names: Names that were given to concepts.
-        suggestions: Names of the other concepts in tables; they are too long for a sentence.
     """
     examples = []
     for row, missed in choose_triples(ranks):
         head, relation, tail = ranks.triples[row].tolist()
         triple = (graph.entities.name(head), graph.relations.name(relation), graph.entities.name(tail))
-        found = explain(model, graph, *triple, removals=False, names=names)
-        columns, rows = tabulate_contrast(found, {**suggestions, **names})
-        examples.append(Example(found.sentence, columns, rows, missed))
+        examples.append((explain(model, graph, *triple, removals=False, names=names), missed))
     return examples

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from itransf.interpret.naming import call_concept
-from itransf.interpret.sharing import Use
+from itransf.interpret.sharing import LEAST_WEIGHT, Use
 
 if TYPE_CHECKING:
     from itransf.interpret.evidence import Evidence
@@ -20,7 +18,8 @@ NARROW, WIDE = 0.02, 0.2
 """Leads, as shares of the runner-up's distance, that are called "just ahead" and "far ahead"."""
 LEVEL = 1e-6
 """Leads, likewise, that are rounding errors of single precision."""
-MOST_ROWS = 5  # parts in a table, those with the largest difference
+MOST_PARTS = 6
+"""Parts of a side in the table of a split; a dense attention has hundreds."""
 _TEENS = (11, 12, 13)
 
 
@@ -45,30 +44,35 @@ def write_short_form(explanation: Explanation) -> str:
     return "; ".join(clauses)
 
 
-def tabulate_contrast(explanation: Explanation, names: Mapping[int, str]) -> tuple[list[str], list[list[str]]]:
+def tabulate_split(explanation: Explanation, names: Mapping[int, str]) -> tuple[list[str], list[list[str]]]:
     """Return headings and rows: the share of each part in the distances of the answer and of the runner-up.
 
+    Concepts with little weight, and those beyond the first few of a side, are summed in one row.
+
     Args:
-        explanation: An explanation; without a runner-up there are no rows.
+        explanation: An explanation; without a runner-up there is one column of numbers.
         names: Names of concepts, given or suggested.
     """
     rival, lead = explanation.runner_up, explanation.lead
-    if rival is None or lead is None:
-        return [], []
-    parts = sorted(explanation.contributions, key=lambda part: -abs(part.favour or 0.0))
-    figures = np.array([[part.value, part.rival or 0.0, part.favour or 0.0] for part in parts])
-    rows = [
-        [name_part(part, names), "" if part.weight is None else f"{part.weight:.2f}", *_format(line)]
-        for part, line in zip(parts[:MOST_ROWS], figures, strict=False)
-    ]
-    if len(parts) > MOST_ROWS:
-        rows.append([f"{len(parts) - MOST_ROWS} more", "", *_format(figures[MOST_ROWS:].sum(axis=0))])
-    rows.append(["sum", "", *_format([explanation.distance, rival.distance, lead])])
-    return ["Part", "Weight", explanation.answer, rival.label, "Difference"], rows
+    columns = ["Part", "", "Weight", explanation.answer, *([rival.label, "In favour"] if rival else [])]
+    rows = []
+    for side in dict.fromkeys(part.side for part in explanation.contributions):
+        parts = [part for part in explanation.contributions if part.side == side]
+        shown = [part for part in parts if part.weight is None or abs(part.weight) >= LEAST_WEIGHT][:MOST_PARTS]
+        rest = [part for part in parts if part not in shown]
+        for part in shown:
+            name = "" if part.concept is None else call_concept(part.concept, names)
+            rows.append([side, name, "" if part.weight is None else f"{part.weight:.2f}", *sum_parts([part])])
+        if rest:
+            rows.append([side, f"{len(rest)} more", "", *sum_parts(rest)])
+    totals = [explanation.distance, *([] if rival is None or lead is None else [rival.distance, lead])]
+    return columns, [*rows, ["sum", "distance", "", *(f"{total:+,.3f}" for total in totals)]]
 
 
-def _format(values: Iterable[float]) -> list[str]:
-    return [f"{value:+.2f}" for value in values]
+def sum_parts(parts: Sequence[Contribution]) -> list[str]:
+    """Return the summed shares of parts in the distances of the answer and, if there is one, of the runner-up."""
+    columns = zip(*((part.value, part.rival, part.favour) for part in parts), strict=True)
+    return [f"{sum(column):+,.3f}" for column in columns if None not in column]
 
 
 def write_triple(triple: Explanation | Evidence) -> str:

@@ -13,7 +13,7 @@ weights divided by their sum. The sharing graph is made of two figures:
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -21,6 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from itransf.interpret.attention import Attention, strongest_first
+from itransf.interpret.naming import LETTERS, call_concept
 from itransf.models import SIDES, Side
 
 Floats = npt.NDArray[np.float64]
@@ -42,6 +43,11 @@ class Use:
     side: Side
     weight: float
 
+    @property
+    def name(self) -> str:
+        """The label with the side, such as "capital_of (H)"."""
+        return f"{self.label} ({LETTERS[self.side]})"
+
 
 @dataclass(frozen=True)
 class SharedConcept:
@@ -52,9 +58,22 @@ class SharedConcept:
     others: tuple[Use, ...]
     name: str = ""
 
+    def describe(self, most: int = 4) -> str:
+        """Return a line such as "concept 6 (lies in) (0.98): shared with capital_of (H), city_in (H) and 3 more"."""
+        called = call_concept(self.concept, {self.concept: self.name})
+        return f"{called} ({self.weight:.2f}): {list_users(self.others, most)}"
+
     def to_dict(self) -> dict[str, Any]:
         """Return everything by name, ready for JSON."""
-        return {**asdict(self), "others": [asdict(use) for use in self.others]}
+        return asdict(self)
+
+
+def list_users(users: Sequence[Use], most: int) -> str:
+    """Return the other users of a concept, such as "shared with capital_of (H) and 3 more"."""
+    if not users:
+        return "not shared"
+    rest = f" and {len(users) - most} more" if len(users) > most else ""
+    return f"shared with {', '.join(use.name for use in users[:most])}{rest}"
 
 
 def trace_sharing(

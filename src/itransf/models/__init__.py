@@ -7,7 +7,7 @@ from itransf.models.concepts import ConceptModel
 from itransf.models.itransf import ITransF
 from itransf.models.stranse import STransE
 from itransf.models.transe import TransE
-from itransf.models.translation import Translation
+from itransf.models.translation import Translation, is_explainable
 from itransf.models.transr import TransR
 from itransf.registry import MODELS
 
@@ -25,4 +25,5 @@ __all__ = [
     "TransE",
     "TransR",
     "Translation",
+    "is_explainable",
 ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, TypeGuard
 
 import torch
 from torch import Tensor, nn
@@ -13,6 +13,7 @@ from itransf.models.base import (
     SIDES,
     SMALL,
     Compare,
+    Model,
     Pool,
     QueryModel,
     Side,
@@ -208,6 +209,11 @@ class Translation(QueryModel):
         else:
             rows = limit_length(self.entities[entities], self.config.entity_constraint)
             self.entities.index_copy_(0, entities, rows)
+
+
+def is_explainable(model: Model) -> TypeGuard[Translation]:
+    """Return whether a score is exactly a distance between entities that matrices project, so that it has parts."""
+    return isinstance(model, Translation) and model.is_explainable
 
 
 def start_vectors(count: int, dim: int, length: Length) -> Tensor:

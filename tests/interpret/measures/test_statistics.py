@@ -115,8 +115,8 @@ def test_a_finding_has_mean_interval_and_chance() -> None:
     assert (found.low, found.high) == pytest.approx((0.025, 0.975))
     assert found.null == pytest.approx(0.475)
     assert found.p == pytest.approx((1 + 2) / 5)
-    assert found.key == ("m", "s")
-    assert found.to_dict()["runs"] == [0.7]
+    assert found.name == "m, s"
+    assert found.to_dict()["runs"] == (0.7,)
 
 
 def test_without_a_null_there_is_no_chance() -> None:

@@ -14,10 +14,13 @@ import torch
 from interpret.measures.readings import make_reading, sure
 from itransf.data.graph import Graph
 from itransf.errors import ConfigError
-from itransf.interpret.measures import (
+from itransf.interpret.measures.structure import (
     Gold,
     Reading,
+    check_same_graph,
     draw_random,
+    find_top,
+    group_directions,
     measure_domains,
     measure_inverses,
     measure_sparsity,
@@ -25,8 +28,8 @@ from itransf.interpret.measures import (
     measure_symmetry,
     mine_gold,
     read_model,
+    scale_rows,
 )
-from itransf.interpret.measures.structure import check_same_graph, find_top, group_directions, scale_rows
 from itransf.models.base import Model
 from itransf.run import Run
 

@@ -7,15 +7,16 @@ from dataclasses import dataclass
 from typing import Any
 
 from itransf.config import format_toml
+from itransf.evaluation import Evaluation
 from itransf.interpret.attention import Attention
 from itransf.interpret.cards import MOST_USERS, ConceptCard, list_entities
+from itransf.interpret.explanation import Explanation
 from itransf.interpret.html import METRICS, format_metric, render
 from itransf.interpret.html.circle import draw_circle
 from itransf.interpret.html.heatmap_page import collect_heatmap
-from itransf.interpret.measures import Finding
-from itransf.interpret.naming import LETTERS
-from itransf.interpret.sharing import LEAST_WEIGHT, SharingGraph
-from itransf.models import SIDES
+from itransf.interpret.measures.statistics import Finding
+from itransf.interpret.sentences import tabulate_split
+from itransf.interpret.sharing import SharingGraph
 
 OPEN_CARDS = 12
 """Cards shown before the rest is unfolded."""
@@ -33,16 +34,6 @@ ABOUT = {
 _WIDTH, _HEIGHT, _EDGE = 560, 170, 26  # of the curve of training
 
 
-@dataclass(frozen=True)
-class Example:
-    """A triple of the report: its explanation, the table of its split, and whether the model misses it."""
-
-    sentence: str
-    columns: Sequence[str] = ()
-    rows: Sequence[Sequence[str]] = ()
-    missed: bool = False
-
-
 @dataclass(frozen=True, eq=False)
 class ReportContent:
     """The content of a report.
@@ -51,34 +42,35 @@ class ReportContent:
         model: Name of the model's class.
         info: Description of the run, as `Run.info` gives it.
         history: One entry per epoch.
-        evaluation: Result of `Evaluation.to_dict`; None where there was nothing to rank.
-        relations: Description of each relation, most frequent first, with metrics where it was ranked.
+        evaluation: Metrics; None where there was nothing to rank.
+        relations: Each relation, most frequent first: metrics where it was ranked, and the concepts of both sides.
         attention: Attention of a model with concepts; the next five fields are of such a model, too.
         names: Names that were given to concepts.
         cards: Concept cards, most important first.
         sharing: Sharing graph.
         findings: How far the attention can be read.
-        examples: Explained triples.
+        examples: Explained triples, and whether the model misses each.
         is_explained: Whether the model's score can be split into parts.
     """
 
     model: str
     info: Mapping[str, Any]
     history: Sequence[Mapping[str, Any]]
-    evaluation: Mapping[str, Any] | None
+    evaluation: Evaluation | None
     relations: Sequence[Mapping[str, Any]]
-    attention: Attention | None = None
-    names: Mapping[int, str] | None = None
-    cards: Sequence[ConceptCard] = ()
-    sharing: SharingGraph | None = None
-    findings: Sequence[Finding] = ()
-    examples: Sequence[Example] = ()
-    is_explained: bool = True
+    attention: Attention | None
+    names: Mapping[int, str]
+    cards: Sequence[ConceptCard]
+    sharing: SharingGraph | None
+    findings: Sequence[Finding]
+    examples: Sequence[tuple[Explanation, bool]]
+    is_explained: bool
 
 
 def make_report(content: ReportContent) -> str:
     """Return the report as one HTML page that needs nothing else."""
-    info, evaluation, attention = content.info, content.evaluation, content.attention
+    info, attention = content.info, content.attention
+    evaluation = None if content.evaluation is None else content.evaluation.to_dict()
     findings = [each for each in content.findings if each.value is not None and each.measure in ABOUT]
     sections = {
         "metrics": ("Metrics", True),
@@ -93,7 +85,7 @@ def make_report(content: ReportContent) -> str:
     heat, drawing = None, None
     if attention is not None:
         suggestions = {card.concept: card.suggestion for card in content.cards}
-        heat = collect_heatmap(attention, content.names or {}, suggestions)
+        heat = collect_heatmap(attention, content.names, suggestions)
     if content.sharing is not None:
         drawing = draw_circle(content.sharing)
     return render(
@@ -101,11 +93,11 @@ def make_report(content: ReportContent) -> str:
         title=f"{info['graph']}: what {content.model} learned",
         scripts=("tables.js", "heatmap.js", "circle.js"),
         content=content,
+        evaluation=evaluation,
         sections={key: title for key, (title, is_shown) in sections.items() if is_shown},
-        tiles=list_tiles(content),
+        tiles=list_tiles(info, evaluation, attention),
         buckets=list_buckets(evaluation) if evaluation else (),
         categories=list_categories(evaluation) if evaluation else (),
-        relations=[describe_relation(relation, attention) for relation in content.relations],
         names={card.concept: card.name for card in content.cards},
         heat=heat,
         drawing=drawing,
@@ -113,17 +105,18 @@ def make_report(content: ReportContent) -> str:
         curve=draw_training(content.history, info["config"]["validation"]["metric"]),
         settings=format_toml(info["config"]),
         list_entities=list_entities,
+        tabulate_split=tabulate_split,
         ABOUT=ABOUT,
-        LETTERS=LETTERS,
         MOST_USERS=MOST_USERS,
         MOST_USES=MOST_USES,
         OPEN_CARDS=OPEN_CARDS,
     )
 
 
-def list_tiles(content: ReportContent) -> list[tuple[str, str]]:
+def list_tiles(
+    info: Mapping[str, Any], evaluation: Mapping[str, Any] | None, attention: Attention | None
+) -> list[tuple[str, str]]:
     """Return the key numbers, each with what it counts."""
-    info, evaluation, attention = content.info, content.evaluation, content.attention
     triples, tiles = info["triples"], []
     if evaluation is not None:
         both, split = evaluation["filtered"]["both"], evaluation["split"]
@@ -147,16 +140,6 @@ def list_buckets(evaluation: Mapping[str, Any]) -> list[tuple[str, Mapping[str, 
 def list_categories(evaluation: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any]]]:
     """Return the metrics of each mapping category that was ranked."""
     return [(entry["category"], entry["both"]) for entry in evaluation["categories"] if entry["both"]["queries"]]
-
-
-def describe_relation(relation: Mapping[str, Any], attention: Attention | None) -> dict[str, Any]:
-    """Return a row of the table of relations: metrics where it was ranked, and the strong concepts of both sides."""
-    both = relation.get("both") or {"mrr": None, "hits@10": None, "queries": None}
-    concepts = []
-    if attention is not None:
-        rows = (attention.row(relation["relation"], side).concepts for side in SIDES)
-        concepts = [[use for use in row if abs(use.weight) >= LEAST_WEIGHT] for row in rows]
-    return {**relation, "both": both, "concepts": concepts}
 
 
 def draw_training(history: Sequence[Mapping[str, Any]], metric: str) -> dict[str, Any] | None:

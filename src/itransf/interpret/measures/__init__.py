@@ -1,12 +1,18 @@
-"""How far a model can be read: figures with intervals and permutation nulls, beside those of baselines."""
+"""How interpretable a model is: measures with intervals and permutation nulls, next to those of baselines."""
 
 from __future__ import annotations
 
-from itransf.interpret.measures.faithfulness import measure_faithfulness, measure_gain, measure_transfer
-from itransf.interpret.measures.statistics import DRAWS, Finding
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from itransf.errors import check_count
+from itransf.interpret.measures.faithfulness import MOST_TRIPLES, measure_faithfulness, measure_gain, measure_transfer
+from itransf.interpret.measures.statistics import DRAWS, FEWEST_DRAWS, MOST_DRAWS, Finding
 from itransf.interpret.measures.structure import (
     Gold,
     Reading,
+    check_same_graph,
     draw_random,
     measure_domains,
     measure_inverses,
@@ -14,28 +20,86 @@ from itransf.interpret.measures.structure import (
     measure_stability,
     measure_symmetry,
     mine_gold,
-    read_model,
 )
-from itransf.interpret.measures.table import Interpretation, find_scale, interpret_runs, measure_attention
+from itransf.models import ConceptModel
 
-__all__ = [
-    "DRAWS",
-    "Finding",
-    "Gold",
-    "Interpretation",
-    "Reading",
-    "draw_random",
-    "find_scale",
-    "interpret_runs",
-    "measure_attention",
-    "measure_domains",
-    "measure_faithfulness",
-    "measure_gain",
-    "measure_inverses",
-    "measure_sparsity",
-    "measure_stability",
-    "measure_symmetry",
-    "measure_transfer",
-    "mine_gold",
-    "read_model",
-]
+
+@dataclass(frozen=True)
+class Interpretation:
+    """The findings about one model: its name, the number of runs, and the findings."""
+
+    name: str
+    runs: int
+    findings: tuple[Finding, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything by name, ready for JSON."""
+        return asdict(self)
+
+
+@dataclass(frozen=True)
+class Scale:
+    """The sizes at which baselines are compared: the number of concepts m and the support size k of the model."""
+
+    concepts: int
+    support: int
+
+
+def interpret_runs(
+    readings: Sequence[Reading],
+    baselines: Sequence[Reading] = (),
+    *,
+    ranked: bool = True,
+    most_triples: int = MOST_TRIPLES,
+    draws: int = DRAWS,
+    progress: bool = False,
+) -> list[Interpretation]:
+    """Measure a model, its baselines and random attention.
+
+    Args:
+        readings: Runs of one model that differ by their seed.
+        baselines: Other models on the same graph, one run each.
+        ranked: Whether to run the measures that rank triples (faithfulness, rare relations), which take longest.
+        most_triples: The most triples of a relation ranked for faithfulness; zero ranks all.
+        draws: Resamplings and permutations.
+        progress: Whether to show progress.
+
+    Returns:
+        One interpretation of the model, then one of each baseline, then that of random attention.
+
+    Raises:
+        ConfigError: The runs are not on the same graph, or `draws` is out of range.
+    """
+    check_same_graph([*readings, *baselines])
+    draws = check_count("draws", draws, least=FEWEST_DRAWS, most=MOST_DRAWS)
+    gold, scale = mine_gold(readings[0].graph), find_scale(readings[0])
+    plain = next((other for other in baselines if other.weights is None), None)
+    found = []
+    for group in (list(readings), *([other] for other in baselines), [draw_random(readings[0])]):
+        findings = [*measure_attention(group, gold, scale, draws), measure_stability(group, scale.concepts, draws)]
+        if ranked and group[0].name != "random":
+            findings += measure_faithfulness(group, most_triples, draws, progress)
+            findings += [measure_gain(group, plain, draws)] if plain not in (None, group[0]) else []
+            findings.append(measure_transfer(group, draws))
+        found.append(Interpretation(group[0].name, len(group), tuple(findings)))
+    return found
+
+
+def measure_attention(readings: Sequence[Reading], gold: Gold, scale: Scale, draws: int = DRAWS) -> list[Finding]:
+    """Return the findings that need no ranking."""
+    return [
+        measure_sparsity(readings, scale.support, draws),
+        measure_inverses(readings, gold, draws),
+        measure_symmetry(readings, gold, draws),
+        *measure_domains(readings, gold, scale.concepts, draws),
+    ]
+
+
+def find_scale(reading: Reading) -> Scale:
+    """Return a model's m and k; a model without concepts has one matrix for each relation side."""
+    if reading.weights is None:
+        return Scale(2 * len(reading.graph.relations), 1)
+    concepts, model = reading.weights.shape[2], reading.model
+    if isinstance(model, ConceptModel) and model.has_supports:
+        return Scale(concepts, model.supports("head").shape[1])
+    return Scale(concepts, concepts)

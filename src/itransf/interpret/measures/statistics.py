@@ -48,13 +48,13 @@ class Finding:
     remark: str = ""
 
     @property
-    def key(self) -> tuple[str, str]:
+    def name(self) -> str:
         """Measure and statistic, which identify the same figure of another model."""
-        return self.measure, self.statistic
+        return f"{self.measure}, {self.statistic}"
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything by name, ready for JSON."""
-        return {**asdict(self), "runs": list(self.runs)}
+        return asdict(self)
 
 
 def report_missing(measure: str, statistic: str, reason: str) -> Finding:

@@ -32,8 +32,7 @@ from itransf.interpret.measures.statistics import (
 )
 from itransf.interpret.sharing import find_shares
 from itransf.interpret.similarity import read_matrices
-from itransf.models import SIDES, ConceptModel, Model
-from itransf.models.translation import Translation
+from itransf.models import SIDES, ConceptModel, Model, is_explainable
 
 Weights = npt.NDArray[np.float32]
 SPARSITY, INVERSES, SYMMETRY = "sparse attention", "inverse pairs", "symmetric relations"
@@ -92,7 +91,7 @@ def read_model(model: Model, graph: Graph, name: str) -> Reading:
     if isinstance(model, ConceptModel):
         weights = read_attention(model, graph).weights
         return Reading(name, graph, model, scale_rows(weights), weights)
-    if not (isinstance(model, Translation) and model.is_explainable):
+    if not is_explainable(model):
         raise ConfigError(
             f"a {type(model).__name__} model has neither concepts nor matrices to measure; "
             "give runs of itransf, stranse, transr or transe"
