@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import torch
 
+from comparing import same_weights
 from itransf.data.graph import Graph
 from itransf.interpret import export
-from itransf.run import Run, open_run
-from itransf.training.trainer import weights
+from itransf.run import open_run
 from training.interruption import FragileFolder, InterruptionError
 
 if TYPE_CHECKING:
@@ -26,11 +26,6 @@ LOSSES = ("loss.name=hinge", "loss.name=self_adversarial", "loss.name=cross_entr
 @pytest.fixture
 def graph(random_graph: GraphMaker) -> Graph:
     return random_graph(entities=40, relations=4, train=300, valid=40, test=40)
-
-
-def same_weights(left: Run, right: Run) -> bool:
-    found = weights(right.model)
-    return all(torch.equal(tensor.cpu(), found[name].cpu()) for name, tensor in weights(left.model).items())
 
 
 @pytest.mark.parametrize("name", MODELS)

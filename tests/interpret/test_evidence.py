@@ -7,15 +7,11 @@ import pytest
 import torch
 
 from itransf.interpret.evidence import find_nearest, find_supporting
-from prediction.conftest import RELATIONS, Case, make_case
+from prediction.conftest import RELATIONS, Case, make_case, name_triple
 
 
 def names(found: Any) -> list[tuple[str, str, str]]:
     return [(line.head, line.relation, line.tail) for line in found]
-
-
-def call(triple: Any) -> tuple[str, str, str]:
-    return f"e{triple[0]}", f"r{triple[1]}", f"e{triple[2]}"
 
 
 def place(model: Any, entity: int, relation: int, side: Any) -> torch.Tensor:
@@ -39,7 +35,7 @@ def test_the_nearest_triples_equal_measuring_each(name: str, norm: int, memory: 
                 )
                 for mine, theirs, side in ((triple[0], other[0], "head"), (triple[2], other[2], "tail"))
             ]
-            distances[call(other)] = float(sum(apart))
+            distances[name_triple(other)] = float(sum(apart))
         found = find_nearest(model, case.graph, triple, 4, memory)
         expected = sorted(distances, key=lambda key: distances[key])[:4]
         assert names(found) == expected
@@ -50,8 +46,8 @@ def test_a_triple_is_no_evidence_for_itself() -> None:
     case = make_case("itransf")
     triple = tuple(case.graph.train[0].tolist())
     model: Any = case.model
-    assert call(triple) not in names(find_nearest(model, case.graph, triple, 100))
-    assert call(triple) not in names(find_supporting(model, case.graph, triple, 1000))
+    assert name_triple(triple) not in names(find_nearest(model, case.graph, triple, 100))
+    assert name_triple(triple) not in names(find_supporting(model, case.graph, triple, 1000))
 
 
 def step(case: Case, triple: Any, other: Any, size: float) -> float:
@@ -76,7 +72,7 @@ def test_a_pull_is_what_a_small_step_does(name: str) -> None:
     case = make_case(name, norm=2)
     triple = (3, 1, 8)
     pulls = {
-        call(other): step(case, triple, other, 1e-6)
+        name_triple(other): step(case, triple, other, 1e-6)
         for other in case.graph.train.tolist()
         if {other[0], other[2]} & {3, 8} and tuple(other) != triple
     }

@@ -18,7 +18,7 @@ from itransf.interpret import explain, explanation, profile_relation, read_model
 from itransf.interpret.explanation import Explanation, find_runner_up, split_distances, split_projection, try_removals
 from itransf.models import MODELS, SIDES, Sizes, Translation
 from itransf.models.translation import TranslationConfig
-from prediction.conftest import LOOPING, RELATIONS, Case, make_case, make_graph
+from prediction.conftest import LOOPING, RELATIONS, Case, make_case, make_graph, name_triple
 from stubs import MatrixTransH, TableModel, TransH
 
 NAMES = [name for name in MODELS if issubclass(MODELS[name], Translation)]
@@ -187,15 +187,15 @@ def test_evidence_is_found_where_gradients_are_off(mode: Callable[[], Any]) -> N
 
 def test_mistakes_are_told() -> None:
     case = make_case("itransf")
-    with pytest.raises(DataError, match=r"unknown entity 'Entity Onee'\. Did you mean 'Entity One'"):
+    with pytest.raises(DataError, match=r"unknown entity 'Entity Onee'.* 'Entity One'"):
         explain(case.model, case.graph, "Entity Onee", "r1", "e8")
     with pytest.raises(DataError, match="unknown relation"):
         explain(case.model, case.graph, "e1", "r9", "e8")
     with pytest.raises(ConfigError, match=r"there is no side 'tial'.*Did you mean 'tail'"):
         explain(case.model, case.graph, "e1", "r1", "e8", side="tial")
-    with pytest.raises(ConfigError, match="evidence must be a whole number of at least 0, not -1"):
+    with pytest.raises(ConfigError, match=r"evidence .*at least 0, not -1"):
         explain(case.model, case.graph, "e1", "r1", "e8", evidence=-1)
-    with pytest.raises(ConfigError, match="memory must be a whole number of at least 1, not 0"):
+    with pytest.raises(ConfigError, match=r"memory .*at least 1, not 0"):
         explain(case.model, case.graph, "e1", "r1", "e8", memory=0)
     with pytest.raises(ConfigError, match="cannot be explained"):
         explain(make_case("table").model, case.graph, "e1", "r1", "e8")
@@ -215,10 +215,6 @@ def stand(case: Any, triple: tuple[int, int, int], side: str) -> tuple[float, in
     return rank, len(scores) + 1, max(scores, key=lambda entity: scores[entity]) if scores else None
 
 
-def call(triple: tuple[int, int, int]) -> tuple[str, str, str]:
-    return f"e{triple[0]}", f"r{triple[1]}", f"e{triple[2]}"
-
-
 @pytest.mark.parametrize("name", ["transe", "stranse", "itransf"])
 @pytest.mark.parametrize("side", SIDES)
 @pytest.mark.parametrize("memory", [1, MEMORY])
@@ -226,7 +222,8 @@ def test_ranks_and_the_runner_up_equal_going_through_all(name: str, side: Any, m
     case = make_case(name, norm=2)
     triples = [*map(tuple, case.graph.train[:6].tolist()), *((h, r, 16 - h) for r in range(RELATIONS) for h in (0, 5))]
     for triple in triples:
-        found = explain(case.model, case.graph, *call(triple), side=side, removals=False, evidence=0, memory=memory)
+        names = name_triple(triple)
+        found = explain(case.model, case.graph, *names, side=side, removals=False, evidence=0, memory=memory)
         rival = None if found.runner_up is None else int(found.runner_up.name[1:])
         assert (found.rank, found.candidates[side], rival) == stand(case, triple, side)
 
@@ -245,7 +242,7 @@ def test_a_tie_counts_half() -> None:
     triple = next(
         (h, 0, 5) for h in range(17) if h not in (5, 6) and not case.graph.known.contains(np.array([[h, 0, 6]]))[0]
     )
-    assert explain(case.model, case.graph, *call(triple)).rank % 1 == 0.5
+    assert explain(case.model, case.graph, *name_triple(triple)).rank % 1 == 0.5
 
 
 def make_concepts(kind: str, concepts: int = 5, support: int = 3, projected: str = "unit") -> Any:
@@ -326,7 +323,7 @@ def test_a_projection_without_matrices_is_refused_and_not_taken_for_the_identity
     for ask in (lambda: explain(model, graph, "e1", "r1", "e8"), lambda: profile_relation(model, graph, "r1")):
         with pytest.raises(ConfigError, match=r"TransH model .* cannot be explained"):
             ask()
-    with pytest.raises(ConfigError, match="neither concepts nor matrices"):
+    with pytest.raises(ConfigError, match="concepts nor matrices"):
         read_model(model, graph, "transh")
 
 

@@ -2,27 +2,15 @@ from __future__ import annotations
 
 import pytest
 import torch
-from torch import Tensor, nn
 
 from itransf.errors import ConfigError
-from itransf.models import Model, Sizes
 from itransf.models.base import Compare, compare_all, compare_grouped
 from itransf.ops.grouped import group_rows
-
-
-class TableModel(Model):
-    """A model that is a table: it only scores triples and inherits everything else."""
-
-    def __init__(self) -> None:
-        super().__init__(Sizes(5, 2), None)
-        self.table = nn.Parameter(torch.randn(5, 2, 5))
-
-    def score(self, heads: Tensor, relations: Tensor, tails: Tensor) -> Tensor:
-        return self.table[heads, relations, tails]
+from stubs import TableModel
 
 
 def test_a_model_needs_only_a_score() -> None:
-    model = TableModel()
+    model = TableModel(torch.randn(5, 2, 5))
     heads, relations = torch.tensor([3, 0, 4]), torch.tensor([1, 0, 1])
     assert torch.equal(model.score_tails(heads, relations), model.table[heads, relations])
     assert torch.equal(model.score_heads(relations, heads), model.table[:, relations, heads].T)
@@ -34,7 +22,7 @@ def test_a_model_needs_only_a_score() -> None:
 
 
 def test_the_generic_contrast_replaces_the_side_it_is_told_to() -> None:
-    model = TableModel()
+    model = TableModel(torch.randn(5, 2, 5))
     heads, relations, tails = torch.tensor([0, 1]), torch.tensor([1, 0]), torch.tensor([2, 3])
     positive, negative = model.score_contrast(
         heads, relations, tails, torch.tensor([True, False]), torch.tensor([[4, 3], [2, 0]])
@@ -46,7 +34,7 @@ def test_the_generic_contrast_replaces_the_side_it_is_told_to() -> None:
 
 
 def test_hooks_do_nothing_unless_a_model_needs_them() -> None:
-    model = TableModel()
+    model = TableModel(torch.randn(5, 2, 5))
     before = model.table.detach().clone()
     model.constrain(None, None)
     assert torch.equal(model.table, before)

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 
 import numpy as np
@@ -92,3 +93,9 @@ def make_case(name: str, norm: int = 1) -> Case:
 @pytest.fixture
 def looping() -> int:
     return LOOPING
+
+
+def name_triple(triple: Sequence[int]) -> tuple[str, str, str]:
+    """Return the names of a triple of numbers."""
+    head, relation, tail = triple
+    return f"e{head}", f"r{relation}", f"e{tail}"

@@ -14,6 +14,7 @@ from itransf.models import TransE
 from itransf.models.base import Sizes
 from itransf.prediction import complete, score_triples
 from itransf.prediction.predict import BYTES_PER_SCORE
+from prediction.conftest import name_triple
 
 
 def count_naively(case: Any, triple: tuple[int, int, int], place: int, looping: int) -> tuple[float, int]:
@@ -36,15 +37,11 @@ def draw_triples(graph: Graph) -> list[tuple[int, int, int]]:
     return [(int(h), int(r), int(t)) for h, r, t in triples[generator.permutation(len(triples))]]
 
 
-def name(triple: tuple[int, int, int]) -> tuple[str, str, str]:
-    return f"e{triple[0]}", f"r{triple[1]}", f"e{triple[2]}"
-
-
 @pytest.mark.parametrize("memory", [1, 3 * 17 * BYTES_PER_SCORE, 2**20])
 def test_ranks_equal_a_naive_count(case: Any, memory: int, looping: int) -> None:
     triples = [*draw_triples(case.graph), (3, 0, 3), (3, looping, 3)]
-    scored = score_triples(case.model, case.graph, [name(triple) for triple in triples], memory)
-    assert [(s.head, s.relation, s.tail) for s in scored] == [name(triple) for triple in triples]
+    scored = score_triples(case.model, case.graph, [name_triple(triple) for triple in triples], memory)
+    assert [(s.head, s.relation, s.tail) for s in scored] == [name_triple(triple) for triple in triples]
     for triple, found in zip(triples, scored, strict=True):
         tail_rank, tail_rivals = count_naively(case, triple, 2, looping)
         head_rank, head_rivals = count_naively(case, triple, 0, looping)
@@ -59,9 +56,9 @@ def test_the_split_that_holds_a_triple_is_told(table_case: Any) -> None:
     graph = table_case.graph
     triples = [tuple(graph.split(split)[0].tolist()) for split in ("test", "train", "valid")]
     unknown = next((0, 0, tail) for tail in range(1, 17) if (0, 0, tail) not in table_case.known)
-    scored = score_triples(table_case.model, graph, [name(triple) for triple in (*triples, unknown)])
+    scored = score_triples(table_case.model, graph, [name_triple(triple) for triple in (*triples, unknown)])
     assert [found.known for found in scored] == ["test", "train", "valid", None]
-    assert score_triples(table_case.model, graph, [name(unknown)])[0].known is None
+    assert score_triples(table_case.model, graph, [name_triple(unknown)])[0].known is None
 
 
 def test_a_triple_in_two_splits_is_told_by_the_first() -> None:
@@ -135,17 +132,17 @@ def test_each_relation_and_side_is_opened_once(
 
 def test_wrong_triples_are_told_with_their_place(table_case: Any) -> None:
     triples = [("e0", "r0", "e1"), ("Entity Onne", "r0", "e1")]
-    with pytest.raises(DataError, match=r"triple 2: unknown entity 'Entity Onne'. Did you mean 'Entity One'"):
+    with pytest.raises(DataError, match=r"triple 2: .*'Entity Onne'.* 'Entity One'"):
         score_triples(table_case.model, table_case.graph, triples)
-    with pytest.raises(DataError, match=r"f.tsv, line 9: unknown entity"):
+    with pytest.raises(DataError, match=r"f.tsv, line 9: unknown"):
         score_triples(table_case.model, table_case.graph, triples, locate=lambda row: f"f.tsv, line {row + 8}")
     for wrong in (("e0", "r0"), "e0 ", "e01", None, 5, {"e0", "r0", "e1"}, {"head": "e0", "tail": "e1"}):
-        with pytest.raises(DataError, match=r"triple 1: .* is not a triple; give three names"):
+        with pytest.raises(DataError, match=r"triple 1: .*three names"):
             score_triples(table_case.model, table_case.graph, [wrong])  # type: ignore[list-item]
     for wrong in (None, 5, "e0", {"head": "e0", "relation": "r0", "tail": "e1"}):
-        with pytest.raises(DataError, match=r"is not a list of triples; give one"):
+        with pytest.raises(DataError, match=r"not a list of triples"):
             score_triples(table_case.model, table_case.graph, wrong)  # type: ignore[arg-type]
-    with pytest.raises(ConfigError, match="memory must be a whole number of at least 1, not 0"):
+    with pytest.raises(ConfigError, match=r"memory .*at least 1, not 0"):
         score_triples(table_case.model, table_case.graph, triples, memory=0)
 
 

@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import torch
 
+from comparing import same_weights
 from itransf.config import Config
 from itransf.data.graph import Graph
 from itransf.data.vocabulary import Vocabulary
 from itransf.errors import CheckpointError, ConfigError, ITransFError, RunError
 from itransf.files import _umask, lock
-from itransf.run import Run, open_run
+from itransf.run import open_run
 from itransf.run.opening import check_same
 from itransf.storage import CHECKPOINT, RunFolder
 from itransf.training.trainer import weights
@@ -27,10 +28,6 @@ if TYPE_CHECKING:
 @pytest.fixture
 def graph(random_graph: GraphMaker) -> Graph:
     return random_graph(entities=12, relations=3, train=30, valid=8, test=8)
-
-
-def same_weights(left: Run, right: Run) -> bool:
-    return all(torch.equal(tensor, weights(right.model)[name]) for name, tensor in weights(left.model).items())
 
 
 def stop_after(monkeypatch: pytest.MonkeyPatch, checkpoints: int) -> None:
@@ -78,7 +75,7 @@ class TestResuming:
         """Resuming may start only where nothing was saved."""
         run = short(graph, "itransf", "seed=3")
         run.save(tmp_path / "run")
-        with pytest.raises(RunError, match="without a checkpoint; overwrite it"):
+        with pytest.raises(RunError, match=r"without a checkpoint.*overwrite"):
             short(graph, "transe", out=tmp_path / "run", resume=True)
         assert same_weights(open_run(tmp_path / "run", device="cpu"), run)
 
@@ -132,7 +129,7 @@ class TestOpening:
         self, graph: Graph, configure: Configure, tmp_path: Path
     ) -> None:
         RunFolder(tmp_path / "run").create(graph, configure("transe"))
-        with pytest.raises(CheckpointError, match=r"model\.safetensors: is missing; the run is not complete"):
+        with pytest.raises(CheckpointError, match=r"model\.safetensors: .*not complete"):
             open_run(tmp_path / "run", device="cpu")
 
     def test_weights_that_do_not_fit_are_said_so(
@@ -141,14 +138,14 @@ class TestOpening:
         short(graph, "transe", out=tmp_path / "run")
         for other in (configure("transe", "model.dim=9"), configure("stranse")):
             RunFolder(tmp_path / "run").write_config(other)
-            with pytest.raises(CheckpointError, match="its weights do not fit its config"):
+            with pytest.raises(CheckpointError, match="weights do not fit"):
                 open_run(tmp_path / "run", device="cpu")
 
     @pytest.mark.parametrize(
         ("name", "value", "fault"),
         [
-            ("entities", float("nan"), "its weights 'entities' are not all numbers"),
-            ("project_tail.support", 99, "a relation uses concept 99 on its tail side, but there are "),
+            ("entities", float("nan"), "'entities' .*not all numbers"),
+            ("project_tail.support", 99, "concept 99 on its tail side"),
         ],
     )
     def test_weights_that_no_training_gives_are_said_so(
@@ -195,7 +192,7 @@ class TestSameness:
             assert part in str(caught.value)
 
     def test_another_model_is_named(self, folder: RunFolder, graph: Graph, configure: Configure) -> None:
-        with pytest.raises(CheckpointError, match=r"model\.name: 'itransf' then, 'transe' now"):
+        with pytest.raises(CheckpointError, match=r"model\.name: 'itransf' .*'transe' "):
             check_same(folder, graph, configure("transe"), folder.read_config())
 
     def test_how_long_and_how_safely_may_change(self, folder: RunFolder, graph: Graph, configure: Configure) -> None:
@@ -328,7 +325,7 @@ class TestTwoAtOnce:
         before = read_all(place)
         with RunFolder(place).locked():
             for options in ({"resume": True}, {"overwrite": True}):
-                with pytest.raises(RunError, match="another training is using it"):
+                with pytest.raises(RunError, match="another training"):
                     short(graph, out=place, **options)
         assert read_all(place) == before
         short(graph, "transe", out=place, overwrite=True)

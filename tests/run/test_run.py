@@ -12,6 +12,7 @@ import pytest
 import torch
 
 import itransf
+from comparing import same_weights
 from itransf.data.graph import Graph
 from itransf.errors import CheckpointError, ConfigError, DataError, RunError, WriteError
 from itransf.evaluation import evaluate
@@ -21,7 +22,6 @@ from itransf.prediction import complete, score_triples
 from itransf.run import Run, open_run, train
 from itransf.storage import RunFolder
 from itransf.teaching import learn_entity, learn_relation
-from itransf.training.trainer import weights
 
 if TYPE_CHECKING:
     from conftest import Configure, GraphMaker
@@ -30,10 +30,6 @@ if TYPE_CHECKING:
 @pytest.fixture
 def graph(random_graph: GraphMaker) -> Graph:
     return random_graph(entities=12, relations=3, train=30, valid=8, test=8).labelled({"e0": "Zero"})
-
-
-def same_weights(left: Run, right: Run) -> bool:
-    return all(torch.equal(tensor, weights(right.model)[name]) for name, tensor in weights(left.model).items())
 
 
 OFFERED: dict[str, Callable[..., Any]] = {
@@ -266,7 +262,7 @@ def test_training_that_goes_on_keeps_names(random_graph: Callable, short: Callab
 def test_what_cannot_be_named_is_refused_and_nothing_is_written(saved: Path, tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="there is no concept 5"):
         reopen(saved).name_concepts({1: "city", 5: "x"}, saved)
-    with pytest.raises(ConfigError, match="concept 1 cannot be called '17'"):
+    with pytest.raises(ConfigError, match=r"concept 1 .*'17'"):
         reopen(saved).name_concepts({1: " 17 "}, saved)
     assert not (saved / "concepts.json").exists()
     with pytest.raises(CheckpointError, match="there is no such run"):

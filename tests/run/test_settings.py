@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -40,7 +41,7 @@ class TestResolving:
 
     def test_a_mapping_is_a_file_without_a_name(self, graph: Graph) -> None:
         assert resolve_config(graph, config={"model": {"name": "transe"}}).name == "transe"
-        with pytest.raises(ConfigError, match=r"^config: there is no setting 'seeds'"):
+        with pytest.raises(ConfigError, match=r"^config: .*'seeds'"):
             resolve_config(graph, config={"seeds": 3})
 
     def test_presets_are_taken_as_they_are_and_can_be_overridden(self, graph: Graph) -> None:
@@ -70,12 +71,12 @@ class TestResolving:
 
     @pytest.mark.parametrize("config", [["a"], 3])
     def test_what_no_settings_can_be_read_from(self, graph: Graph, config: Any) -> None:
-        with pytest.raises(ConfigError, match="config is a TOML file, a nested mapping or a run's config, not"):
+        with pytest.raises(ConfigError, match=r"config is a TOML file, .*, not"):
             resolve_config(graph, config=config)
 
     @pytest.mark.parametrize("settings", ["training.epochs=3", {"training.epochs": 3}, [3], None])
     def test_settings_are_a_list_of_strings(self, graph: Graph, settings: Any) -> None:
-        with pytest.raises(ConfigError, match="settings are a list of strings"):
+        with pytest.raises(ConfigError, match=r"settings .*list of strings"):
             train(graph, settings=settings)
 
     def test_nothing_goes_on_from_nowhere(self, graph: Graph) -> None:
@@ -124,34 +125,35 @@ def note(*settings: str) -> list[str]:
     [
         (
             ("loss.name=cross_entropy", "negatives.per_triple=8"),
-            "negatives.per_triple has no effect where loss.name is 'cross_entropy'",
+            "negatives.per_triple has no effect .*loss.name is 'cross_entropy'",
         ),
         (
             ("loss.name=cross_entropy", "negatives.domain=0.001"),
-            "negatives.domain has no effect but on the choice of concepts where loss.name is 'cross_entropy'",
+            "negatives.domain .*choice of concepts .*loss.name is 'cross_entropy'",
         ),
         (
             ("loss.adversarial_temperature=2.0",),
-            "loss.adversarial_temperature has no effect where loss.name is 'hinge'",
+            "loss.adversarial_temperature .* loss.name is 'hinge'",
         ),
         (
             ("loss.name=self_adversarial", "loss.scale=2.0"),
-            "loss.scale has no effect where loss.name is 'self_adversarial'",
+            "loss.scale .* loss.name is 'self_adversarial'",
         ),
         (
             ("model.attention=dense", "assignment.every=3"),
-            "assignment.every has no effect where model.attention is 'dense'",
+            "assignment.every .* model.attention is 'dense'",
         ),
-        (("negatives.domain_stop=0.5",), "negatives.domain_stop has no effect where negatives.domain is 0.0"),
-        (("model.l1_weight=0.1",), "model.l1_weight has no effect where model.attention is 'sparse'"),
+        (("negatives.domain_stop=0.5",), "negatives.domain_stop .* negatives.domain is 0.0"),
+        (("model.l1_weight=0.1",), "model.l1_weight .* model.attention is 'sparse'"),
         (
             ("warm_start.learning_rate=0.1", "warm_start.epochs=0"),
-            "warm_start.learning_rate has no effect where warm_start.epochs is 0",
+            "warm_start.learning_rate .* warm_start.epochs is 0",
         ),
     ],
 )
 def test_what_is_idle_is_told(settings: tuple[str, ...], told: str) -> None:
-    assert note(*settings) == [told]
+    (found,) = note(*settings)
+    assert re.match(told, found)
 
 
 @pytest.mark.parametrize(
@@ -173,9 +175,9 @@ def test_files_and_mappings_are_looked_at_too(tmp_path: Path) -> None:
     file = tmp_path / "mine.toml"
     file.write_text("[loss]\nscale = 2.0\n", encoding="utf-8")
     config = build_config([assignments_layer(["loss.name=hinge"])])
-    told = ["loss.scale has no effect where loss.name is 'hinge'"]
-    assert list_idle(config, read_given(file, ["training.epochs=3", "loss.scale=1.0"])) == told
-    assert list_idle(config, read_given({"loss": {"scale": 2.0}}, [])) == told
+    for given in (read_given(file, ["training.epochs=3", "loss.scale=1.0"]), read_given({"loss": {"scale": 2.0}}, [])):
+        (told,) = list_idle(config, given)
+        assert told.startswith("loss.scale ")
 
 
 def test_every_rule_names_settings_that_there_are() -> None:

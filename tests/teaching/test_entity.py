@@ -6,12 +6,12 @@ from typing import Any
 import pytest
 import torch
 
+from comparing import same_but_for
 from itransf.data.graph import Graph
 from itransf.errors import DataError
 from itransf.models import MODELS
 from itransf.run import Run
 from itransf.teaching import Effort, find_closest
-from teaching.comparing import same_but_for
 
 QUICK = Effort(steps=4, rate=0.05)
 MENTIONS = [("new", "r0", "e1"), ("e2", "r1", "new"), ("e3", "r1", "new")]
@@ -65,13 +65,13 @@ def test_a_relation_without_triples_starts_at_the_mean_of_all(
 @pytest.mark.parametrize(
     ("name", "triples", "message"),
     [
-        ("Zero", MENTIONS, "the entity 'Zero' is in numbers already"),
+        ("Zero", MENTIONS, "entity 'Zero' .*already"),
         ("new", [("e0", "r0", "e1")], "triple 1: .*'new'"),
-        ("new", [("new", "r0", "e1"), ("new", "r9", "e1")], "triple 2: unknown relation 'r9'"),
+        ("new", [("new", "r0", "e1"), ("new", "r9", "e1")], "triple 2: .*relation 'r9'"),
         ("new", [("new", "e1")], "give three names"),
-        ("new", [None], "^triple 1: None is not a triple; give three names"),
+        ("new", [None], "^triple 1: None .*three names"),
         ("new", [], "no triples to learn from"),
-        (None, MENTIONS, "the new entity cannot be called None; names are text"),
+        (None, MENTIONS, "entity .*None; names are text"),
     ],
 )
 def test_mistakes_are_told(

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 import itransf
+from comparing import same_but_for
 from itransf.data.graph import Graph
 from itransf.errors import ConfigError, DataError
 from itransf.models import ITransF, Sizes
@@ -18,7 +19,6 @@ from itransf.teaching import Effort, learn_relation, relation
 from itransf.teaching.relation import mark_answers, measure_pairs, start_attention
 from itransf.training.trainer import weights
 from stubs import BilinearConfig, BilinearModel, TableModel
-from teaching.comparing import same_but_for
 
 QUICK = Effort(steps=4, rate=0.05)
 PAIRS = [("e0", "e1"), ("e2", "e3"), ("e4", "e5")]
@@ -76,7 +76,8 @@ def test_graph_and_statistics_follow(short: Callable[..., Run], graph: Graph) ->
     assert learned.graph.statistics.counts[3] == 3
     assert learned.graph.known.contains(np.array([[0, 3, 1]])).all()
     assert learned.graph.entities.labels == {"e0": "Zero"}
-    assert "'likes' was learned from 3 triples" in learned.graph.notes[-1]
+    assert "'likes'" in learned.graph.notes[-1]
+    assert "3 triples" in learned.graph.notes[-1]
     assert learned.concept_names == {1: "city"}
     assert learned.config == run.config
     assert learned.predict(head="Zero", relation="likes", top=1)[0].head == "e0"
@@ -102,25 +103,25 @@ def test_the_same_triples_give_the_same_bits(short: Callable[..., Run], graph: G
 
 @pytest.mark.parametrize("name", ["stranse", "transr"])
 def test_models_with_matrices_of_their_own_are_refused(short: Callable[..., Run], graph: Graph, name: str) -> None:
-    with pytest.raises(ConfigError, match=rf"a {name} model cannot learn a relation .*\.weight"):
+    with pytest.raises(ConfigError, match=rf"{name} model .*relation .*\.weight"):
         short(graph, name).learn_relation("likes", PAIRS)
 
 
 @pytest.mark.parametrize(
     ("name", "triples", "message"),
     [
-        ("r1", PAIRS, "relation 'r1' is in numbers already"),
+        ("r1", PAIRS, "relation 'r1' .*already"),
         (" ", PAIRS, "has no name"),
         ("likes", [], "no triples to learn from"),
-        ("likes", [("e0", "e1"), ("e0", "e19")], r"^triple 2: unknown entity 'e19'\. Did you mean"),
-        ("likes", [("e0", "hates", "e1")], "its relation is 'hates', but 'likes' is to be learned"),
-        ("likes", ["e0"], "'e0' is not a triple; give"),
-        ("likes", [("e0",)], "is not a triple; give"),
-        ("likes", [None], r"^triple 1: None is not a triple; give \(head, tail\) or"),
-        ("likes", None, "None is not a list of triples"),
-        (None, PAIRS, "the new relation cannot be called None; names are text"),
-        (5, PAIRS, "the new relation cannot be called 5; names are text"),
-        (" r1 ", PAIRS, "the relation 'r1' is in numbers already"),
+        ("likes", [("e0", "e1"), ("e0", "e19")], r"^triple 2: .*'e19'.*Did you mean"),
+        ("likes", [("e0", "hates", "e1")], "relation is 'hates', but 'likes'"),
+        ("likes", ["e0"], "'e0' is not a triple"),
+        ("likes", [("e0",)], "is not a triple"),
+        ("likes", [None], r"^triple 1: None .*\(head, tail\) or"),
+        ("likes", None, "None .*list of triples"),
+        (None, PAIRS, "relation .*None; names are text"),
+        (5, PAIRS, "relation .*5; names are text"),
+        (" r1 ", PAIRS, "relation 'r1' .*already"),
     ],
 )
 def test_mistakes_are_told(
@@ -134,7 +135,7 @@ def test_blanks_around_a_name_are_dropped_and_braces_kept(short: Callable[..., R
     run = short(graph)
     learned = run.learn_relation(" likes {count} ", [*PAIRS, ("e6", " likes {count} ", "e7")], effort=QUICK)
     assert learned.graph.relations.names[-1] == "likes {count}"
-    assert "'likes {count}' was learned from 4 triples" in learned.graph.notes[-1]
+    assert "'likes {count}'" in learned.graph.notes[-1]
     named = run.learn_entity(" new ", [(" new ", "r0", "e1"), ("new", "r0", "e2")], effort=QUICK)
     assert named.graph.entities.names[-1] == "new"
     assert named.graph.train[-2:].tolist() == [[14, 0, 1], [14, 0, 2]]
@@ -168,7 +169,7 @@ def test_gradients_may_be_off_outside(short: Callable[..., Run], graph: Graph, m
 
 def test_a_label_that_is_taken_is_told_with_its_name(short: Callable[..., Run], graph: Graph) -> None:
     run = short(graph.labelled({"r2": "sees"}))
-    with pytest.raises(DataError, match=r"'sees' is in numbers already \(it is the label of 'r2'\)"):
+    with pytest.raises(DataError, match=r"'sees' .*already .*label of 'r2'"):
         run.learn_relation("sees", PAIRS)
 
 

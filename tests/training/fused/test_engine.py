@@ -7,14 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 import torch
-from torch import Tensor, nn
-from torch.nn.functional import embedding, normalize
+from torch import Tensor
 
 from itransf.config import Config
 from itransf.data.graph import Graph
 from itransf.fitting import build_model
 from itransf.models import ITransF, Sizes, TransE
-from itransf.models.projection import FullProjection, NoProjection, Projection
+from itransf.models.projection import FullProjection, NoProjection
 from itransf.models.translation import Translation, TranslationConfig
 from itransf.training.fused import engine as engine_choice
 from itransf.training.fused import plan
@@ -22,6 +21,7 @@ from itransf.training.fused.engine import can_fuse, make_engine
 from itransf.training.fused.plan import sort_by_relation
 from itransf.training.negatives import Corruption, SharedCorruption
 from itransf.training.trainer import Trainer, weights
+from stubs import HyperplaneProjection, TransH
 
 pytest.importorskip("triton")
 pytest.importorskip("numba")
@@ -253,24 +253,6 @@ def test_shared_negatives_under_every_constraint(configure: Configure, graph: Gr
         graph,
         configure("itransf", *settings, f"model.entity_constraint={length}", f"model.projected_constraint={length}"),
     )
-
-
-class HyperplaneProjection(Projection):
-    """x - (w_r . x) w_r, as in TransH."""
-
-    def __init__(self, relations: int, dim: int) -> None:
-        super().__init__()
-        self.normals = nn.Parameter(normalize(torch.randn(relations, dim, device="cpu"), dim=1))
-
-    def forward(self, vectors: Tensor, relations: Tensor) -> Tensor:
-        normals = embedding(relations, self.normals, sparse=True)
-        return vectors - (normals * vectors).sum(-1, keepdim=True) * normals
-
-
-class TransH(Translation):
-    def __init__(self, sizes: Sizes, config: TranslationConfig) -> None:
-        super().__init__(sizes, config)
-        self.project_head = self.project_tail = HyperplaneProjection(sizes.relations, config.dim)
 
 
 class TransHFromTransE(TransE):

@@ -1,4 +1,4 @@
-"""Comparison of runs before and after something was learned."""
+"""Comparison of runs by their weights."""
 
 from __future__ import annotations
 
@@ -6,6 +6,12 @@ import torch
 
 from itransf.run import Run
 from itransf.training.trainer import weights
+
+
+def same_weights(left: Run, right: Run) -> bool:
+    """Return whether two runs have the same bits, wherever their tensors are."""
+    others = weights(right.model)
+    return all(torch.equal(tensor.cpu(), others[name].cpu()) for name, tensor in weights(left.model).items())
 
 
 def same_but_for(old: Run, new: Run, added: set[str]) -> None:
