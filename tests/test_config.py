@@ -56,12 +56,16 @@ class TestLayers:
 class TestRefusals:
     def test_an_unknown_key_names_its_source_and_what_was_meant(self) -> None:
         message = refuse({"training": {"epochs": 1}}, {"training": {"epoch": 9}})
-        assert message == "layer 1: there is no setting 'training.epoch'. Did you mean 'training.epochs'?"
-        assert "there is no setting 'trainin'. Did you mean 'training'" in refuse({"trainin": {"epochs": 1}})
+        assert message.startswith("layer 1: ")
+        assert "'training.epoch'" in message
+        assert message.endswith("Did you mean 'training.epochs'?")
+        assert "Did you mean 'training'" in refuse({"trainin": {"epochs": 1}})
 
     def test_a_key_unlike_any_other_is_answered_with_what_there_is(self) -> None:
         message = refuse({"checkpoint": {"zzz": 1}})
-        assert message == "layer 0: there is no setting 'checkpoint.zzz'. Known here: minutes, epochs."
+        assert message.startswith("layer 0: ")
+        assert "'checkpoint.zzz'" in message
+        assert message.endswith(": minutes, epochs.")
 
     @pytest.mark.parametrize(
         ("given", "meant"),
@@ -75,17 +79,18 @@ class TestRefusals:
         assert refuse(given).endswith(f". Did you mean {meant}?")
 
     def test_sections_are_told_with_the_models_own(self) -> None:
-        assert "Known here: model, seed, training," in refuse({"zzzzz": 1})
+        assert ": model, seed, training," in refuse({"zzzzz": 1})
         assert "Did you mean 'model'?" in refuse({"modl": {"dim": 1}})
 
     def test_a_key_of_another_model(self) -> None:
         message = refuse({"model": {"name": "transe", "concepts": 3}})
-        assert "layer 0: there is no setting 'model.concepts'" in message
+        assert message.startswith("layer 0: ")
+        assert "'model.concepts'" in message
 
     def test_an_unknown_model(self) -> None:
-        assert refuse({"model": {"name": "transf"}}).startswith(
-            "layer 0: model.name: there is no model 'transf'. Did you mean"
-        )
+        message = refuse({"model": {"name": "transf"}})
+        assert message.startswith("layer 0: model.name: ")
+        assert "'transf'. Did you mean" in message
         assert "transe, transr" in refuse({"model": {"name": "qqq"}})
         assert "there is no model '3'" in refuse({"model": {"name": 3}})
         assert "['transe']" in refuse({"model": {"name": ["transe"]}})
@@ -126,10 +131,11 @@ class TestRefusals:
         assert refuse({section: {key: value}}) == f"layer 0: {section}.{key} must be {bound}, not {value!r}"
 
     def test_a_share_above_one(self) -> None:
-        assert "seed must be at most 9223372036854775807" in refuse({"seed": 2**64})
+        assert "at most 9223372036854775807" in refuse({"seed": 2**64})
         for section, key in (("training", "weight_averaging"), ("negatives", "domain_stop")):
             message = refuse({section: {key: 1.5}})
-            assert message == f"layer 0: {section}.{key} must be at most one, not 1.5"
+            assert message.startswith(f"layer 0: {section}.{key} ")
+            assert message.endswith("at most one, not 1.5")
 
     @pytest.mark.parametrize(
         ("section", "key"),
@@ -170,7 +176,7 @@ class TestRefusals:
     @pytest.mark.parametrize("section", ["training", "model"])
     def test_a_section_cannot_be_a_value(self, section: str) -> None:
         message = refuse({section: {"dim": 3} if section == "model" else {}}, {section: 3})
-        assert message == f"layer 1: {section} is a section and cannot be set to 3"
+        assert message.startswith(f"layer 1: {section} is a section")
 
     def test_a_value_cannot_be_a_section(self) -> None:
         assert "seed must be an integer" in refuse({"seed": {"a": 1}})
@@ -209,15 +215,15 @@ class TestAssignments:
 
     @pytest.mark.parametrize("text", ["training.epochs", "=5", "  = 5"])
     def test_what_is_no_assignment_is_refused_with_an_example(self, text: str) -> None:
-        with pytest.raises(ConfigError, match=r"write it as section\.key=value, for example training\.epochs=50"):
+        with pytest.raises(ConfigError, match=r"section\.key=value.*training\.epochs=50"):
             assignments_layer([text])
 
     def test_a_value_cannot_hold_keys(self) -> None:
-        with pytest.raises(ConfigError, match="'training' is set to a value above"):
+        with pytest.raises(ConfigError, match="'training' is set"):
             assignments_layer(["training=5", "training.epochs=3"])
 
     def test_a_mistake_is_said_to_come_from_set(self) -> None:
-        with pytest.raises(ConfigError, match=r"^settings: there is no setting 'training.epoch'"):
+        with pytest.raises(ConfigError, match=r"^settings: .*'training.epoch'"):
             build_config([assignments_layer(["training.epoch=3"])])
 
 
@@ -230,7 +236,7 @@ class TestFiles:
         assert build_config([layer]).name == "transr"
 
     def test_a_missing_file(self, tmp_path: Path) -> None:
-        with pytest.raises(ConfigError, match="there is no such config file"):
+        with pytest.raises(ConfigError, match="no such config file"):
             read_layer(tmp_path / "none.toml")
 
     @pytest.mark.parametrize(

@@ -53,10 +53,10 @@ def test_a_block_that_fails_at_the_first_writing_leaves_nothing(tmp_path: Path) 
 
 def test_what_cannot_be_written_is_said_without_the_temporary_name(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("in the way")
-    with pytest.raises(WriteError, match=r"^.*file/x\.txt cannot be written: [^;]*; choose another place$"):
+    with pytest.raises(WriteError, match=r"file/x\.txt cannot .*; choose another"):
         write_text(tmp_path / "file" / "x.txt", "text")
     with (
-        pytest.raises(WriteError, match=r"^.*x\.txt cannot be written: No space left on device; choose another place$"),
+        pytest.raises(WriteError, match=r"/x\.txt cannot .*: No space left"),
         replacing(tmp_path / "x.txt") as temporary,
     ):
         raise OSError(errno.ENOSPC, "No space left on device", str(temporary))
@@ -69,7 +69,7 @@ def test_a_place_is_looked_at_and_nothing_made(tmp_path: Path) -> None:
     with pytest.raises(WriteError, match="is a folder"):
         check_place(tmp_path)
     (tmp_path / "file").write_text("in the way")
-    with pytest.raises(WriteError, match=r"^.*file/x\.txt cannot be written: Not a directory; choose another place$"):
+    with pytest.raises(WriteError, match=r"file/x\.txt cannot .*: Not a directory; choose"):
         check_place(tmp_path / "file" / "x.txt")
 
 
@@ -81,7 +81,7 @@ def test_a_folder_is_made_and_tried(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         raise OSError(errno.EROFS, "Read-only file system", f"{dir}/tmp123")
 
     monkeypatch.setattr("tempfile.TemporaryFile", fail)
-    with pytest.raises(WriteError, match=r"^the folder .*/a/b cannot be written: Read-only file system; choose"):
+    with pytest.raises(WriteError, match=r"folder .*/a/b cannot .*: Read-only file system; choose"):
         make_folder(tmp_path / "a" / "b")
 
 

@@ -147,7 +147,7 @@ class TestWarmStart:
         setting = f"warm_start.run={tmp_path / 'other'}"
         with pytest.raises(ConfigError, match=r"\(12, 4\).*\(12, 6\).*model\.dim"):
             start(graph, configure("stranse", "model.dim=6", setting)).run()
-        with pytest.raises(ConfigError, match=r"warm_start\.run: .*other was trained on another graph"):
+        with pytest.raises(ConfigError, match=r"warm_start\.run: .*other .*another graph"):
             start(number_graph([(0, 0, 1)]), configure("stranse", setting)).run()
         with pytest.raises(CheckpointError, match="none"):
             start(graph, configure("stranse", f"warm_start.run={tmp_path / 'none'}")).run()
@@ -356,7 +356,7 @@ def test_a_damaged_checkpoint_is_named(configure: Configure, graph: Graph, tmp_p
     config = configure("transe")
     start(graph, config, RunFolder(tmp_path)).run()
     (tmp_path / CHECKPOINT).write_bytes(b"nonsense")
-    with pytest.raises(CheckpointError, match=r"checkpoint\.safetensors: cannot be read"):
+    with pytest.raises(CheckpointError, match=r"checkpoint\.safetensors: .*read"):
         start(graph, config, RunFolder(tmp_path)).run(resume=True)
 
 

@@ -52,7 +52,7 @@ def test_every_preset_builds_the_model_it_is_named_after() -> None:
 
 
 def test_an_unknown_preset_is_answered_with_those_there_are() -> None:
-    with pytest.raises(ConfigError, match="there is no preset 'nothing/here'"):
+    with pytest.raises(ConfigError, match="no preset 'nothing/here'"):
         read_preset("nothing/here")
 
 

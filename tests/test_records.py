@@ -63,10 +63,10 @@ def test_the_time_and_the_best_validation_come_from_the_history(record: RunRecor
 
 def test_a_run_of_an_older_version_is_refused_with_the_version_that_reads_it(tmp_path: Path) -> None:
     (tmp_path / "run.json").write_text('{"format": 1, "itransf": "0.1.0", "graph": "world", "notes": []}')
-    with pytest.raises(CheckpointError, match=r"run\.json: has format 1, which itransf 0\.1 reads"):
+    with pytest.raises(CheckpointError, match=r"run\.json: .*format 1, .*itransf 0\.1"):
         read_record(tmp_path)
     (tmp_path / "run.json").write_text('{"format": 99}')
-    with pytest.raises(CheckpointError, match=r"format 99, which a newer version"):
+    with pytest.raises(CheckpointError, match=r"format 99, .*newer version"):
         read_record(tmp_path)
 
 

@@ -121,18 +121,17 @@ class TestOccupation:
             raise PermissionError(13, "Permission denied", str(path))
 
         monkeypatch.setattr(Path, "unlink", fail)
-        with pytest.raises(WriteError, match="run cannot be replaced: Permission denied; choose another folder"):
+        with pytest.raises(WriteError, match=r"run cannot .*: Permission denied; choose another"):
             folder.clear()
 
     def test_advice_is_true_for_what_lies_there(self, tmp_path: Path, folder: RunFolder) -> None:
-        assert "resume it (--resume, resume=True), overwrite it (--overwrite, overwrite=True)" in str(
-            folder.refuse()
-        )  # barely begun
+        both = ("--resume, resume=True", "--overwrite, overwrite=True")
+        assert all(option in str(folder.refuse()) for option in both)  # barely begun
         folder.write_tensors("model.safetensors", {}, {})
         assert "--resume" not in str(folder.refuse())
-        assert "overwrite it (--overwrite, overwrite=True)" in str(folder.refuse())
+        assert both[1] in str(folder.refuse())
         folder.write_tensors("checkpoint.safetensors", {}, {})
-        assert "resume it (--resume, resume=True), overwrite it (--overwrite, overwrite=True)" in str(folder.refuse())
+        assert all(option in str(folder.refuse()) for option in both)
         (tmp_path / "thesis.tex").write_text("x")
         told = str(RunFolder(tmp_path).refuse())
         assert "choose another folder" in told
@@ -200,16 +199,16 @@ class TestDamage:
     @pytest.mark.parametrize(
         ("key", "value", "fault"),
         [
-            ("entities", ["Zürich", "CH", 5], "the name 5 is not text"),
-            ("entities", ["Zürich", "CH", "CH"], "the entity 'CH' is listed more than once"),
-            ("labels", {"CH": 5}, "the label 5 is not text"),
-            ("relation_labels", {"in": None}, "the label None is not text"),
+            ("entities", ["Zürich", "CH", 5], "5 is not text"),
+            ("entities", ["Zürich", "CH", "CH"], "entity 'CH' .*more than once"),
+            ("labels", {"CH": 5}, "label 5 is not text"),
+            ("relation_labels", {"in": None}, "label None is not text"),
         ],
     )
     def test_names_that_are_none_are_said(self, folder: RunFolder, key: str, value: object, fault: str) -> None:
         path = folder.path / "vocabulary.json"
         path.write_text(json.dumps({**json.loads(path.read_text()), key: value}))
-        with pytest.raises(CheckpointError, match=re.escape(f"{path}: {fault}; the run is damaged")):
+        with pytest.raises(CheckpointError, match=f"{re.escape(str(path))}: .*{fault}.*damaged"):
             folder.read_graph()
 
     @pytest.mark.parametrize(
@@ -218,16 +217,16 @@ class TestDamage:
             (None, "has no triples 'valid'"),
             (torch.zeros(4, 2, dtype=torch.int64), "has no triples 'valid'"),
             (torch.zeros(4, 3), "has no triples 'valid'"),
-            (torch.tensor([[0, 0, 3]]), "uses entity 3 in valid, but vocabulary.json has 3 names"),
-            (torch.tensor([[-1, 0, 0]]), "uses entity -1 in valid, but vocabulary.json has 3 names"),
-            (torch.tensor([[0, 2, 0]]), "uses relation 2 in valid, but vocabulary.json has 2 names"),
+            (torch.tensor([[0, 0, 3]]), "entity 3 in valid, .*3 names"),
+            (torch.tensor([[-1, 0, 0]]), "entity -1 in valid, .*3 names"),
+            (torch.tensor([[0, 2, 0]]), "relation 2 in valid, .*2 names"),
         ],
     )
     def test_triples_that_are_none_are_said(self, folder: RunFolder, triples: Tensor | None, fault: str) -> None:
         name = "graph.safetensors"
         tensors = {**folder.read_tensors(name)[0], "valid": triples}
         folder.write_tensors(name, {split: triples for split, triples in tensors.items() if triples is not None}, {})
-        with pytest.raises(CheckpointError, match=re.escape(f"{folder.path / name}: {fault}; the run is damaged")):
+        with pytest.raises(CheckpointError, match=f"{re.escape(str(folder.path / name))}: .*{fault}.*damaged"):
             folder.read_graph()
 
     def test_triples_in_short_numbers_are_read(self, folder: RunFolder, graph: Graph) -> None:
@@ -256,7 +255,7 @@ class TestDamage:
             raise OSError("no space left")
 
         monkeypatch.setattr("safetensors.torch.save_file", fail)
-        with pytest.raises(WriteError, match=r"t\.safetensors cannot be written: no space left"):
+        with pytest.raises(WriteError, match=r"t\.safetensors cannot .*: no space left"):
             folder.write_tensors("t.safetensors", {"a": torch.zeros(2)}, {})
         assert folder.read_tensors("t.safetensors")[0]["a"].tolist() == [1.0, 1.0]
         assert not list(folder.path.glob("*.tmp")) + list(folder.path.glob(".*"))

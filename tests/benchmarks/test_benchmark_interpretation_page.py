@@ -77,11 +77,11 @@ def find_item(page: str, start: str) -> str:
 
 def test_the_summary_follows_from_the_figures(record: dict[str, Any]) -> None:
     page = render({"wn18": record})
-    assert "inverse pairs, average precision" in find_item(page, "ITransF has the highest")
-    assert "inverse pairs, other." in find_item(page, "Not distinguished from chance")
-    assert "inverse pairs, other (dense attention)" in find_item(page, "Others are higher")
-    assert "not measured: names tell no domain" in find_item(page, "domains by top concept, purity")
-    assert "Not everything is measured yet" not in page
+    assert "average precision" in find_item(page, "ITransF has the highest")
+    assert "inverse pairs, other" in find_item(page, "Not distinguished")
+    assert "other (dense attention)" in find_item(page, "Others are higher")
+    assert "names tell no domain" in find_item(page, "domains by top concept")
+    assert "Not everything" not in page
 
 
 def test_an_interval_below_zero_is_a_loss_and_one_below_the_null_is_worse_than_chance(record: dict[str, Any]) -> None:
@@ -93,7 +93,7 @@ def test_an_interval_below_zero_is_a_loss_and_one_below_the_null_is_worse_than_c
     page = render({"wn18": {**record, "models": [describe("ITransF", 5, *findings)]}})
     assert find_item(page, "A loss").endswith("inverse pairs, gain.")
     assert find_item(page, "Worse than chance").endswith("inverse pairs, share.")
-    assert find_item(page, "Not distinguished from chance").endswith("inverse pairs, difference.")
+    assert find_item(page, "Not distinguished").endswith("inverse pairs, difference.")
 
 
 def test_accuracy_and_failures_are_told(record: dict[str, Any]) -> None:
@@ -105,7 +105,10 @@ def test_accuracy_and_failures_are_told(record: dict[str, Any]) -> None:
 
 def test_the_recipe_is_shown_with_settings_of_the_command(record: dict[str, Any]) -> None:
     page = render({"wn18": record})
-    assert "- Recipe: preset `wn18/itransf`, with `training.epochs=3 loss.margin=1.0`\n- One is short.\n\n" in page
+    recipe = find_item(page, "Recipe")
+    assert "`wn18/itransf`" in recipe
+    assert "`training.epochs=3 loss.margin=1.0`" in recipe
+    assert "\n- One is short.\n\n" in page
 
 
 def test_a_recipe_that_has_changed_since_is_shown(record: dict[str, Any]) -> None:
@@ -115,12 +118,12 @@ def test_a_recipe_that_has_changed_since_is_shown(record: dict[str, Any]) -> Non
 
 def test_a_training_that_was_stopped_is_named(record: dict[str, Any]) -> None:
     record["runs"][2]["epochs"] = 3
-    assert "- STransE stopped after 3 of 5 epochs\n" in render({"wn18": record})
+    assert "3 of 5 epochs" in find_item(render({"wn18": record}), "STransE")
 
 
 def test_an_unfinished_record_says_so(record: dict[str, Any]) -> None:
-    assert "Not everything is measured yet" in render({"wn18": {**record, "complete": False}})
-    assert "Not everything is measured yet" in render({"wn18": {**record, "complete": False, "models": []}})
+    assert "Not everything" in render({"wn18": {**record, "complete": False}})
+    assert "Not everything" in render({"wn18": {**record, "complete": False, "models": []}})
 
 
 def test_a_page_without_records_has_the_commands() -> None:
@@ -145,5 +148,5 @@ def test_explanations_are_rendered_beside_the_rest() -> None:
     finding = Finding("faithful explanations", "ratio", 4.5, 3.0, 6.0, 1.0, 0.001, 100, "predictions", (), "as it is")
     page = render({"named-triples": {**SETTING, "finding": finding.to_dict(), "complete": False}})
     assert "| faithful explanations, ratio | 4.500 | 3.000 to 6.000 | 1.000 | 0.001 | 100 predictions |" in page
-    assert "- faithful explanations, ratio: as it is.\n" in page
-    assert "Not everything is measured yet" in page
+    assert find_item(page, "faithful explanations, ratio").endswith("as it is.")
+    assert "Not everything" in page

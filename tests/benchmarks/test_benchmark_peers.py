@@ -215,5 +215,5 @@ def test_what_is_missing_or_failed_is_named(record: dict[str, Any]) -> None:
     record["rows"][1] |= {"repetitions": [], "rate": None, "peak_bytes": None, "error": "ran out of memory"}
     page = render(record)
     assert "skipped: TorchKGE" in page
-    assert "PyKEEN TransR failed: ran out of memory" in page
+    assert "TransR failed: ran out of memory" in page
     assert find_lines(page, "PyKEEN TransR", "| failed |")

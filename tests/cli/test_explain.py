@@ -48,7 +48,7 @@ def test_a_concept_that_changes_nothing_is_said_to_stay() -> None:
     explanation = make_explanation()
     removals = tuple(replace(removal, rank=1.0) for removal in explanation.removals)
     show_explanation(replace(explanation, removals=removals), console)
-    assert "without concept 0 on the tail side, France [state] stays at rank 1" in paper.getvalue()
+    assert all(words in paper.getvalue() for words in ("without concept 0", "tail side", "stays at rank 1"))
 
 
 def test_a_triple_by_names_and_labels(run: Path, opened: Any) -> None:
@@ -113,7 +113,7 @@ class TestPredict:
     def test_a_file_of_questions_is_not_explained(self, run: Path) -> None:
         done = call("predict", run, "--queries", "q.tsv", "--explain")
         assert done.code == 2
-        assert "--explain is for a single query" in done.err
+        assert "--explain is for" in done.err
 
 
 def make_profile() -> RelationProfile:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from pathlib import Path
 
@@ -55,7 +56,7 @@ def test_runs_beside_a_baseline(run: Path, other_seed: Path, transe_run: Path) -
     assert [(each["name"], each["runs"]) for each in found["models"]] == [("itransf", 2), ("transe", 1), ("random", 1)]
     by_name = {finding["measure"]: finding for finding in found["models"][0]["findings"]}
     assert by_name["sparse attention"]["value"] == 1.0
-    assert by_name["inverse pairs"]["remark"] == "train has no inverse pairs"
+    assert by_name["inverse pairs"]["remark"].endswith("no inverse pairs")
     assert "faithful weights" in by_name
 
 
@@ -63,7 +64,9 @@ def test_the_table_says_what_was_not_measured(run: Path) -> None:
     done = call("interpret", run, "--no-ranking", *FEW)
     assert done.code == 0, done.err
     assert "itransf on places, 1 run" in done.out
-    assert "Not measured: stability over seeds, adjusted Rand index (one run alone" in " ".join(done.out.split())
+    missing = " ".join(done.out.partition("Not measured")[2].split())
+    assert "stability over seeds" in missing
+    assert "one run alone" in missing
     assert "faithful" not in done.out
 
 
@@ -99,7 +102,7 @@ def test_mistakes_are_told(run: Path, tmp_path: Path) -> None:
 def test_a_run_that_is_another_again_is_remarked(run: Path, other_seed: Path, tmp_path: Path) -> None:
     shutil.copytree(run, tmp_path / "copy")
     told = " ".join(call("interpret", run, tmp_path / "copy", other_seed, "--no-ranking", *FEW).err.split())
-    assert f"copy has the settings and the seed of {run}" in told.replace("- ", "-")
+    assert re.search(f"copy has .*the seed of {run}", told.replace("- ", "-"))
     assert f"{other_seed} has the" not in told
 
 

@@ -24,7 +24,7 @@ def test_every_setting_is_listed_with_its_default_and_a_meaning() -> None:
 
 def test_a_part_of_a_key_finds_some() -> None:
     done = call("settings", "training.we")
-    assert done.out.startswith("training.weight_averaging = 0.0  a number\n    ")
+    assert done.out.startswith("training.weight_averaging = 0.0 ")
     assert "epochs =" not in done.out
     assert call("settings", "Training.WE").out == done.out
 
@@ -32,7 +32,8 @@ def test_a_part_of_a_key_finds_some() -> None:
 def test_what_no_key_has_is_misuse() -> None:
     done = call("settings", "training.epoch_count")
     assert done.code == 2
-    assert "no setting has 'training.epoch_count' in its key. Did you mean 'training.epochs'" in done.err
+    assert "'training.epoch_count'" in done.err
+    assert "Did you mean 'training.epochs'" in done.err
 
 
 def test_the_page_of_settings_is_current() -> None:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -50,13 +51,15 @@ def test_what_people_see(found: dict[str, Any], name: str) -> None:
 def test_a_relation_from_pairs(run: Path, pairs: Path, tmp_path: Path) -> None:
     done = call("learn", run, pairs, "--relation", "twin", "--out", tmp_path / "new")
     assert done.code == 0, done.err
-    assert done.out.startswith("Learned the relation twin from 3 triples in ")
+    assert "relation twin from 3 triples" in done.out.splitlines()[0]
     opened = itransf.open(tmp_path / "new", device="cpu")
     assert opened.graph.relations.names[-1] == "twin"
     assert opened.graph.entities.label(int(opened.graph.train[-2, 2])) == "Rome"  # by its label
     asked = done.out.splitlines()[-2].split()
     assert call(*asked[1:], "--json").code == 0
-    assert "'twin' was learned from 3 triples" in call("info", tmp_path / "new").err
+    told = call("info", tmp_path / "new").err
+    assert "'twin'" in told
+    assert "3 triples" in told
 
 
 def test_as_json_and_overwriting(run: Path, pairs: Path, tmp_path: Path) -> None:
@@ -93,22 +96,22 @@ def test_an_entity(run: Path, tmp_path: Path, side: str) -> None:
 @pytest.mark.parametrize(
     ("options", "lines", "message"),
     [
-        (("--relation", "twin"), "Lyon\tMilan\n", "line 1: unknown entity 'Milan'. Did you mean 'Milano'"),
-        (("--relation", "near"), "Lyon\tMilano\n", "the relation 'near' is in places already"),
+        (("--relation", "twin"), "Lyon\tMilan\n", "line 1: .*'Milan'.*'Milano'"),
+        (("--relation", "near"), "Lyon\tMilano\n", "relation 'near' .*already"),
         (("--relation", "has capital"), "Lyon\tMilano\n", "the label of 'P36'"),
-        (("--relation", "twin"), "Lyon\tnear\tMilano\n", "line 1: its relation is 'near'"),
-        (("--entity", "Lyon"), "Lyon\tnear\tMilano\n", "the entity 'Lyon' is in places already"),
-        (("--entity", "Nice"), "Lyon\tnear\tMilano\n", "line 1: does not contain 'Nice'"),
+        (("--relation", "twin"), "Lyon\tnear\tMilano\n", "line 1: .*'near'"),
+        (("--entity", "Lyon"), "Lyon\tnear\tMilano\n", "entity 'Lyon' .*already"),
+        (("--entity", "Nice"), "Lyon\tnear\tMilano\n", "line 1: .*'Nice'"),
         (("--entity", "Nice"), "Nice\tneer\tMilano\n", "Did you mean 'near'"),
-        ((), "Lyon\tMilano\n", "either --relation NAME or --entity NAME"),
-        (("--entity", "Nice", "--relation", "twin"), "Lyon\tMilano\n", "either --relation NAME"),
+        ((), "Lyon\tMilano\n", "either --relation .* --entity"),
+        (("--entity", "Nice", "--relation", "twin"), "Lyon\tMilano\n", "either --relation"),
     ],
 )
 def test_mistakes_are_misuse(options: tuple[str, ...], lines: str, message: str, run: Path, tmp_path: Path) -> None:
     (tmp_path / "triples.tsv").write_text(lines, encoding="utf-8")
     done = call("learn", run, tmp_path / "triples.tsv", *options, "--out", tmp_path / "new")
     assert done.code == 2
-    assert message in done.err
+    assert re.search(message, done.err)
     assert done.out == ""
     assert not (tmp_path / "new").exists()
 
@@ -118,7 +121,8 @@ def test_models_with_matrices_of_their_own_are_refused(data: Path, pairs: Path, 
     assert call("train", data, "--out", tmp_path / "old", *quick).code == 0
     done = call("learn", tmp_path / "old", pairs, "--relation", "twin", "--out", tmp_path / "new")
     assert done.code == 2
-    assert "stranse" in done.err and "parameters" in done.err
+    assert "stranse" in done.err
+    assert "parameters" in done.err
 
 
 def figures(mrr: float) -> dict[str, float]:
@@ -160,13 +164,13 @@ def test_each_step_is_measured_and_the_rules_are_kept(run: Path, opened: Any, tm
     assert used in new.model.project_tail.support[new.graph.relations.index("P36")].tolist()
     assert new.evaluate("valid")["mrr"] == shown["valid"]["refitted"]["mrr"]
     assert [line["phase"] for line in new.history][-2:] == ["re-fit"] * 2
-    assert shown["changes"][0] == f"Concept {used} was forbidden to the heads of city_in."
+    assert all(word in shown["changes"][0] for word in (f"Concept {used} ", "forbidden", "heads of city_in"))
 
 
 def test_merging_and_pruning_without_a_refit(run: Path, tmp_path: Path) -> None:
     done = call("edit", run, "--out", tmp_path / "new", "--merge", "0, 1", "--prune", 2, "--epochs", 0)
     assert done.code == 0, done.err
-    assert "There are 2 concepts, numbered 0 to 1, instead of 4." in done.out
+    assert "numbered 0 to 1" in done.out
     assert "re-fitted" not in done.out
     assert itransf.open(tmp_path / "new", device="cpu").config.model.concepts == 2
 
@@ -179,20 +183,20 @@ def test_names_may_hold_dots_and_equals_signs() -> None:
     ("options", "message"),
     [
         ((), "nothing to change"),
-        (("--forbid", "near.head"), "--forbid 'near.head': write it as RELATION.SIDE=CONCEPT"),
-        (("--forbid", "near=3"), "write it as RELATION.SIDE=CONCEPT"),
+        (("--forbid", "near.head"), "--forbid 'near.head': .*RELATION.SIDE=CONCEPT"),
+        (("--forbid", "near=3"), "RELATION.SIDE=CONCEPT"),
         (("--pin", "neer.head=1"), "Did you mean 'near'"),
         (("--pin", "near.haed=1"), "no side 'haed'"),
         (("--pin", "near.head=9"), "there is no concept 9"),
-        (("--merge", "1"), "--merge '1': write it as A,B"),
-        (("--merge", "1,1"), "cannot be merged with itself"),
+        (("--merge", "1"), "--merge '1': .*A,B"),
+        (("--merge", "1,1"), "merged with itself"),
         (("--prune", "4"), "cannot be pruned to 4"),
     ],
 )
 def test_mistakes_about_edits_are_misuse(options: tuple[str, ...], message: str, run: Path, tmp_path: Path) -> None:
     done = call("edit", run, "--out", tmp_path / "new", *options)
     assert done.code == 2
-    assert message in done.err
+    assert re.search(message, done.err)
     assert done.out == ""
     assert not (tmp_path / "new").exists()
 
@@ -200,7 +204,7 @@ def test_mistakes_about_edits_are_misuse(options: tuple[str, ...], message: str,
 def test_a_model_without_concepts_cannot_be_edited(transe_run: Path, tmp_path: Path) -> None:
     done = call("edit", transe_run, "--out", tmp_path / "new", "--prune", 1)
     assert done.code == 2
-    assert "a transe model has no concepts" in done.err
+    assert "transe model has no concepts" in done.err
 
 
 @pytest.mark.parametrize("is_file", [False, True])

@@ -12,11 +12,11 @@ from itransf.cli.train import write_resuming
 
 def test_training_prints_ranks_and_what_to_do_next(trained: tuple[Path, Outcome]) -> None:
     folder, done = trained
-    assert "Trained itransf on places: 2 epochs" in done.out
+    assert "itransf on places: 2 epochs" in done.out
     assert "filtered  both" in done.out
-    assert f"\n\nWhat next:\n  itransf predict {folder} --head" in done.out
+    assert f"\n  itransf predict {folder} --head" in done.out.partition("What next")[2]
     assert f"itransf concepts {folder}" in done.out
-    assert "Training on places: 16 entities, 4 relations, 27 triples" in done.err
+    assert "16 entities, 4 relations, 27 triples" in done.err
 
 
 def test_the_commands_it_recommends_work(trained: tuple[Path, Outcome], tmp_path: Path) -> None:
@@ -89,7 +89,7 @@ def test_other_settings_or_triples_are_misuse_and_damage_is_a_failure(data: Path
     (tmp_path / "run" / "checkpoint.safetensors").write_bytes(b"damaged")
     damaged = call(*arguments)
     assert damaged.code == 1
-    assert "checkpoint.safetensors: cannot be read" in damaged.err
+    assert "checkpoint.safetensors: " in damaged.err
 
 
 @pytest.mark.parametrize("way", [(), ("--resume",), ("--overwrite",)])
@@ -117,7 +117,8 @@ def test_labels_of_nothing_are_counted(data: Path, tmp_path: Path) -> None:
     labels.write_text("Roma\tRome\nPluto\tthe ninth\n", encoding="utf-8")
     done = call("data", "info", data, "--labels", labels)
     assert done.code == 0
-    assert "Note: 1 of 2 labels is not used: the graph has no name 'Pluto'." in done.err
+    assert "Note: 1 of 2 labels" in done.err
+    assert "'Pluto'" in done.err
 
 
 def test_resume_and_overwrite_exclude_each_other(data: Path) -> None:
@@ -141,7 +142,8 @@ def test_settings_without_effect_are_told(tmp_path: Path) -> None:
     idle = ("--set", "loss.name=cross_entropy", "--set", "loss.margin=2")
     done = call("train", tmp_path / "only", "--out", tmp_path / "run", *QUICK, *CONCEPTS, *idle)
     assert done.code == 0, done.err
-    assert "Note: loss.margin has no effect where loss.name is 'cross_entropy'" in done.err
+    assert "Note: loss.margin " in done.err
+    assert "'cross_entropy'" in done.err
     again = call("train", tmp_path / "only", "--out", tmp_path / "run", *QUICK, *CONCEPTS, *idle, "--resume")
     assert "no effect" not in again.err
 
@@ -163,7 +165,7 @@ def test_without_test_triples_nothing_is_ranked(tmp_path: Path) -> None:
         (("world", "--set", "negatives.shared=maybe"), "must be true or false"),
         (("world", "--set", "model.name=itrans"), "Did you mean 'itransf'"),
         (("world", "--preset", "wn18/itrans"), "Did you mean 'wn18/itransf"),
-        (("world", "--config", "nowhere.toml"), "there is no such config file"),
+        (("world", "--config", "nowhere.toml"), "nowhere.toml"),
         (("world", "--labels", "nowhere.tsv"), "nowhere.tsv"),
         (("world", "--set", "model.concepts=1"), "model.support_size"),
     ],
@@ -206,7 +208,7 @@ def test_an_interrupt_tells_how_to_go_on(data: Path, tmp_path: Path, monkeypatch
     monkeypatch.setitem(vars(itransf), "train", interrupt)
     done = call("train", data, "--out", tmp_path / "my run", "--overwrite", "-q")
     assert done.code == 130
-    assert done.err.endswith(f"Resume with: itransf train {data} --out '{tmp_path / 'my run'}' -q --resume\n")
+    assert done.err.endswith(f"itransf train {data} --out '{tmp_path / 'my run'}' -q --resume\n")
 
 
 def test_the_resuming_command_keeps_everything_but_overwrite() -> None:

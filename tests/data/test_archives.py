@@ -57,7 +57,7 @@ def test_wanted_members_are_read_and_nothing_is_left_behind(tmp_path: Path, endi
 def test_members_that_point_outside_are_refused(tmp_path: Path, name: str, ending: str) -> None:
     write = write_zip if ending == ".zip" else write_tar
     path = write(tmp_path / f"x{ending}", {name: b"", "train.txt": b""})
-    with pytest.raises(DataError, match="points outside the archive; do not trust this file"):
+    with pytest.raises(DataError, match="outside the archive"):
         read_members(path, wants_train)
 
 
@@ -67,7 +67,7 @@ def test_only_regular_members_of_a_tar(tmp_path: Path, kind: bytes) -> None:
         member.type, member.linkname = kind, "other.txt"
 
     path = write_tar(tmp_path / "x.tar.gz", {"train.txt": b""}, edit)
-    with pytest.raises(DataError, match=r"the member 'train\.txt' is not a regular file"):
+    with pytest.raises(DataError, match=r"'train\.txt' is not a regular file"):
         read_members(path, wants_train)
 
 
@@ -136,10 +136,10 @@ def test_damaged_and_oversized_files(
 ) -> None:
     path = tmp_path / f"triples.tsv{ending}"
     path.write_bytes(compress(bytes(range(256)) * 64)[:-20])
-    with pytest.raises(DataError, match="is damaged or not what its name says"):
+    with pytest.raises(DataError, match="is damaged"):
         read_content(path)
     path.write_bytes(b"plain text")
-    with pytest.raises(DataError, match="is damaged or not what its name says"):
+    with pytest.raises(DataError, match="is damaged"):
         read_content(path)
     path.write_bytes(compress(b"0" * 1000))
     monkeypatch.setattr(archives, "MAX_EXPANDED", 999)

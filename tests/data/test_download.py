@@ -37,7 +37,7 @@ def test_fetch_and_keep(tmp_path: Path, server: IndexServer, capsys: pytest.Capt
 @pytest.mark.parametrize("content", [CONTENT[:300_000], b"something else"])
 def test_an_incomplete_or_wrong_file_is_not_kept(tmp_path: Path, server: IndexServer, content: bytes) -> None:
     server.files = {NAME: content}
-    with pytest.raises(FetchError, match="incomplete or not the expected file"):
+    with pytest.raises(FetchError, match="not the expected file"):
         fetch(WANTED, tmp_path, progress=False)
     assert list(tmp_path.iterdir()) == []
     assert len(server.asked_for_files) == 1
@@ -151,7 +151,7 @@ def test_without_pip_its_environment_counts(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setenv("PIP_INDEX_URL", "https://mine.example/simple")
     assert [index.url for index in find_indexes()] == ["https://mine.example/simple"]
     monkeypatch.setenv("PIP_NO_INDEX", "1")
-    with pytest.raises(FetchError, match=r"pip is configured to use no package index \(no-index\)"):
+    with pytest.raises(FetchError, match=r"pip .*no-index"):
         find_indexes()
 
 

@@ -72,20 +72,20 @@ def test_columns_as_polars_hands_them_out() -> None:
 @pytest.mark.parametrize(
     ("frame", "told"),
     [
-        (Stream(head=["a"], tail=["b"]), r"train: 2 columns instead of 3 \(head, relation, tail\): head, tail; "),
-        (Stream(a=["a"], b=["b"], c=["c"], d=["d"]), "train: 4 columns instead of 3 .*: a, b, c, d; "),
+        (Stream(head=["a"], tail=["b"]), r"train: 2 columns .*3 \(head, relation, tail\): head, tail"),
+        (Stream(a=["a"], b=["b"], c=["c"], d=["d"]), "train: 4 columns .*3 .*: a, b, c, d"),
         (Stream(head=["a", None], relation=["r", "r"], tail=["b", "c"]), "train, row 2: 'head' is empty"),
-        (Stream(head=["a"], relation=[0.5], tail=["b"]), "train: the column 'relation' holds double, not names"),
+        (Stream(head=["a"], relation=[0.5], tail=["b"]), "train: .*'relation' holds double"),
         (
             OldFrame(["h", "r", "t"], [("a", "r", "b"), ("c", "s", 5)]),
-            "train: the data frame cannot be read .* strings",
+            "train: .*cannot be read .* strings",
         ),
         (OldFrame(["h", "r", "t"], [("a", "r", float("nan"))]), "train, row 1: 't' is empty"),
-        (pa.chunked_array([["a"]]), "train: the data frame cannot be read"),
-        (pa.table({"head": [], "relation": [], "tail": []}), "train: there are no triples to train on"),
+        (pa.chunked_array([["a"]]), "train: .*cannot be read"),
+        (pa.table({"head": [], "relation": [], "tail": []}), "train: .*no triples"),
         (
             "triples.csv",
-            r"train: 'triples\.csv' holds no triples; give rows .* or a data frame \(itransf\.load reads files",
+            r"train: 'triples\.csv' holds no triples.*data frame.*itransf\.load",
         ),
         (Path("triples.csv"), "train: .*holds no triples"),
         (None, "train: None holds no triples"),
@@ -108,10 +108,10 @@ def test_triples_in_memory_are_split_as_a_file_is(tmp_path: Path) -> None:
     graph = Graph.from_triples([*MANY, MANY[0]], name="mine", seed=3, valid_share=0.2)
     assert repr(graph) == repr(file)
     assert all(np.array_equal(graph.split(split), file.split(split)) for split in ("train", "valid", "test"))
-    assert graph.notes == (
-        "1 duplicate row was dropped from mine (first: mine, triple 801).",
-        "mine was split with seed 3: 560 to train, 160 to valid, 80 to test.",
-    )
+    dropped, split = graph.notes
+    assert dropped.startswith("1 duplicate row")
+    assert "mine, triple 801" in dropped
+    assert all(words in split for words in ("mine ", "seed 3", "560 to train", "160 to valid", "80 to test"))
 
 
 def test_load_takes_triples_in_memory() -> None:

@@ -37,12 +37,13 @@ def test_duplicates_are_dropped_and_counted() -> None:
     graph = Graph.from_names("g", train, [TRAIN[1]], [TRAIN[1], ("Spain", "borders", "Spain")])
     assert graph.train.tolist() == [[0, 0, 1], [1, 1, 2], [2, 1, 1]]
     dropped, *overlaps = graph.notes
-    assert dropped == "2 duplicate rows were dropped from train (first: train, triple 3)."
-    assert [note.partition(" (")[0] for note in overlaps] == [
-        "The splits overlap: 1 triple of valid is also in train",
-        "The splits overlap: 1 triple of test is also in train",
-        "The splits overlap: 1 triple of test is also in valid",
-    ]
+    assert dropped.startswith("2 duplicate rows")
+    assert "first: train, triple 3" in dropped
+    for note, (split, earlier) in zip(
+        overlaps, (("valid", "train"), ("test", "train"), ("test", "valid")), strict=True
+    ):
+        assert f"1 triple of {split} " in note
+        assert f"in {earlier} " in note
     assert "(first: valid, triple 1)" in overlaps[0]
 
 
@@ -50,40 +51,35 @@ def test_unknown_names_are_kept_counted_and_refused_when_strict() -> None:
     valid = [("France", "borders", "Italy"), ("Italy", "borders", "Malta")]
     test = [("Paris", "near", "France")]
     graph = Graph.from_names("g", TRAIN, valid, test)
-    assert [note.partition(". ")[0] for note in graph.notes] == [
-        "2 entities of valid or test never occur in train (2 valid and 0 test triples; "
-        "first: 'Italy' in valid, triple 1)",
-        "1 relation of valid or test never occurs in train (0 valid and 1 test triples; "
-        "first: 'near' in test, triple 1)",
-    ]
+    entities, relations = graph.notes
+    assert all(words in entities for words in ("2 entities", "2 valid and 0 test", "'Italy' in valid, triple 1"))
+    assert all(words in relations for words in ("1 relation", "0 valid and 1 test", "'near' in test, triple 1"))
     assert len(graph.entities) == 5
-    with pytest.raises(DataError, match=r"2 entities .*first: 'Italy' in valid, triple 1.*--strict, strict=True"):
+    with pytest.raises(DataError, match=r"2 entities .*'Italy' in valid, triple 1.*--strict, strict=True"):
         Graph.from_names("g", TRAIN, valid, test, strict=True)
-    with pytest.raises(DataError, match=r"1 relation .*first: 'near' in test, triple 1"):
+    with pytest.raises(DataError, match=r"1 relation .*'near' in test, triple 1"):
         Graph.from_names("g", TRAIN, (), test, strict=True)
 
 
 def test_empty_splits() -> None:
     graph = Graph.from_names("g", TRAIN)
     assert graph.valid.shape == graph.test.shape == (0, 3)
-    assert graph.notes == (
-        "There are no valid triples: valid is empty.",
-        "There are no test triples: test is empty.",
-    )
-    with pytest.raises(DataError, match="train: there are no triples to train on"):
+    assert len(graph.notes) == 2
+    assert all(f"no {split} triples" in note for split, note in zip(("valid", "test"), graph.notes, strict=True))
+    with pytest.raises(DataError, match=r"train: .*no triples"):
         Graph.from_names("g", [], TRAIN)
 
 
 @pytest.mark.parametrize(
     ("triple", "told"),
     [
-        (("a", "b"), r"train, triple 2: \('a', 'b'\) is not a triple; give three names"),
-        ("abc", "train, triple 2: 'abc' is not a triple"),
-        (3, "train, triple 2: 3 is not a triple"),
+        (("a", "b"), r"train, triple 2: \('a', 'b'\) .*three names"),
+        ("abc", "train, triple 2: 'abc' "),
+        (3, "train, triple 2: 3 "),
         ({"h": 1, "r": 2, "t": 3}, "train, triple 2: .* is not a triple"),
-        (("a", "b", 3), "train, triple 2: the tail 3 is not text"),
-        (("a", " ", "c"), "train, triple 2: the relation is empty"),
-        (("a\ud800", "b", "c"), "train, triple 2: the head .* holds half a character"),
+        (("a", "b", 3), "train, triple 2: .*tail 3 "),
+        (("a", " ", "c"), "train, triple 2: .*relation is empty"),
+        (("a\ud800", "b", "c"), "train, triple 2: .*head .*half a character"),
     ],
 )
 def test_bad_triples_are_named(triple: object, told: str) -> None:
@@ -101,14 +97,14 @@ def test_a_triple_is_any_row_of_three_names(kind: Callable[[tuple[str, ...]], An
 def test_unknown_split() -> None:
     with pytest.raises(DataError, match=r"no split 'tset'.*Did you mean 'test'"):
         Graph.from_names("g", TRAIN).split("tset")
-    with pytest.raises(DataError, match=r"no split None; use 'train'"):
+    with pytest.raises(DataError, match=r"no split None.*'train'"):
         Graph.from_names("g", TRAIN).split(None)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("name", [None, 5, [TRAIN[0]], Path("x.csv"), "a\ud800"])
 def test_a_name_that_is_no_text_is_refused(name: Any) -> None:
     for build in (lambda: Graph.from_names(name, TRAIN), lambda: Graph.from_triples(TRAIN, name)):
-        with pytest.raises(DataError, match=r"the name .* write Graph\.from_names\('name', train\)"):
+        with pytest.raises(DataError, match=r"the name .*Graph\.from_names\("):
             build()
 
 
@@ -147,14 +143,16 @@ def test_labels_from_a_mapping_and_a_file(tmp_path: Path) -> None:
     assert [graph.entities.label(number) for number in range(3)] == ["City of Light", "France", "España"]
     assert graph.relations.label(1) == "is next to"
     assert graph.entities.index("City of Light") == 0
-    assert graph.notes[-1] == "1 of 3 labels is not used: the graph has no name 'Mars'."
+    assert graph.notes[-1].startswith("1 of 3 labels")
+    assert "'Mars'" in graph.notes[-1]
     assert graph.labelled({"Spain": "España"}).notes == graph.notes
     strangers = Graph.from_names("g", TRAIN).labelled({"Paris": "P", "X": "x", "Y": "y"})
-    assert strangers.notes[-1] == "2 of 3 labels are not used: the graph has no name 'X' (first)."
+    assert strangers.notes[-1].startswith("2 of 3 labels")
+    assert "'X'" in strangers.notes[-1]
 
 
 def test_labels_of_another_graph_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=r"none of the 1 labels belongs to a name in 'g'.*such as 'Paris'"):
+    with pytest.raises(DataError, match=r"none of the 1 labels.*'g'.*'Paris'"):
         Graph.from_names("g", TRAIN).labelled({"Mars": "red"})
 
 
@@ -162,11 +160,11 @@ def test_labels_that_are_missing_or_no_text() -> None:
     graph = Graph.from_names("g", TRAIN)
     some = graph.labelled({"Paris": "P", "Spain": float("nan"), "France": None})  # type: ignore[dict-item]
     assert dict(some.entities.labels) == {"Paris": "P"}
-    with pytest.raises(DataError, match=r"^entity 'Spain': the label 5 is not text; give it as a string$"):
+    with pytest.raises(DataError, match=r"^entity 'Spain': .*5 is not text"):
         graph.labelled({"Spain": 5})  # type: ignore[dict-item]
-    with pytest.raises(DataError, match=r"^relation 'borders': the label .* holds half a character"):
+    with pytest.raises(DataError, match=r"^relation 'borders': .*half a character"):
         graph.labelled({"borders": "a\ud800"})
-    with pytest.raises(DataError, match=r"labels are a file or a mapping from names to labels, not list"):
+    with pytest.raises(DataError, match=r"labels are a file or a mapping.*, not list"):
         graph.labelled(["Paris"])  # type: ignore[arg-type]
 
 

@@ -65,7 +65,7 @@ def test_one_relation_serves_many_heads() -> None:
     [
         ([6], [0], "entity number 6"),
         ([-1], [0], "entity number -1"),
-        ([0], [3], "relation number 3 is outside 0 .. 2"),
+        ([0], [3], "relation number 3 "),
     ],
 )
 def test_numbers_out_of_range_are_refused(heads: list[int], relations: list[int], told: str) -> None:

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import gzip
 import io
+import re
 from pathlib import Path
 from typing import Any
 
@@ -71,7 +72,9 @@ def test_plain_headers_are_skipped(header: str) -> None:
 def test_header_says_the_order_of_the_columns() -> None:
     table = read("source,target,relation\na,b,r\n", "f.csv")
     assert rows_of(table) == TRIPLES[:1]
-    assert table.notes == ("f.csv: the columns are in the order head, tail, relation, as the header says.",)
+    (note,) = table.notes
+    assert note.startswith("f.csv: ")
+    assert "head, tail, relation" in note
 
 
 @pytest.mark.parametrize(
@@ -96,17 +99,18 @@ def test_headers_may_have_blanks_hyphens_and_quotes(header: str, name: str) -> N
 def test_a_header_picks_three_of_many_columns(content: str, others: str) -> None:
     table = read(content, "f.csv")
     assert rows_of(table) == TRIPLES
-    assert table.notes == (f"f.csv: columns other than head, relation, tail were left out: {others}.",)
+    (note,) = table.notes
+    assert note.startswith("f.csv: ")
+    assert note.endswith(f"left out: {others}.")
 
 
 def test_columns_left_out_are_listed_up_to_a_point_and_order_is_told() -> None:
     names = ["tail", *(f"x{number}" for number in range(10)), "head", "relation"]
     table = read("\t".join(names) + "\n" + "\t".join(["b", *"0123456789", "a", "r"]) + "\n")
     assert rows_of(table) == TRIPLES[:1]
-    assert table.notes == (
-        "triples.txt: the columns are in the order tail, head, relation, as the header says.",
-        "triples.txt: columns other than head, relation, tail were left out: x0, x1, x2, x3, x4, x5, x6, x7, ....",
-    )
+    order, others = table.notes
+    assert "tail, head, relation" in order
+    assert others.endswith("left out: x0, x1, x2, x3, x4, x5, x6, x7, ....")
 
 
 def test_a_header_tells_the_separator_whatever_stands_in_names() -> None:
@@ -153,7 +157,7 @@ def test_lines_of_blanks_alone_are_as_good_as_empty(name: str, end: str) -> None
     table = read(end.join(lines), name)
     assert table.data.column("head").to_pylist() == ["a", "b", "c"]
     assert table.locate(2) == f"{name}, line 5"
-    with pytest.raises(DataError, match=r"line 4: 2 columns instead of 3"):
+    with pytest.raises(DataError, match=r"line 4: 2 columns .*3"):
         read(end.join([*lines[:3], mark.join("ab")]), name)
 
 
@@ -170,7 +174,7 @@ def test_separator_given_by_the_user() -> None:
     assert rows_of(read("a,x\tr\tb", separator="\\t")) == [("a,x", "r", "b")]
     for word, mark in (("tab", "\t"), ("comma", ","), ("pipe", "|")):
         assert rows_of(read(f"a{mark}r{mark}b", separator=word)) == TRIPLES[:1]
-    with pytest.raises(DataError, match=r"the separator 'comme' is not one character.*Did you mean 'comma'"):
+    with pytest.raises(DataError, match=r"separator 'comme' .*Did you mean 'comma'"):
         read("a,r,b", separator="comme")
 
 
@@ -185,38 +189,37 @@ def test_no_triples(content: str) -> None:
         (
             "a\tr\tb\n\na\tr\n",
             "f.txt",
-            "f.txt, line 3: 2 columns instead of 3 (head, relation, tail; separator: tab)",
+            "f.txt, line 3: 2 columns .*3 .*separator: tab",
         ),
-        ("a\tr\tb\tx\n" * 3, "f.txt", "f.txt, line 1: 4 columns instead of 3"),
-        ("a,r,b\nc,s,d,e\n", "f.csv", "f.csv, line 2: 4 columns instead of 3"),
-        ("head,relation,tail\na,r,b\njust words\n", "f.csv", "f.csv, line 3: 1 column instead of 3"),
-        ("a\tr\tb\nc\t\td\n", "f.txt", "f.txt, line 2: the relation is empty; fill it in or remove the line"),
-        ("a\tr\tb\n \tr\td\n", "f.txt", "f.txt, line 2: the head is empty"),
-        ("target,source,relation\nb,a,r\n,c,s\n", "f.csv", "f.csv, line 3: the tail is empty"),
-        ('a,r,b\nc,"s,d\ne,f,g\n', "f.csv", "f.csv, line 2: a quote opens here and is not closed"),
-        ('a,r,"b\nc,s,d\n', "f.csv", "f.csv, line 1: a quote opens here and is not closed on this line"),
-        ('a,r,b\n"x\r\ny",r,z\n', "f.csv", "f.csv, line 2: a quote opens here"),
+        ("a\tr\tb\tx\n" * 3, "f.txt", "f.txt, line 1: 4 columns .*3"),
+        ("a,r,b\nc,s,d,e\n", "f.csv", "f.csv, line 2: 4 columns .*3"),
+        ("head,relation,tail\na,r,b\njust words\n", "f.csv", "f.csv, line 3: 1 column .*3"),
+        ("a\tr\tb\nc\t\td\n", "f.txt", "f.txt, line 2: .*relation is empty; .*remove"),
+        ("a\tr\tb\n \tr\td\n", "f.txt", "f.txt, line 2: .*head is empty"),
+        ("target,source,relation\nb,a,r\n,c,s\n", "f.csv", "f.csv, line 3: .*tail is empty"),
+        ('a,r,b\nc,"s,d\ne,f,g\n', "f.csv", "f.csv, line 2: .*quote .*not closed"),
+        ('a,r,"b\nc,s,d\n', "f.csv", "f.csv, line 1: .*quote .*on this line"),
+        ('a,r,b\n"x\r\ny",r,z\n', "f.csv", "f.csv, line 2: .*quote"),
         (
             "head,relation,tail,x\na,r,b,1\nc,s,d\n",
             "f.csv",
-            "f.csv, line 3: 3 columns instead of 4 (head, relation, tail, x; separator: comma)",
+            "f.csv, line 3: 3 columns .*4 .*head, relation, tail, x; separator: comma",
         ),
-        ("x,head,relation,tail\n1,a,r,b\n2,c,,d\n", "f.csv", "f.csv, line 3: the relation is empty"),
-        ('h,r,t,x\na,r,"b,1\nc,s,d,2\n', "f.csv", "f.csv, line 2: a quote opens here"),
-        ("nonsense\n", "f.txt", "f.txt, line 1: no separator found in 'nonsense'"),
+        ("x,head,relation,tail\n1,a,r,b\n2,c,,d\n", "f.csv", "f.csv, line 3: .*relation is empty"),
+        ('h,r,t,x\na,r,"b,1\nc,s,d,2\n', "f.csv", "f.csv, line 2: .*quote"),
+        ("nonsense\n", "f.txt", "f.txt, line 1: no separator .*'nonsense'"),
     ],
 )
 def test_faults_name_file_line_and_cure(content: str, name: str, told: str) -> None:
-    with pytest.raises(DataError) as caught:
+    with pytest.raises(DataError, match=told):
         read(content, name)
-    assert told in str(caught.value)
 
 
 @pytest.mark.parametrize(
     ("content", "told"),
     [
-        (b"a\tr\tb\nc\ts\td\xe9\n", "f.txt, line 2: byte 0xe9 is not UTF-8; save the file as UTF-8"),
-        ("a\tr\tb\n".encode("utf-16"), "f.txt, line 1: the file is UTF-16, not UTF-8"),
+        (b"a\tr\tb\nc\ts\td\xe9\n", "f.txt, line 2: byte 0xe9 .*save .*UTF-8"),
+        ("a\tr\tb\n".encode("utf-16"), "f.txt, line 1: .*UTF-16"),
     ],
 )
 def test_bad_encoding(content: bytes, told: str) -> None:
@@ -225,7 +228,7 @@ def test_bad_encoding(content: bytes, told: str) -> None:
 
 
 def test_unclosed_quote_over_a_huge_rest() -> None:
-    with pytest.raises(DataError, match=r"f.csv, line 2: a quote opens here"):
+    with pytest.raises(DataError, match=r"f.csv, line 2: .*quote"):
         read('a,r,b\nc,"s,d\n' + "x,y,z\n" * 60_000, "f.csv")
 
 
@@ -257,7 +260,9 @@ def test_parquet_by_place_by_name_and_from_numbers() -> None:
     assert rows_of(read(write_parquet(x=["a"], y=["r"], z=["b"]), "f.parquet")) == [("a", "r", "b")]
     table = read(write_parquet(tail=["b", "d"], head=["a", "c"], relation=["r", "s"]), "f.parquet")
     assert rows_of(table) == TRIPLES
-    assert table.notes == ("f.parquet: the columns are in the order tail, head, relation, as the header says.",)
+    (note,) = table.notes
+    assert note.startswith("f.parquet: ")
+    assert "tail, head, relation" in note
     assert table.locate(1) == "f.parquet, row 2"
     encoded = pa.array(["r", "r"]).dictionary_encode()
     assert rows_of(
@@ -272,20 +277,19 @@ def test_parquet_with_more_columns() -> None:
     columns = {"tail": ["b", "d"], "weight": [1, 2], "head": ["a", "c"], "relation": ["r", "s"]}
     table = read(write_parquet(**columns, __index_level_0__=[5, 6]), "f.parquet")
     assert rows_of(table) == TRIPLES
-    assert table.notes == (
-        "f.parquet: the columns are in the order tail, head, relation, as the header says.",
-        "f.parquet: columns other than head, relation, tail were left out: weight, __index_level_0__.",
-    )
+    order, others = table.notes
+    assert "tail, head, relation" in order
+    assert others.endswith("left out: weight, __index_level_0__.")
 
 
 @pytest.mark.parametrize(
     ("content", "told"),
     [
-        (write_parquet(a=["a"], b=["b"]), "f.parquet: 2 columns instead of 3"),
+        (write_parquet(a=["a"], b=["b"]), "f.parquet: 2 columns .*3"),
         (write_parquet(a=["a", "a"], b=["b", None], c=["c", "c"]), "f.parquet, row 2: 'b' is empty"),
         (write_parquet(a=["a", " "], b=["b", "b"], c=["c", "c"]), "f.parquet, row 2: 'a' is empty"),
-        (write_parquet(a=["a"], b=[0.5], c=["c"]), "the column 'b' holds double, not names"),
-        (b"no parquet", "f.parquet is not a readable Parquet file"),
+        (write_parquet(a=["a"], b=[0.5], c=["c"]), "column 'b' holds double"),
+        (b"no parquet", "f.parquet is not .*Parquet"),
     ],
 )
 def test_bad_parquet(content: bytes, told: str) -> None:
@@ -305,15 +309,13 @@ def test_a_file_without_a_word_has_no_triples(content: str) -> None:
 @pytest.mark.parametrize(
     ("content", "told"),
     [
-        ('a\tr\t"5"" disk"\n', "1 name is in double quotes, .* as part of the name (first: f.tsv, line 1)"),
-        ('a\tr\tb\n\n"x"\tr\tz\n"x"\t"r"\tz\n', "3 names are in double quotes, .* (first: f.tsv, line 3)"),
+        ('a\tr\t"5"" disk"\n', r"f.tsv: 1 name .*quotes.*first: f.tsv, line 1\)"),
+        ('a\tr\tb\n\n"x"\tr\tz\n"x"\t"r"\tz\n', r"f.tsv: 3 names .*quotes.*first: f.tsv, line 3\)"),
     ],
 )
 def test_quotes_that_mean_nothing_are_told(content: str, told: str) -> None:
     (note,) = read(content, "f.tsv").notes
-    start, _, end = told.partition(".*")
-    assert note.startswith(f"f.tsv: {start}")
-    assert end in note
+    assert re.match(told, note)
     assert "end in .csv" in note
     assert read(content, "f.csv").notes == ()
 
@@ -351,7 +353,7 @@ def test_files_that_hold_no_table_are_refused_by_name(name: str, kind: str) -> N
 def test_statements_are_refused_whatever_the_file_is_called(tmp_path: Path, line: str) -> None:
     path = tmp_path / "triples.txt"
     path.write_text(f"\n{line}\n{line}\n", encoding="utf-8")
-    with pytest.raises(DataError, match=r"triples\.txt: RDF \(N-Triples\) files are not read"):
+    with pytest.raises(DataError, match=r"triples\.txt: RDF \(N-Triples\)"):
         load(path)
 
 
@@ -384,11 +386,11 @@ def test_compressed_labels(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "told"),
     [
-        ("KR,Korea, Republic of\n", "line 1: 3 columns instead of 2"),
-        ("a\tb\nc\n", "line 2: 1 column instead of 2"),
+        ("KR,Korea, Republic of\n", "line 1: 3 columns .*2"),
+        ("a\tb\nc\n", "line 2: 1 column .*2"),
         ("", "no labels"),
-        ("word\n", "line 1: no separator found"),
-        (b"a\tb\nc\t\xff\n", "line 2: byte 0xff is not UTF-8"),
+        ("word\n", "line 1: no separator"),
+        (b"a\tb\nc\t\xff\n", "line 2: byte 0xff "),
     ],
 )
 def test_faulty_labels_are_named(tmp_path: Path, content: str | bytes, told: str) -> None:
@@ -399,7 +401,7 @@ def test_faulty_labels_are_named(tmp_path: Path, content: str | bytes, told: str
 
 
 def test_missing_label_file(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=r"there is no file .*nothing\.tsv; check the path"):
+    with pytest.raises(DataError, match=r"no file .*nothing\.tsv"):
         read_labels(tmp_path / "nothing.tsv")
 
 

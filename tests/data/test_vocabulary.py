@@ -28,13 +28,13 @@ def test_label_is_shown_and_found_but_the_name_wins() -> None:
 
 def test_ambiguous_label_lists_the_names() -> None:
     vocabulary = Vocabulary(("Q1", "Q2", "Q3"), {"Q1": "Paris", "Q3": "Paris"})
-    with pytest.raises(DataError, match=r"label of 2 entities: 'Q1', 'Q3'. Give one of these names"):
+    with pytest.raises(DataError, match=r"2 entities: 'Q1', 'Q3'.*Give one"):
         vocabulary.index("Paris")
 
 
 def test_near_misses_of_names_and_labels() -> None:
     vocabulary = Vocabulary(COUNTRIES, {"Spain": "Kingdom of Spain"})
-    with pytest.raises(DataError, match=r"unknown entity 'Frnace'\. Did you mean 'France'\?"):
+    with pytest.raises(DataError, match=r"unknown entity 'Frnace'.* 'France'"):
         vocabulary.index("Frnace")
     with pytest.raises(DataError, match=r"Did you mean 'Niger' or 'Nigeria'\?"):
         vocabulary.index("niger")
@@ -43,21 +43,17 @@ def test_near_misses_of_names_and_labels() -> None:
 
 
 def test_small_vocabulary_lists_what_there_is() -> None:
-    with pytest.raises(DataError, match=r"unknown relation 'xyz'. There are: 'likes', 'hates'"):
+    with pytest.raises(DataError, match=r"unknown relation 'xyz'.*: 'likes', 'hates'"):
         Vocabulary(("likes", "hates"), kind="relation").index("xyz")
 
 
 def test_large_vocabulary_says_how_to_list_it_when_nothing_is_near() -> None:
-    with pytest.raises(DataError) as caught:
+    with pytest.raises(DataError, match=r"'ÖÖÖ'.* 1,000 entities; 'itransf export RUN --format csv.*entities\.csv"):
         Vocabulary([f"name{number}" for number in range(1000)]).index("ÖÖÖ")
-    assert str(caught.value) == (
-        "unknown entity 'ÖÖÖ'. There are 1,000 entities; 'itransf export RUN --format csv --out FOLDER' lists those of "
-        "a run in entities.csv."
-    )
 
 
 def test_a_name_given_twice_is_refused() -> None:
-    with pytest.raises(DataError, match="the entity 'b' is listed more than once"):
+    with pytest.raises(DataError, match=r"entity 'b' .*more than once"):
         Vocabulary(("a", "b", "c", "b"))
 
 
@@ -79,9 +75,9 @@ def test_contains_and_repr() -> None:
     assert "z" not in vocabulary
     assert 0 not in vocabulary
     assert list(vocabulary) == ["a", "b"]
-    with pytest.raises(DataError, match=r"^unknown entity 3\. Names are text\.$"):
+    with pytest.raises(DataError, match=r"^unknown entity 3.*text"):
         vocabulary.index(3)  # type: ignore[arg-type]
-    with pytest.raises(DataError, match=r"^unknown entity \['a'\]\. Names are text\.$"):
+    with pytest.raises(DataError, match=r"^unknown entity \['a'\].*text"):
         vocabulary.index(["a"])  # type: ignore[arg-type]
     assert vocabulary.find(["a"]) is None  # type: ignore[arg-type]
     assert not vocabulary.has_name(["a"])  # type: ignore[arg-type]

@@ -94,10 +94,10 @@ def test_a_row_that_is_not_there_is_told() -> None:
     attention = make_attention()
     with pytest.raises(DataError, match="unknown relation 'nothing'"):
         attention.row("nothing", "head")
-    with pytest.raises(DataError, match="there is no relation 5; they are numbered 0 to 4"):
+    with pytest.raises(DataError, match=r"no relation 5; .*0 to 4"):
         attention.row(5, "head")
     for wrong in (-1, 1.5, None):
-        with pytest.raises(ConfigError, match="the number of a relation must be a whole number of at least 0"):
+        with pytest.raises(ConfigError, match=r"number of a relation .*at least 0"):
             attention.row(wrong, "head")
     for side, hint in (("hed", " Did you mean 'head'?"), (0, "")):
         with pytest.raises(ConfigError, match=rf"there is no side {side!r}; use 'head' or 'tail'\.{re.escape(hint)}$"):
@@ -159,7 +159,7 @@ def test_a_domain_ends_where_a_word_does() -> None:
 def test_the_most_frequent_of_those_that_fit_are_kept_in_their_order() -> None:
     assert choose_relations(make_attention(), top=2) == ["near", "city_in"]
     assert choose_relations(make_attention(), ["has_capital", "P37", "near"], top=2) == ["has_capital", "near"]
-    with pytest.raises(ConfigError, match="top must be a whole number of at least 1, not -1"):
+    with pytest.raises(ConfigError, match=r"top .*at least 1, not -1"):
         choose_relations(make_attention(), top=-1)
 
 
@@ -168,7 +168,7 @@ def test_the_most_frequent_of_those_that_fit_are_kept_in_their_order() -> None:
     [
         (["neer"], None, "Did you mean 'near'"),
         (["*nothing*"], None, "no relation matches"),
-        ([], "/music", "there are /film, /films, /people"),
+        ([], "/music", "/film, /films, /people"),
     ],
 )
 def test_what_fits_nothing_is_said(patterns: list[str], domain: str | None, message: str) -> None:
@@ -178,5 +178,5 @@ def test_what_fits_nothing_is_said(patterns: list[str], domain: str | None, mess
 
 
 def test_names_without_slashes_are_shown_by_an_example() -> None:
-    with pytest.raises(DataError, match="names look like 'capital_of'"):
+    with pytest.raises(DataError, match="'capital_of'"):
         choose_relations(make_attention(), domain="/film")

@@ -110,11 +110,11 @@ def test_an_unknown_concept_is_refused(run: Run) -> None:
 @pytest.mark.parametrize(
     ("concepts", "told"),
     [
-        (0, "concepts must be a list of numbers or names, not 0"),
-        ("lies in", "concepts must be a list of numbers or names, not 'lies in'"),
-        ([1.5], "1.5 is not a concept; give its number or its name"),
+        (0, "concepts must be a list.*, not 0"),
+        ("lies in", "concepts must be a list.*, not 'lies in'"),
+        ([1.5], "1.5 is not a concept; .*number or .*name"),
         ([True], "True is not a concept"),
-        (["lies on"], "'lies on' is not the name of a concept; give its number. Did you mean 'lies in'"),
+        (["lies on"], "'lies on' .*Did you mean 'lies in'"),
     ],
 )
 def test_what_is_no_concept_is_told(run: Run, concepts: Any, told: str) -> None:

@@ -192,9 +192,9 @@ def test_csv_of_matrices_names_relation_and_side(tmp_path: Path) -> None:
 
 
 def test_other_formats_and_models_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=r"cannot be exported as 'parqet'.*Did you mean 'parquet'"):
+    with pytest.raises(ConfigError, match=r"'parqet'.*Did you mean 'parquet'"):
         export(make_model("transe"), make_graph(), tmp_path, "parqet")  # type: ignore[arg-type]
-    with pytest.raises(ConfigError, match="TableModel model has no embeddings"):
+    with pytest.raises(ConfigError, match=r"TableModel .*no embeddings"):
         export_tables(TableModel(torch.zeros(4, 2, 4)), make_graph())
     (tmp_path / "file").write_text("")
     with pytest.raises(WriteError, match="cannot be written"):

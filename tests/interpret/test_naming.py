@@ -68,9 +68,9 @@ def test_names_are_kept_under_plain_numbers() -> None:
     assert found == {1: "lies in", 0: ""}
     assert {type(concept) for concept in found} == {int}
     for concept in ("1", 1.0, True, None):
-        with pytest.raises(ConfigError, match="is not the number of a concept"):
+        with pytest.raises(ConfigError, match="number of a concept"):
             check_names({concept: "x"}, 2)
-    with pytest.raises(ConfigError, match="the name of concept 1 must be text, not None"):
+    with pytest.raises(ConfigError, match=r"concept 1 .*text, not None"):
         check_names({1: None}, 2)
     with pytest.raises(ConfigError, match=r"\['x'\] does not name concepts"):
         check_names(["x"], 2)

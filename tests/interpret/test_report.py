@@ -91,7 +91,7 @@ def test_without_triples_to_rank_the_rest_is_told(random_graph: Callable, short:
     run = short(random_graph(valid=0, test=0), "itransf", "validation.every=0")
     text = "".join(check_page(run.report(tmp_path / "report.html").read_text(encoding="utf-8")).text)
     assert "nothing was measured" in text
-    assert "have no validation triples" in text
+    assert "no validation triples" in text
     with pytest.raises(DataError, match="no valid triples"):
         run.report(tmp_path / "report.html", split="valid")
 

@@ -51,7 +51,8 @@ def read_told(capsys: pytest.CaptureFixture[str]) -> list[str]:
 def test_compiling_is_told_once_on_a_machine(capsys: pytest.CaptureFixture[str]) -> None:
     first, later = compiled()(double), compiled()(double)
     tell(first)
-    assert read_told(capsys) == ["compiling the work, once on this machine ..."]
+    (told,) = read_told(capsys)
+    assert told.startswith("compiling the work")
     tell(first)
     tell(later)  # found on disk, as another process would find it
     assert read_told(capsys) == []

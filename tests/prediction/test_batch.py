@@ -81,7 +81,7 @@ def test_unknown_names_are_told_with_their_place(table_case: Any) -> None:
         answer_queries(model, graph, [Query("e0", "r0", None), Query("Entity Onne", "r0", None)])
     with pytest.raises(DataError, match=rf"q.tsv, line 7: {near}"):
         answer_queries(model, graph, [Query(None, "r0", "Entity Onne", "q.tsv, line 7")])
-    with pytest.raises(DataError, match=r"query 1: unknown relation 'Relation Oen'. Did you mean"):
+    with pytest.raises(DataError, match=r"query 1: .*'Relation Oen'.*Did you mean"):
         answer_queries(model, graph, [Query(None, "Relation Oen", "e0")])
-    with pytest.raises(ConfigError, match="top must be a whole number of at least 1, not 0"):
+    with pytest.raises(ConfigError, match=r"top .*at least 1, not 0"):
         answer_queries(model, graph, [], top=0)

@@ -66,7 +66,7 @@ def test_long_tables_are_written_whole(tmp_path: Path, monkeypatch: pytest.Monke
 @pytest.mark.parametrize(
     ("name", "told"),
     [
-        ("t.xlsx", "'.xlsx'.* use .csv, .tsv or .parquet"),
+        ("t.xlsx", "'.xlsx'.*.csv, .tsv or .parquet"),
         ("t.parqet", "Did you mean '.parquet'"),
         ("t", "without a suffix"),
     ],

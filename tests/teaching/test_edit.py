@@ -146,7 +146,7 @@ class TestForbid:
         for concept in range(3):
             model = forbid(model, make_costs(), 0, side, concept)
         assert model.concept_projection(side).support[0].tolist() == [3, 4, 5]
-        with pytest.raises(ConfigError, match="4 of 6 concepts would be forbidden"):
+        with pytest.raises(ConfigError, match=r"4 of 6 concepts .*forbidden"):
             forbid(model, make_costs(), 0, side, 3)
 
     @pytest.mark.parametrize("attention", ["dense", "l1"])
@@ -179,14 +179,14 @@ class TestPin:
         for concept in (0, 1, 5):
             model = pin(model, 0, "head", concept)
         assert model.project_head.support[0].tolist() == [0, 1, 5]
-        with pytest.raises(ConfigError, match="4 concepts would be pinned"):
+        with pytest.raises(ConfigError, match=r"4 concepts .*pinned"):
             pin(model, 0, "head", 2)
 
     def test_rules_that_contradict_earlier_ones_are_refused(self) -> None:
         pinned, forbidden = pin(make_model(), 0, "head", 2), forbid(make_model(), make_costs(), 0, "head", 2)
-        with pytest.raises(ConfigError, match=r"concept 2 is pinned to the heads of r0.*forbidden"):
+        with pytest.raises(ConfigError, match=r"concept 2 is pinned .*heads of r0.*forbidden"):
             forbid(pinned, make_costs(), 0, "head", 2)
-        with pytest.raises(ConfigError, match=r"concept 2 is forbidden to the heads of r0.*pinned"):
+        with pytest.raises(ConfigError, match=r"concept 2 is forbidden .*heads of r0.*pinned"):
             pin(forbidden, 0, "head", 2)
         assert well_formed(pin(pinned, 0, "head", 2))
         assert well_formed(pin(forbidden, 0, "tail", 2))
@@ -235,11 +235,11 @@ class TestMerge:
 
     def test_rules_that_contradict_each_other_are_refused(self) -> None:
         model = forbid(pin(make_model(), 0, "head", 4), make_costs(), 0, "head", 2)
-        with pytest.raises(ConfigError, match="concepts 2 and 4 cannot be merged"):
+        with pytest.raises(ConfigError, match=r"concepts 2 and 4 .*merged"):
             merge(model, make_costs(), 2, 4, torch.ones(CONCEPTS))
 
     def test_with_itself_is_refused(self) -> None:
-        with pytest.raises(ConfigError, match="concept 2 cannot be merged with itself"):
+        with pytest.raises(ConfigError, match=r"concept 2 .*merged with itself"):
             merge(make_model(), make_costs(), 2, 2, torch.ones(CONCEPTS))
 
     def test_supports_that_held_all_hold_all_that_are_left(self) -> None:
@@ -277,7 +277,7 @@ class TestPrune:
         assert edited.project_tail.support.tolist() == [[0, 1]] * 3
 
     def test_what_is_pinned_cannot_go(self) -> None:
-        with pytest.raises(ConfigError, match="a pinned concept cannot be pruned"):
+        with pytest.raises(ConfigError, match=r"pinned concept .*pruned"):
             prune(pin(make_model(), 0, "head", 4), make_costs(), [0, 1, 2])
 
 
@@ -359,7 +359,7 @@ class TestEdit:
         edited = run.edit(merge=[(1, 2)])
         assert edited.config.model.concepts == 4
         assert edited.concept_names == {0: "city", 2: "state"}
-        assert edited.graph.notes[-1] == "Concept 2 was merged into concept 1."
+        assert "2 was merged into concept 1" in edited.graph.notes[-1]
         edited.save(tmp_path / "new")
         assert itransf.open(tmp_path / "new", device="cpu").concepts().weights.shape == (2, 3, 4)
         assert run.edit(prune=1).config.model.support_size == 1
@@ -367,8 +367,9 @@ class TestEdit:
     def test_names_stand_for_numbers_and_all_are_those_of_before(self, run: Run) -> None:
         by_name = run.edit(pin=[("r0", "head", "state")], merge=[("1", "2")])
         assert by_name.model.project_head.rules[0].tolist() == [0, 0, PINNED, 0]
-        notes = by_name.graph.notes[-2:]
-        assert notes == ("Concept 3 (state) was pinned to the heads of r0.", "Concept 2 was merged into concept 1.")
+        pinned, merged = by_name.graph.notes[-2:]
+        assert all(words in pinned for words in ("Concept 3 (state)", "pinned", "heads of r0"))
+        assert "2 was merged into concept 1" in merged
 
     def test_merging_in_a_chain_makes_one(self, run: Run) -> None:
         edited = run.edit(merge=[(0, 1), (1, 2)])
@@ -386,18 +387,18 @@ class TestEdit:
                 "concept 1 is forbidden to .*r0",
             ),
             ({"merge": [(1, 9)]}, "no concept 9"),
-            ({"merge": [(1, 2), (1, 2)]}, "cannot be merged with itself"),
-            ({"prune": 5}, "5 concepts cannot be pruned to 5; give a number from 1 to 4"),
-            ({"pin": [("r0", "head")]}, r"pin: \('r0', 'head'\) is not a \(relation, side, concept\)"),
+            ({"merge": [(1, 2), (1, 2)]}, "merged with itself"),
+            ({"prune": 5}, "5 concepts .*pruned to 5; .*from 1 to 4"),
+            ({"pin": [("r0", "head")]}, r"pin: \('r0', 'head'\) .*\(relation, side, concept\)"),
             ({"pin": ["r0.head=1"]}, "'r0.head=1' is not"),
             ({"pin": [("r0", "head", 1.5)]}, "1.5 "),
             ({"pin": [("r0", 1, 1)]}, "side 1.*'head' or 'tail'"),
             ({"forbid": [5]}, "5 is not a"),
-            ({"forbid": 5}, "forbid must be a list, not 5"),
-            ({"merge": (1, 2)}, r"1 is not a \(concept, concept\); give a list"),
+            ({"forbid": 5}, "forbid .*list, not 5"),
+            ({"merge": (1, 2)}, r"1 is not a \(concept, concept\)"),
             ({"merge": [(1, 2, 3)]}, r"\(1, 2, 3\) is not a"),
             ({"merge": ["12"]}, "'12' is not a"),
-            ({"merge": None}, "merge must be a list, not None"),
+            ({"merge": None}, "merge .*list, not None"),
             ({"prune": None}, "prune .*None"),
             ({"prune": 2.5}, "prune .*2.5"),
         ],
@@ -430,7 +431,7 @@ class TestEdit:
         assert run.info()["best"] is not None  # the old run knows its own
 
     def test_a_model_without_concepts_has_none_to_edit(self, short: Callable[..., Run], run: Run) -> None:
-        with pytest.raises(ConfigError, match="a transe model has no concepts"):
+        with pytest.raises(ConfigError, match=r"transe .*no concepts"):
             short(run.graph, "transe").edit(prune=1)
 
 

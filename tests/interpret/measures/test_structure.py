@@ -175,7 +175,7 @@ def test_sides_are_directions_of_weights_or_matrices(few: Graph, short: Callable
 
 
 def test_a_model_of_another_family_is_refused(few: Graph) -> None:
-    with pytest.raises(ConfigError, match="neither concepts nor matrices"):
+    with pytest.raises(ConfigError, match="concepts nor matrices"):
         read_model(Mock(spec=Model), few, "x")
 
 

@@ -26,7 +26,7 @@ def test_a_first_training_says_that_it_compiles(
     monkeypatch.setattr(cpu, "run_steps", lambda count, *_: compile_something(count))
     Fit(random_graph(), configure("transe"), torch.device("cpu")).run()
     told = capsys.readouterr().err.splitlines()
-    assert told[0] == "compiling the training step ..."
+    assert told[0].startswith("compiling")
     assert told[1].startswith("transe: 3/3 epochs")
     Fit(random_graph(), configure("transe"), torch.device("cpu")).run()
     assert "compiling" not in capsys.readouterr().err
