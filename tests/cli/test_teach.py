@@ -118,7 +118,8 @@ def test_mistakes_are_misuse(options: tuple[str, ...], lines: str, message: str,
 
 def test_models_with_matrices_of_their_own_are_refused(data: Path, pairs: Path, tmp_path: Path) -> None:
     quick = ("--set", "training.epochs=1", "--set", "model.dim=4", "--set", "model.name=stranse", "--quiet")
-    assert call("train", data, "--out", tmp_path / "old", *quick).code == 0
+    labels = ("--labels", data.parent / "labels.tsv")
+    assert call("train", data, "--out", tmp_path / "old", *labels, *quick).code == 0
     done = call("learn", tmp_path / "old", pairs, "--relation", "twin", "--out", tmp_path / "new")
     assert done.code == 2
     assert "stranse" in done.err
