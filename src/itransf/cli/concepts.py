@@ -65,7 +65,17 @@ def show_concepts(
         show_names(names, make_screen())
     else:
         shown = {**chosen.to_dict(), "names": {str(key): names[key] for key in sorted(names)}, "plot": None, **files}
-        tell(shown, as_json, lambda screen: show_all(attention, chosen, bool(relation), names, files, screen))
+        shared = chosen.relations.names[:MOST_SHARING] if relation else ()
+
+        def show(screen: Screen) -> None:
+            show_attention(chosen.to_dict(), screen, names)
+            show_sharing(attention, shared, screen, names)
+            for what, path in files.items():
+                screen.say(f"The {'heat map' if what == 'plot' else 'table of weights'} is in {path}")
+            if not files:
+                screen.say(itransf.interpret.format_heatmap(chosen, names))
+
+        tell(shown, as_json, show)
 
 
 def parse_names(texts: Sequence[str]) -> dict[int, str]:
@@ -93,24 +103,6 @@ def write_files(
     if table is not None:
         itransf.interpret.write_attention(attention, table, names)
     return {what: str(path) for what, path in (("plot", plot), ("table", table)) if path is not None}
-
-
-def show_all(
-    attention: Attention,
-    chosen: Attention,
-    sharing: bool,
-    names: Mapping[int, str],
-    files: Mapping[str, str],
-    screen: Screen,
-) -> None:
-    """Print the table of relations, who shares the concepts of the chosen ones, and the heat map or its path."""
-    show_attention(chosen.to_dict(), screen, names)
-    if sharing:
-        show_sharing(attention, chosen.relations.names[:MOST_SHARING], screen, names)
-    for what, path in files.items():
-        screen.say(f"The {'heat map' if what == 'plot' else 'table of weights'} is in {path}")
-    if not files:
-        screen.say(itransf.interpret.format_heatmap(chosen, names))
 
 
 def show_attention(attention: Mapping[str, Any], screen: Screen, names: Mapping[int, str] | None = None) -> None:

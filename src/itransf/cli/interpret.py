@@ -72,7 +72,7 @@ def find_differences(folders: Sequence[Path], runs: Sequence[itransf.Run]) -> li
 
 
 def find_mirrored(folders: Sequence[Path], runs: Sequence[itransf.Run]) -> list[str]:
-    """Return a note for each run whose initial supports were made from what the measures look for."""
+    """Return a note for each run whose supports were initialized from the structure that is measured."""
     return [
         f"{folder} was initialized from inverse and symmetric relations (assignment.init = mirrored): finding them is "
         "no evidence"

@@ -58,7 +58,7 @@ def describe_model(name: str, graph: itransf.Graph | None) -> dict[str, Any]:
 
 
 def find_capabilities(kind: type[Model]) -> dict[str, bool]:
-    """Return what a kind of model can do, found out on a small graph."""
+    """Return the capabilities of a kind of model, tried on a small graph."""
     graph, with_entity, with_relation = (
         itransf.Graph.from_names("small", [*SMALL, *more]) for more in ((), (NEW_ENTITY,), (NEW_RELATION,))
     )

@@ -44,10 +44,10 @@ def remove_concepts(model: ConceptModel, removed: npt.NDArray[np.bool_]) -> Mode
     """Return the model without some of its attention weights; the model itself does not change.
 
     The other weights of a side are scaled to the sum they had (free weights, which have no fixed sum, stay as they
-    are). A side that is left without any weight leaves entities where they are.
+    are). A side that is left without any weight has the identity as its matrix.
 
     Args:
-        model: It shares its parameters with the model returned.
+        model: A model with concepts; the model returned shares its parameters.
         removed: Whether each weight is removed, heads then tails, (2, r, m).
     """
     copies: dict[int, Any] = {id(kept): kept for kept in (*model.parameters(), *model.buffers())}
@@ -123,7 +123,7 @@ def measure_ablations(
         model: A model with concepts.
         graph: The graph whose validation triples are ranked.
         users: Concepts, each with the relations that use it.
-        most_triples: The most triples ranked for one concept, evenly chosen; zero ranks all.
+        most_triples: Maximum number of triples to rank for one concept, evenly chosen; 0 ranks all.
         progress: Whether to show progress.
 
     Returns:

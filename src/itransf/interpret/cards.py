@@ -12,14 +12,14 @@ import torch
 from itransf.data.graph import Graph
 from itransf.errors import ConfigError, check_count
 from itransf.interpret.ablation import Ablation, measure_ablations
-from itransf.interpret.attention import Attention, strongest_first
-from itransf.interpret.naming import check_concept, find_concept, suggest_names
-from itransf.interpret.sharing import LEAST_WEIGHT, Use, describe_use
+from itransf.interpret.attention import Attention
+from itransf.interpret.naming import find_concept, suggest_names
+from itransf.interpret.sharing import Use, describe_use, find_users
 from itransf.models import ConceptModel
 from itransf.ops.grouped import multiply_transposed
 
 MOST_TRIPLES = 1000
-"""The most validation triples ranked again for one card, by default."""
+"""Maximum number of validation triples to rank again for one card, by default."""
 SHOWN_ENTITIES, SHOWN_CONCEPTS = 5, 3
 MOST_USERS = 8  # named in the text of a card
 WEAK_USERS = 5  # listed for a concept without strong users
@@ -110,7 +110,7 @@ class ConceptCard:
         rest = len(self.users) - MOST_USERS
         more = [f"{rest} more"] if rest > 0 else []
         more += [f"{self.lighter_users} with less weight"] if self.lighter_users else []
-        return f"{named}; {', '.join(more)}" if more else named or "nobody"
+        return f"{named}; {', '.join(more)}" if more else named or "no relation"
 
 
 def list_entities(entities: Sequence[MovedEntity]) -> str:
@@ -135,38 +135,27 @@ def make_cards(
         attention: Attention of the model.
         concepts: Numbers of concepts, or the names they were given.
         names: Names that were given to concepts.
-        most_triples: The most validation triples ranked again for one card, evenly chosen; zero ranks all.
+        most_triples: Maximum number of validation triples to rank again for one card, evenly chosen; 0 ranks all.
         progress: Whether to show progress.
 
     Raises:
         ConfigError: There is no such concept, or the number of triples is not valid.
     """
     called, most_triples = names or {}, check_count("most_triples", most_triples)
-    used = np.flatnonzero(attention.used).tolist()
-    wanted = used if concepts is None else list_concepts(concepts, called, len(model.concepts))
-    places = [find_users(attention, concept) for concept in range(len(model.concepts))]
-    relations = [(concept, np.array(sorted({place[1] for place in places[concept]}), np.int64)) for concept in wanted]
+    if isinstance(concepts, str) or not isinstance(concepts, Iterable | None):
+        raise ConfigError(f"concepts must be a list of numbers or names, not {concepts!r}")
+    wanted = np.flatnonzero(attention.used).tolist()
+    if concepts is not None:
+        wanted = [find_concept(concept, called, len(model.concepts)) for concept in concepts]
+    maker = _CardMaker(model, graph, attention, called)
+    relations = [
+        (concept, np.unique([relation for _, relation in maker.places[concept]]).astype(np.int64)) for concept in wanted
+    ]
     ablations = measure_ablations(model, graph, relations, most_triples, progress)
-    maker = _CardMaker(model, graph, attention, called, places)
     cards = [maker.make_card(concept, ablation) for concept, ablation in zip(wanted, ablations, strict=True)]
     if concepts is not None:
         return cards
     return sorted(cards, key=lambda card: (-(card.ablation.lost_overall if card.ablation else 0.0), -len(card.users)))
-
-
-def list_concepts(concepts: Iterable[int | str], names: Mapping[int, str], count: int) -> list[int]:
-    """Return the numbers of concepts that are given by number or name."""
-    if isinstance(concepts, str) or not isinstance(concepts, Iterable):
-        raise ConfigError(f"concepts must be a list of numbers or names, not {concepts!r}")
-    return [check_concept(find_concept(names, concept), count) for concept in concepts]
-
-
-def find_users(attention: Attention, concept: int) -> list[tuple[int, int]]:
-    """Return the numbers (side, relation) that use a concept, strongest first; a few weak ones if none is strong."""
-    flat = attention.weights[:, :, concept].reshape(-1)  # (2, r) -> (2 r,)
-    order = strongest_first(flat)
-    strong = [place for place in order if abs(flat[place]) >= LEAST_WEIGHT]
-    return [divmod(place, attention.weights.shape[1]) for place in strong or order[:WEAK_USERS]]
 
 
 class _CardMaker:
@@ -177,22 +166,15 @@ class _CardMaker:
         graph: Graph it was trained on.
         attention: Attention of the model.
         names: Names that were given to concepts.
-        places: Users of each concept, as `find_users` returns them.
     """
 
     @torch.no_grad()
-    def __init__(
-        self,
-        model: ConceptModel,
-        graph: Graph,
-        attention: Attention,
-        names: Mapping[int, str],
-        places: Sequence[Sequence[tuple[int, int]]],
-    ) -> None:
-        self.model, self.graph, self.attention = model, graph, attention
-        self.names, self.places, self.used = names, places, attention.weights != 0
+    def __init__(self, model: ConceptModel, graph: Graph, attention: Attention, names: Mapping[int, str]) -> None:
+        self.model, self.graph, self.attention, self.names = model, graph, attention, names
+        self.used = attention.weights != 0
+        self.places = [find_users(attention, concept, WEAK_USERS) for concept in range(len(model.concepts))]
         self.users = [
-            [describe_use(attention, concept, *place) for place in found] for concept, found in enumerate(places)
+            [describe_use(attention, concept, *place) for place in found] for concept, found in enumerate(self.places)
         ]
         self.suggestions = suggest_names(self.users, attention.relations)
         self.frequencies = np.bincount(graph.train[:, [0, 2]].reshape(-1), minlength=len(graph.entities))

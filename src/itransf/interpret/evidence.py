@@ -108,7 +108,7 @@ def find_gradients(model: Translation, triples: Triples) -> tuple[Tensor, Tensor
 
 
 def count_rows(model: Translation, memory: int) -> int:
-    """Return how many triples fit the memory with everything that is computed of them."""
+    """Return how many triples can be computed at a time within the memory."""
     return max(1, memory // (_COPIES * model.config.dim * model.entities.element_size()))
 
 

@@ -31,7 +31,7 @@ from itransf.progress import track
 PartSide = Literal["head", "translation", "tail"]
 ORDER: tuple[PartSide, ...] = ("head", "translation", "tail")
 MOST_REMOVED = 8
-"""The most concepts of a side that are removed in turn, heaviest first: a dense attention has hundreds."""
+"""Maximum number of concepts of a side to remove in turn, heaviest first: a dense attention has hundreds."""
 
 
 @dataclass(frozen=True)
@@ -209,6 +209,10 @@ def explain(
     ranks = rank_triples(explained, rows, graph.known, memory, loops=loops, keep_scores=True)
     rival = find_runner_up(explained, graph, triple, asked, memory)
     split = split_distances(explained, rows if rival is None else np.stack([rows[0], rival]))
+    runner_up = None
+    if rival is not None:
+        entity = int(rival[2 if asked == "tail" else 0])
+        runner_up = RunnerUp(graph.entities.name(entity), graph.entities.label(entity), float(split.distances[1]))
     return Explanation(
         *name_triple(graph, triple),
         asked,
@@ -218,7 +222,7 @@ def explain(
         {end: float(ranks.ranks(end)[0]) for end in SIDES},
         {end: int(ranks.rivals[0, number, 0]) + 1 for number, end in enumerate(SIDES)},
         list_contributions(split),
-        describe_runner_up(graph, rival, asked, split),
+        runner_up,
         trace_concepts(explained, graph, triple[1], names or {}),
         tuple(find_nearest(explained, graph, triple, evidence, memory)),
         tuple(find_supporting(explained, graph, triple, evidence, memory)),
@@ -251,14 +255,6 @@ def find_runner_up(model: Model, graph: Graph, triple: Triple, side: Side, memor
         found = find_entities(Search(model, graph, top=2, memory=memory), triple[1], side, np.array([given]), tracker)
     others = found.triples[found.triples[:, column] != triple[column]]
     return others[0] if len(others) else None
-
-
-def describe_runner_up(graph: Graph, rival: Triples | None, side: Side, split: Split) -> RunnerUp | None:
-    """Name the runner-up."""
-    if rival is None:
-        return None
-    entity = int(rival[2 if side == "tail" else 0])
-    return RunnerUp(graph.entities.name(entity), graph.entities.label(entity), float(split.distances[1]))
 
 
 @torch.no_grad()

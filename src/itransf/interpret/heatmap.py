@@ -19,9 +19,9 @@ from itransf.models import SIDES, Side
 
 Floats = npt.NDArray[np.float64]
 MOST_RELATIONS, MOST_CONCEPTS = 80, 300
-"""The most relations and concepts of a picture: more rows cannot be read."""
+"""Maximum numbers of relations and concepts in a picture: more cannot be read."""
 TEXT_RELATIONS, TEXT_CONCEPTS = 40, 60
-"""The most relations and concepts that fit a terminal."""
+"""Maximum numbers of relations and concepts in a terminal."""
 NEGLIGIBLE = 0.05
 """A concept is left out when all weights on it, as shares of the largest, stay below this."""
 SHADES = "·░▒▓█"
@@ -30,7 +30,7 @@ _WIDE = 26  # columns up to which each takes two characters
 
 
 class Words(NamedTuple):
-    """What the weights, the columns and the colours of a heat map are called."""
+    """Names of the weights, the columns and the colours of a heat map."""
 
     weights: str = "Attention"
     column: str = "concept"
@@ -52,7 +52,7 @@ class Arrangement:
         signed: Whether weights may be negative.
         sides: Relation and side of each row.
         names: Names that were given to the concepts shown.
-        words: What weights, columns and colours are called.
+        words: Names of weights, columns and colours.
     """
 
     labels: tuple[str, ...]
@@ -83,10 +83,10 @@ def arrange(
 
     Args:
         attention: Attention of the relations to show.
-        most_relations: The most relations shown, the most frequent first.
-        most_concepts: The most concepts shown, those with most weight first.
+        most_relations: Maximum number of relations, the most frequent first.
+        most_concepts: Maximum number of concepts, those with most weight first.
         names: Names that were given to concepts.
-        words: What weights, columns and colours are called.
+        words: Names of weights, columns and colours.
     """
     shown = attention.find()[:most_relations]
     values = attention.weights[:, shown].astype(np.float64)  # (2, n, m)

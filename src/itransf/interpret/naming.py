@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from itransf.interpret.sharing import Use
 
 LONGEST = 80
-"""The most characters of a name."""
+"""Maximum number of characters of a name."""
 
 LETTERS = {"head": "H", "tail": "T"}
 _FILLING = frozenset(
@@ -55,21 +55,28 @@ def check_name(concept: int, name: str, concepts: int) -> str:
 
 def check_concept(concept: int, concepts: int) -> int:
     """Return a concept's number if there is such a concept."""
-    if not _is_number(concept):
+    if not isinstance(concept, Integral) or isinstance(concept, bool):
         raise ConfigError(f"{concept!r} is not the number of a concept; give a whole number")
     if not 0 <= concept < concepts:
         raise ConfigError(f"there is no concept {concept}; they are numbered 0 to {concepts - 1}")
     return int(concept)
 
 
-def find_concept(names: Mapping[int, str], concept: int | str) -> int:
-    """Return the number of a concept that is given by number or name."""
-    if _is_number(concept):
-        return int(concept)
-    if not isinstance(concept, str):
+def find_concept(concept: int | str, names: Mapping[int, str], concepts: int) -> int:
+    """Return the number of a concept that is given by number or name.
+
+    Args:
+        concept: Number or name.
+        names: Names that were given to concepts.
+        concepts: Number of concepts.
+
+    Raises:
+        ConfigError: There is no such concept, or several have the name.
+    """
+    if not isinstance(concept, str | Integral) or isinstance(concept, bool):
         raise ConfigError(f"{concept!r} is not a concept; give its number or its name")
-    if concept.strip().isdecimal():
-        return int(concept)
+    if not isinstance(concept, str) or concept.strip().isdecimal():
+        return check_concept(int(concept), concepts)
     found = [number for number, name in names.items() if name == concept.strip()]
     if len(found) == 1:
         return found[0]
@@ -79,10 +86,6 @@ def find_concept(names: Mapping[int, str], concept: int | str) -> int:
     raise ConfigError(
         f"{concept!r} is not the name of a concept; give its number.{did_you_mean(concept, names.values())}"
     )
-
-
-def _is_number(concept: object) -> bool:
-    return isinstance(concept, Integral) and not isinstance(concept, bool)
 
 
 def call_concept(concept: int, names: Mapping[int, str]) -> str:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 FORMATS = (".png", ".svg", ".html")
 TALLEST = 400
-"""The most relations of any picture, however many are asked for."""
+"""Upper limit for the number of relations in a picture."""
 FONT = "DejaVu Sans"
 """The font that comes with matplotlib and is used for every letter it has."""
 _LONGEST = 44  # characters of a row's label
@@ -38,13 +38,13 @@ def write_heatmap(
     """Draw which relation sides use which concepts, and return the path of the picture.
 
     Rows are relation sides, "(H)" for heads and "(T)" for tails, columns concepts; both are ordered so that what shares
-    concepts is next to each other. Concepts that nobody uses are left out.
+    concepts is next to each other. Unused concepts are left out.
 
     Args:
         attention: Attention of all relations, or of those chosen by `Attention.choose`.
         path: File that ends in .png, .svg, or .html for an interactive page.
         names: Names that were given to concepts.
-        most_relations: The most relations shown, the most frequent first; a page shows more and can be searched.
+        most_relations: Maximum number of relations, the most frequent first; a page shows more and can be searched.
 
     Raises:
         ConfigError: The path has another ending.

@@ -8,23 +8,35 @@ from typing import Any
 
 import numpy as np
 
+from itransf.config import format_toml
 from itransf.data.graph import Graph
 from itransf.errors import ConfigError, check_count
 from itransf.evaluation import Evaluation, Ranks, evaluate
 from itransf.files import check_place, write_text
 from itransf.interpret.attention import Attention, read_attention
-from itransf.interpret.cards import MOST_TRIPLES, ConceptCard, make_cards
+from itransf.interpret.cards import MOST_TRIPLES, MOST_USERS, list_entities, make_cards
 from itransf.interpret.explanation import Explanation, explain
-from itransf.interpret.html.report_page import ReportContent, make_report
+from itransf.interpret.html import render
+from itransf.interpret.html.circle import draw_circle
+from itransf.interpret.html.heatmap_page import collect_heatmap
+from itransf.interpret.html.report_page import ABOUT, draw_training, list_buckets, list_categories, list_tiles
 from itransf.interpret.measures import find_scale, measure_attention
-from itransf.interpret.measures.statistics import Finding
 from itransf.interpret.measures.structure import mine_gold, read_model
+from itransf.interpret.sentences import tabulate_split
 from itransf.interpret.sharing import LEAST_WEIGHT, RARE, build_sharing_graph
 from itransf.models import SIDES, ConceptModel, Model, is_explainable
 
 HITS, MISSES = 6, 2
 """The number of triples that the model finds, and that it misses, among the examples."""
 _MISSED = 10  # rank beyond which a triple counts as missed
+OPEN_CARDS = 12
+"""Cards shown before the rest is unfolded."""
+MOST_USES = 4  # concepts of a side in the table of relations
+NO_CONCEPTS: dict[str, Any] = {
+    **dict.fromkeys(("attention", "sharing", "drawing", "heat")),
+    **dict.fromkeys(("cards", "names", "findings"), ()),
+}
+"""The part about concepts in the report of a model without them."""
 
 
 def write_report(
@@ -49,7 +61,7 @@ def write_report(
         history: One entry per epoch.
         names: Names that were given to concepts.
         split: Split whose triples are ranked; by default test, or valid where there are no test triples.
-        most_triples: The most validation triples ranked again for one concept card; zero ranks all.
+        most_triples: Maximum number of validation triples to rank again for one concept card; 0 ranks all.
         progress: Whether to show progress.
 
     Raises:
@@ -63,32 +75,66 @@ def write_report(
     check_place(target)
     most_triples = check_count("most_triples", most_triples)
     evaluation = _evaluate(model, graph, split, progress)
-    called = names or {}
-    attention, cards, sharing, findings = None, list[ConceptCard](), None, list[Finding]()
+    metrics = None if evaluation is None else evaluation.to_dict()
+    concepts = dict(NO_CONCEPTS)
     if isinstance(model, ConceptModel):
-        attention, reading = read_attention(model, graph), read_model(model, graph, info["model"])
-        cards = make_cards(model, graph, attention, names=called, most_triples=most_triples, progress=progress)
-        sharing = build_sharing_graph(attention, graph.statistics.frequency_buckets() == RARE)
-        findings = measure_attention([reading], mine_gold(graph), find_scale(reading))
+        concepts |= describe_concepts(model, graph, info["model"], names or {}, most_triples, progress)
     examples = list[tuple[Explanation, bool]]()
     if evaluation is not None and is_explainable(model):
-        examples = explain_examples(model, graph, evaluation.ranks, called)
-    content = ReportContent(
-        type(model).__name__,
-        info,
-        history,
-        evaluation,
-        list_relations(graph, evaluation, attention),
-        attention,
-        called,
-        cards,
-        sharing,
-        findings,
-        examples,
-        is_explainable(model),
+        examples = explain_examples(model, graph, evaluation.ranks, names or {})
+    page = render(
+        "report.html",
+        title=f"{info['graph']}: what {type(model).__name__} learned",
+        scripts=("tables.js", "heatmap.js", "circle.js"),
+        model=type(model).__name__,
+        info=info,
+        evaluation=metrics,
+        tiles=list_tiles(info, metrics, concepts["attention"]),
+        buckets=list_buckets(metrics) if metrics else (),
+        categories=list_categories(metrics) if metrics else (),
+        relations=list_relations(graph, metrics, concepts["attention"]),
+        **concepts,
+        examples=examples,
+        is_explained=is_explainable(model),
+        curve=draw_training(history, info["config"]["validation"]["metric"]),
+        settings=format_toml(info["config"]),
+        list_entities=list_entities,
+        tabulate_split=tabulate_split,
+        ABOUT=ABOUT,
+        MOST_USERS=MOST_USERS,
+        MOST_USES=MOST_USES,
+        OPEN_CARDS=OPEN_CARDS,
     )
-    write_text(target, make_report(content))
+    write_text(target, page)
     return target
+
+
+def describe_concepts(
+    model: ConceptModel, graph: Graph, name: str, given: Mapping[int, str], most_triples: int, progress: bool
+) -> dict[str, Any]:
+    """Return the part of a report about concepts.
+
+    Args:
+        model: A model with concepts.
+        graph: Graph it was trained on.
+        name: Name of the model.
+        given: Names that were given to concepts.
+        most_triples: Maximum number of validation triples to rank again for one concept card.
+        progress: Whether to show progress.
+    """
+    attention, reading = read_attention(model, graph), read_model(model, graph, name)
+    cards = make_cards(model, graph, attention, names=given, most_triples=most_triples, progress=progress)
+    sharing = build_sharing_graph(attention, graph.statistics.frequency_buckets() == RARE)
+    findings = measure_attention([reading], mine_gold(graph), find_scale(reading))
+    return {
+        "attention": attention,
+        "cards": cards,
+        "names": {card.concept: card.name for card in cards},
+        "sharing": sharing,
+        "drawing": draw_circle(sharing),
+        "heat": collect_heatmap(attention, given, {card.concept: card.suggestion for card in cards}),
+        "findings": [each for each in findings if each.value is not None and each.measure in ABOUT],
+    }
 
 
 def _evaluate(model: Model, graph: Graph, split: str | None, progress: bool) -> Evaluation | None:
@@ -97,9 +143,11 @@ def _evaluate(model: Model, graph: Graph, split: str | None, progress: bool) -> 
     return evaluate(model, graph, found[0], progress=progress) if found else None
 
 
-def list_relations(graph: Graph, evaluation: Evaluation | None, attention: Attention | None) -> list[dict[str, Any]]:
+def list_relations(
+    graph: Graph, evaluation: Mapping[str, Any] | None, attention: Attention | None
+) -> list[dict[str, Any]]:
     """Return every relation, most frequent first: its metrics where it was ranked, and its strong concepts."""
-    measured = () if evaluation is None else evaluation.to_dict()["relations"]
+    measured = () if evaluation is None else evaluation["relations"]
     ranked = {entry["relation"]: entry for entry in measured}
     names, statistics = graph.relations, graph.statistics
     found = []

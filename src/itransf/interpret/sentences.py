@@ -17,7 +17,7 @@ MOST_NAMED = 2
 NARROW, WIDE = 0.02, 0.2
 """Leads, as shares of the runner-up's distance, that are called "just ahead" and "far ahead"."""
 LEVEL = 1e-6
-"""Leads, likewise, that are rounding errors of single precision."""
+"""Leads, as shares of the runner-up's distance, that are rounding errors of single precision."""
 MOST_PARTS = 6
 """Parts of a side in the table of a split; a dense attention has hundreds."""
 _TEENS = (11, 12, 13)
@@ -146,7 +146,7 @@ def name_part(part: Contribution, names: Mapping[int, str] | None = None) -> str
 
 
 def find_decisive(explanation: Explanation) -> Contribution | None:
-    """Return the part that favours most whoever is ahead, the answer or the runner-up; None where they are level."""
+    """Return the part that contributes most to the lead, whichever of the two has it; None where they are level."""
     lead, rival = explanation.lead, explanation.runner_up
     if lead is None or rival is None or abs(lead) < LEVEL * rival.distance:
         return None

@@ -95,12 +95,18 @@ def trace_sharing(
     found = []
     for concept in strongest_first(weights):
         if abs(weights[concept]) >= LEAST_WEIGHT:
-            uses = attention.weights[:, :, concept].copy()  # (2, r)
-            uses[own, number] = 0.0
-            users = [place for place in strongest_first(uses.reshape(-1)) if abs(uses.flat[place]) >= LEAST_WEIGHT]
-            others = tuple(describe_use(attention, concept, *divmod(place, uses.shape[1])) for place in users)
-            found.append(SharedConcept(concept, float(weights[concept]), others, called.get(concept, "")))
+            others = [place for place in find_users(attention, concept) if place != (own, number)]
+            users = tuple(describe_use(attention, concept, *place) for place in others)
+            found.append(SharedConcept(concept, float(weights[concept]), users, called.get(concept, "")))
     return found
+
+
+def find_users(attention: Attention, concept: int, weak: int = 0) -> list[tuple[int, int]]:
+    """Return the numbers (side, relation) that use a concept, strongest first; `weak` others if none is strong."""
+    flat = attention.weights[:, :, concept].reshape(-1)  # (2, r) -> (2 r,)
+    order = strongest_first(flat)
+    strong = [place for place in order if abs(flat[place]) >= LEAST_WEIGHT]
+    return [divmod(place, attention.weights.shape[1]) for place in strong or order[:weak]]
 
 
 def describe_use(attention: Attention, concept: int, side: int, relation: int) -> Use:
@@ -228,7 +234,7 @@ def find_shares(weights: npt.NDArray[np.float32]) -> Floats:
 
 
 def find_origins(shares: Floats, counts: npt.NDArray[np.int64]) -> Floats:
-    """Return the share of each concept learned from each relation, (r, m); zeros for a concept nobody uses."""
+    """Return the share of each concept learned from each relation, (r, m); zeros for an unused concept."""
     pulls = counts[:, None] * shares.sum(axis=0)
     totals = pulls.sum(axis=0)
     return np.asarray(pulls / np.where(totals == 0, 1.0, totals))

@@ -58,7 +58,7 @@ class RelationProfile:
     - inverse(r, s) = (cos(W_head[r], W_tail[s]) + cos(W_tail[r], W_head[s])) / 4 - cos(v[r], v[s]) / 2
     - equivalent(r, s) = (cos(W_head[r], W_head[s]) + cos(W_tail[r], W_tail[s])) / 4 + cos(v[r], v[s]) / 2
     - symmetric(r) = cos(W_head[r], W_tail[r]) / 2 + (q - |v[r]|^2) / (q + |v[r]|^2) / 2, where q is the median of
-      |v|^2 over all relations: the second term is 1 for no translation at all and 0 for a middling one
+      |v|^2 over all relations: the second term is 1 without a translation and 0 for one of median length
     - sub(r, s), "r is a sub-relation of s": with M = [W_head, -W_tail], every pair close under r is close under s if
       M[s] = A M[r] and v[s] = A v[r] for a matrix A that does not stretch. A is the least-squares fit of the first
       with its singular values cut at one; the score is (1 - |M[s] - A M[r]|^2 / |M[s]|^2) / 2 + cos(A v[r], v[s]) / 2,

@@ -18,7 +18,7 @@ from itransf.errors import ConfigError, check_count
 from itransf.fitting import Fit
 from itransf.interpret.ablation import measure_ablations
 from itransf.interpret.attention import check_side
-from itransf.interpret.naming import call_concept, check_concept, find_concept
+from itransf.interpret.naming import call_concept, find_concept
 from itransf.models import SIDES, ConceptModel, Model, Side
 from itransf.models.projection import FORBIDDEN, FREE, PINNED, ConceptProjection
 from itransf.teaching.fit_rows import rebuild
@@ -81,7 +81,7 @@ def edit_concepts(
     m, prune = len(model.concepts), check_count("prune", prune)
 
     def number(concept: int | str) -> int:
-        return check_concept(find_concept(names, concept), m)
+        return find_concept(concept, names, m)
 
     def locate(place: Place) -> tuple[int, Side, int]:
         relation, side, concept = place

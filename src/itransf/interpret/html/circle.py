@@ -13,7 +13,7 @@ from itransf.interpret.heatmap import order_leaves
 from itransf.interpret.sharing import Link, Member, SharingGraph
 
 MOST_RELATIONS = 60
-"""The most relations of the circle."""
+"""Maximum number of relations in the circle."""
 LINKS, LEAST = 3, 0.15  # lines of each relation, and the weight from which one is drawn
 DONORS, LEAST_TRANSFER = 2, 0.05  # the same for the donors of rare relations
 SIZE = 940

@@ -13,7 +13,7 @@ from itransf.interpret.html import render
 from itransf.models import SIDES
 
 MOST_CELLS = 60_000
-"""The most weights of a page: of a large dense model only the most frequent relations are shown."""
+"""Maximum number of weights on a page: of a large dense model only the most frequent relations are shown."""
 MOST_CONCEPTS = 1000
 
 

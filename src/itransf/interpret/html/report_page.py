@@ -1,116 +1,24 @@
-"""The report page: the data of its template."""
+"""The report page: key numbers, metrics by group, and the curve of training."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
-from itransf.config import format_toml
-from itransf.evaluation import Evaluation
 from itransf.interpret.attention import Attention
-from itransf.interpret.cards import MOST_USERS, ConceptCard, list_entities
-from itransf.interpret.explanation import Explanation
-from itransf.interpret.html import METRICS, format_metric, render
-from itransf.interpret.html.circle import draw_circle
-from itransf.interpret.html.heatmap_page import collect_heatmap
-from itransf.interpret.measures.statistics import Finding
-from itransf.interpret.sentences import tabulate_split
-from itransf.interpret.sharing import SharingGraph
+from itransf.interpret.html import METRICS, format_metric
 
-OPEN_CARDS = 12
-"""Cards shown before the rest is unfolded."""
-MOST_USES = 4
 ABOUT = {
     "sparse attention": "Relation sides that use at most k concepts, with weights that sum to one.",
     "inverse pairs": "Pairs of relations with each other's triples reversed: is the head attention of one most similar "
     "to the tail attention of the other? 1 if these pairs rank before all others.",
     "symmetric relations": "Relations whose triples hold in both directions: are their head and tail attention the "
-    "most similar? 1 if they all rank before the others, 0.5 if attention does not tell.",
+    "most similar? 1 if they all rank before the others, 0.5 is chance.",
     "domains by top concept": "Do relation sides with the same heaviest concept come from the same domain, the first "
     "part of a name such as /film/film/genre?",
 }
 """A sentence on each measure of a report."""
 _WIDTH, _HEIGHT, _EDGE = 560, 170, 26  # of the curve of training
-
-
-@dataclass(frozen=True, eq=False)
-class ReportContent:
-    """The content of a report.
-
-    Attributes:
-        model: Name of the model's class.
-        info: Description of the run, as `Run.info` gives it.
-        history: One entry per epoch.
-        evaluation: Metrics; None where there was nothing to rank.
-        relations: Each relation, most frequent first: metrics where it was ranked, and the concepts of both sides.
-        attention: Attention of a model with concepts; the next five fields are of such a model, too.
-        names: Names that were given to concepts.
-        cards: Concept cards, most important first.
-        sharing: Sharing graph.
-        findings: How far the attention can be read.
-        examples: Explained triples, and whether the model misses each.
-        is_explained: Whether the model's score can be split into parts.
-    """
-
-    model: str
-    info: Mapping[str, Any]
-    history: Sequence[Mapping[str, Any]]
-    evaluation: Evaluation | None
-    relations: Sequence[Mapping[str, Any]]
-    attention: Attention | None
-    names: Mapping[int, str]
-    cards: Sequence[ConceptCard]
-    sharing: SharingGraph | None
-    findings: Sequence[Finding]
-    examples: Sequence[tuple[Explanation, bool]]
-    is_explained: bool
-
-
-def make_report(content: ReportContent) -> str:
-    """Return the report as one HTML page that needs nothing else."""
-    info, attention = content.info, content.attention
-    evaluation = None if content.evaluation is None else content.evaluation.to_dict()
-    findings = [each for each in content.findings if each.value is not None and each.measure in ABOUT]
-    sections = {
-        "metrics": ("Metrics", True),
-        "relations": ("Relations", True),
-        "heatmap": ("Attention", True),
-        "concepts": ("Concepts", content.cards),
-        "sharing": ("Sharing", content.sharing),
-        "findings": ("Findings", findings),
-        "examples": ("Examples", content.examples or not content.is_explained),
-        "settings": ("Training", True),
-    }
-    heat, drawing = None, None
-    if attention is not None:
-        suggestions = {card.concept: card.suggestion for card in content.cards}
-        heat = collect_heatmap(attention, content.names, suggestions)
-    if content.sharing is not None:
-        drawing = draw_circle(content.sharing)
-    return render(
-        "report.html",
-        title=f"{info['graph']}: what {content.model} learned",
-        scripts=("tables.js", "heatmap.js", "circle.js"),
-        content=content,
-        evaluation=evaluation,
-        sections={key: title for key, (title, is_shown) in sections.items() if is_shown},
-        tiles=list_tiles(info, evaluation, attention),
-        buckets=list_buckets(evaluation) if evaluation else (),
-        categories=list_categories(evaluation) if evaluation else (),
-        names={card.concept: card.name for card in content.cards},
-        heat=heat,
-        drawing=drawing,
-        findings=findings,
-        curve=draw_training(content.history, info["config"]["validation"]["metric"]),
-        settings=format_toml(info["config"]),
-        list_entities=list_entities,
-        tabulate_split=tabulate_split,
-        ABOUT=ABOUT,
-        MOST_USERS=MOST_USERS,
-        MOST_USES=MOST_USES,
-        OPEN_CARDS=OPEN_CARDS,
-    )
 
 
 def list_tiles(

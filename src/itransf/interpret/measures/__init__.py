@@ -60,7 +60,7 @@ def interpret_runs(
         readings: Runs of one model that differ by their seed.
         baselines: Other models on the same graph, one run each.
         ranked: Whether to run the measures that rank triples (faithfulness, rare relations), which take longest.
-        most_triples: The most triples of a relation ranked for faithfulness; zero ranks all.
+        most_triples: Maximum number of triples of a relation to rank for faithfulness; 0 ranks all.
         draws: Resamplings and permutations.
         progress: Whether to show progress.
 

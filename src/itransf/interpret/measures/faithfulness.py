@@ -1,4 +1,4 @@
-"""Measures that rank triples again: whether weights tell what a concept is worth, and what rare relations gain."""
+"""Measures that rank triples again: faithfulness of the weights, and what rare relations gain from sharing."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ RATIO, CORRELATION = "heaviest / lightest loss", "Spearman of weight and loss"
 GAIN, DROP = "Hits@10 gained over {}", "Hits@10 lost without donors"
 LEAST_LOSS = 1e-4  # floor of the mean drop of MRR in the denominator of the ratio
 MOST_TRIPLES = 100
-"""The most triples of a relation that are ranked."""
+"""Maximum number of triples of a relation to rank."""
 MOST_PLACES = 8
-"""The most concepts of a side that are removed: the heaviest, the lightest, and others evenly between."""
+"""Maximum number of concepts of a side to remove: the heaviest, the lightest, and others evenly between."""
 TRANSFERRED = 0.5
 """A concept counts as learned from others if they account for more than this share of it."""
 
@@ -59,7 +59,7 @@ class RemovalCosts:
 def measure_faithfulness(
     readings: Sequence[Reading], most_triples: int = MOST_TRIPLES, draws: int = DRAWS, progress: bool = False
 ) -> list[Finding]:
-    """Measure whether weights tell what removing a concept from a relation side costs.
+    """Measure whether attention weights predict the loss of MRR when a concept is removed from a relation side.
 
     For each relation side s with two concepts or more and each of its concepts i (at most MOST_PLACES, evenly from
     the heaviest to the lightest), i is removed, the side's other weights are scaled to the sum they had, and the
@@ -70,7 +70,7 @@ def measure_faithfulness(
 
     Args:
         readings: One per run.
-        most_triples: The most triples ranked of a relation, evenly chosen; zero ranks all.
+        most_triples: Maximum number of triples of a relation to rank, evenly chosen; 0 ranks all.
         draws: Resamplings and permutations.
         progress: Whether to show progress.
     """

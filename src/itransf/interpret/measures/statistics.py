@@ -22,15 +22,15 @@ class Finding:
     """One figure about one model, or about several runs of it that differ by their seed.
 
     Attributes:
-        measure: What is measured, such as "inverse pairs".
+        measure: Property that is measured, such as "inverse pairs".
         statistic: The statistic, such as "average precision".
         value: The mean over the runs; None where there is nothing to measure, and `remark` says why.
         low: Lower end of the 95 % bootstrap interval, over resamplings of what is counted and of the runs.
         high: Upper end of the interval.
         null: The mean of the value under random permutations; None where there is no permutation null.
         p: The permutation p-value: (1 + permutations that do as well) / (1 + permutations).
-        n: The number of things counted.
-        counted: What these things are.
+        n: Number of items counted.
+        counted: Description of the items.
         runs: The value of each run.
         remark: A note for the reader.
     """
@@ -74,12 +74,12 @@ def make_finding(
     """Summarise the values of runs, their resamplings and their permutations.
 
     Args:
-        measure: What is measured.
+        measure: Property that is measured.
         statistic: The statistic.
         values: One value per run.
         resampled: The value of each run under each resampling of what is counted, (draws, runs).
         null: The mean over runs under each permutation, (draws,).
-        counted: The number of things counted, and what they are.
+        counted: Number and description of the items counted.
         remark: A note for the reader.
     """
     value = float(np.mean(values))
@@ -114,7 +114,7 @@ def find_p_value(value: float, null: Floats) -> float:
 
 
 def draw_weights(count: int, draws: int, rng: np.random.Generator) -> Floats:
-    """Return how often each of `count` things is drawn in bootstrap samples of that size, (draws, count)."""
+    """Return how often each of `count` items is drawn in bootstrap samples of that size, (draws, count)."""
     return rng.multinomial(count, np.full(count, 1.0 / count), size=draws).astype(np.float64)
 
 
@@ -174,7 +174,7 @@ def count_together(left: Integers, right: Integers) -> Integers:
 
 
 def measure_purity(groups: Integers, labels: Integers) -> float:
-    """Return the share of things whose label is the most frequent one in their group."""
+    """Return the share of items whose label is the most frequent one in their group."""
     return float(count_together(groups, labels).max(axis=1).sum() / len(groups))
 
 

@@ -220,7 +220,7 @@ def measure_inverses(readings: Sequence[Reading], gold: Gold, draws: int = DRAWS
 
 
 def measure_symmetry(readings: Sequence[Reading], gold: Gold, draws: int = DRAWS) -> Finding:
-    """Measure how well the similarity of a relation's two attention vectors tells symmetric relations from others.
+    """Measure how well the similarity of a relation's two attention vectors identifies symmetric relations.
 
     alike(r) = cos(head[r], tail[r]), attention vectors (of a model without concepts: matrices minus the identity);
     translations are left out. AUC = the share of (symmetric, other) pairs of relations of which the symmetric one
@@ -247,7 +247,7 @@ def measure_symmetry(readings: Sequence[Reading], gold: Gold, draws: int = DRAWS
 
 
 def measure_domains(readings: Sequence[Reading], gold: Gold, groups: int, draws: int = DRAWS) -> list[Finding]:
-    """Measure how well the heaviest concept of a relation side tells its domain.
+    """Measure how well the heaviest concept of a relation side predicts its domain.
 
     Sides are grouped by their heaviest concept. Purity = sum over groups of the sides of the most frequent domain / all
     sides; NMI = I(group; domain) / ((H(group) + H(domain)) / 2). The domain of a side is that of its relation. A model
