@@ -10,9 +10,9 @@ import torch
 from golden.attentions import make_attention, make_signed_attention
 from itransf.data import Graph, Vocabulary
 from itransf.errors import ConfigError, DataError
-from itransf.interpret import Attention, ConceptWeight, choose_relations, read_attention
+from itransf.interpret import Attention, ConceptWeight, choose_relations, make_cards, read_attention
 from itransf.interpret.attention import is_within
-from itransf.models import ITransF, Sizes
+from itransf.models import ITransF, Sizes, TransE
 from itransf.models.itransf import ITransFConfig
 
 TRIPLES = [("a", "likes", "b"), ("b", "likes", "c"), ("a", "knows", "c"), ("c", "likes", "a")]
@@ -66,6 +66,14 @@ def test_named_relations_keep_their_order_and_labels_name_them() -> None:
     found = [attention.relations.name(number) for number in attention.find(["has official language", "near"])]
     assert found == ["P37", "near"]
     assert attention.row("has official language", "head").relation == "P37"
+
+
+def test_a_model_without_concepts_is_refused() -> None:
+    graph = Graph.from_names("small", [("a", "r", "b")])
+    model = TransE.build(graph, TransE.Config(dim=2))
+    for read in (lambda: read_attention(model, graph), lambda: make_cards(model, graph, make_attention())):
+        with pytest.raises(ConfigError, match=r"TransE.*no concepts"):
+            read()
 
 
 def test_an_unknown_relation_is_refused_with_a_suggestion() -> None:

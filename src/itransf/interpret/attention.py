@@ -14,7 +14,7 @@ import torch
 from itransf.data.graph import Graph
 from itransf.data.vocabulary import Vocabulary
 from itransf.errors import ConfigError, DataError, check_count, did_you_mean
-from itransf.models import SIDES, ConceptModel, Side
+from itransf.models import SIDES, ConceptModel, Model, Side
 from itransf.models.projection import AttentionKind
 
 _WILD = frozenset("*?[")
@@ -137,10 +137,26 @@ def strongest_first(weights: npt.NDArray[np.float32]) -> list[int]:
     return found
 
 
+def check_concepts(model: Model) -> ConceptModel:
+    """Return the model if its relations share concepts.
+
+    Raises:
+        ConfigError: They do not.
+    """
+    if not isinstance(model, ConceptModel):
+        raise ConfigError(f'a {type(model).__name__} model has no concepts; train one with model.name = "itransf"')
+    return model
+
+
 @torch.no_grad()
-def read_attention(model: ConceptModel, graph: Graph) -> Attention:
-    """Read the attention of a trained model."""
-    projections = [model.concept_projection(side) for side in SIDES]
+def read_attention(model: Model, graph: Graph) -> Attention:
+    """Read the attention of a trained model.
+
+    Raises:
+        ConfigError: The model has no concepts.
+    """
+    concepts = check_concepts(model)
+    projections = [concepts.concept_projection(side) for side in SIDES]
     weights = torch.stack([projection.attention() for projection in projections])
     supports = torch.stack([projection.support for projection in projections])
     return Attention(

@@ -12,10 +12,10 @@ import torch
 from itransf.data.graph import Graph
 from itransf.errors import ConfigError, check_count
 from itransf.interpret.ablation import Ablation, measure_ablations
-from itransf.interpret.attention import Attention
+from itransf.interpret.attention import Attention, check_concepts
 from itransf.interpret.naming import find_concept, suggest_names
 from itransf.interpret.sharing import Use, describe_use, find_users
-from itransf.models import ConceptModel
+from itransf.models import ConceptModel, Model
 from itransf.ops.grouped import multiply_transposed
 
 MOST_TRIPLES = 1000
@@ -119,7 +119,7 @@ def list_entities(entities: Sequence[MovedEntity]) -> str:
 
 
 def make_cards(
-    model: ConceptModel,
+    model: Model,
     graph: Graph,
     attention: Attention,
     concepts: Iterable[int | str] | None = None,
@@ -139,19 +139,20 @@ def make_cards(
         progress: Whether to show progress.
 
     Raises:
-        ConfigError: There is no such concept, or the number of triples is not valid.
+        ConfigError: There is no such concept, the number of triples is not valid, or the model has no concepts.
     """
+    explained = check_concepts(model)
     called, most_triples = names or {}, check_count("most_triples", most_triples)
     if isinstance(concepts, str) or not isinstance(concepts, Iterable | None):
         raise ConfigError(f"concepts must be a list of numbers or names, not {concepts!r}")
     wanted = np.flatnonzero(attention.used).tolist()
     if concepts is not None:
-        wanted = [find_concept(concept, called, len(model.concepts)) for concept in concepts]
-    maker = _CardMaker(model, graph, attention, called)
+        wanted = [find_concept(concept, called, len(explained.concepts)) for concept in concepts]
+    maker = _CardMaker(explained, graph, attention, called)
     relations = [
         (concept, np.unique([relation for _, relation in maker.places[concept]]).astype(np.int64)) for concept in wanted
     ]
-    ablations = measure_ablations(model, graph, relations, most_triples, progress)
+    ablations = measure_ablations(explained, graph, relations, most_triples, progress)
     cards = [maker.make_card(concept, ablation) for concept, ablation in zip(wanted, ablations, strict=True)]
     if concepts is not None:
         return cards
