@@ -383,7 +383,9 @@ def test_sources_that_are_not_there(source: str, told: str) -> None:
 
 @pytest.mark.parametrize("source", [None, 5, b"wn18", {"a": "b"}])
 def test_what_is_no_source(source: Any) -> None:
-    with pytest.raises(DataError, match=r"cannot be loaded; .* Graph\.from_triples"):
+    with pytest.raises(
+        DataError, match=r"holds no triples; .* or a data frame; itransf\.load takes the name of a dataset"
+    ):
         load(source)
 
 

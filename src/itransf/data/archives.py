@@ -10,7 +10,6 @@ import tarfile
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator
-from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import IO, Any
 
@@ -95,13 +94,14 @@ def _read_wanted(archive: Any, path: Path, is_wanted: Callable[[str], bool]) -> 
     """Return the contents of the wanted members of an open archive."""
     found: dict[str, bytes] = {}
     left = MAX_EXPANDED
-    for name, size, is_regular, read in _list_members(archive):
+    is_tar = isinstance(archive, tarfile.TarFile)
+    for member, name, size, is_regular in _list_members(archive):
         parts = PurePosixPath(name.replace("\\", "/"))
         if parts.is_absolute() or ".." in parts.parts or name[1:2] == ":":
             raise DataError(f"{path}: the member {name!r} points outside the archive; do not trust this file")
         wanted = is_wanted(name)
         # A tar is expanded to get past a member; a zip is not.
-        left -= size if wanted or isinstance(archive, tarfile.TarFile) else 0
+        left -= size if wanted or is_tar else 0
         if left < 0:
             raise DataError(
                 f"{path} expands to more than {MAX_EXPANDED / 2**30:,.1f} GiB; unpack it and give the folder"
@@ -109,22 +109,17 @@ def _read_wanted(archive: Any, path: Path, is_wanted: Callable[[str], bool]) -> 
         if wanted and not is_regular:
             raise DataError(f"{path}: the member {name!r} is not a regular file; pack the file itself")
         if wanted:
-            found[name] = read()
+            # No more is read than the size it declares.
+            found[name] = archive.extractfile(member).read() if is_tar else archive.read(member)
     return found
 
 
-def _list_members(archive: tarfile.TarFile | zipfile.ZipFile) -> Iterator[tuple[str, int, bool, Callable[[], bytes]]]:
-    """Yield name, expanded size, whether it is a regular file, and a way to read each member."""
+def _list_members(archive: tarfile.TarFile | zipfile.ZipFile) -> Iterator[tuple[Any, str, int, bool]]:
+    """Yield each member, its name, its expanded size, and whether it is a regular file."""
     if isinstance(archive, tarfile.TarFile):
         for member in archive:
-            yield member.name, member.size, member.isreg(), partial(_read_tar_member, archive, member)
+            yield member, member.name, member.size, member.isreg()
         return
     for entry in archive.infolist():
         is_regular = stat.S_IFMT(entry.external_attr >> 16) in (0, stat.S_IFREG) and not entry.is_dir()
-        # No more is read than the size it declares.
-        yield entry.filename, entry.file_size, is_regular, partial(archive.read, entry)
-
-
-def _read_tar_member(archive: tarfile.TarFile, member: tarfile.TarInfo) -> bytes:
-    stream = archive.extractfile(member)
-    return b"" if stream is None else stream.read()
+        yield entry, entry.filename, entry.file_size, is_regular

@@ -6,7 +6,6 @@ import hashlib
 import io
 import os
 import re
-import reprlib
 import sys
 import time
 import tomllib
@@ -17,7 +16,7 @@ from pathlib import Path, PurePosixPath
 
 from itransf.data.archives import expand, is_archive, read_members, strip_archive, strip_compression
 from itransf.data.download import PackagedFiles, fetch
-from itransf.data.frames import NamedTriples, gather_triples, holds_triples
+from itransf.data.frames import NamedTriples, gather_triples
 from itransf.data.graph import Graph, build_graph
 from itransf.data.layout import Table
 from itransf.data.planted import plant
@@ -114,11 +113,6 @@ def load(
     """
     dataset = find_dataset(source) if isinstance(source, str) else None
     if not isinstance(source, str | os.PathLike):
-        if not holds_triples(source):
-            raise DataError(
-                f"{reprlib.repr(source)} cannot be loaded; give the name of a dataset, a folder, a file, or triples as "
-                "Graph.from_triples takes them"
-            )
         graph = Graph.from_triples(source, valid_share=valid_share, test_share=test_share, seed=seed)
     elif dataset is not None and dataset.name == "planted":
         graph = plant(seed=seed).graph

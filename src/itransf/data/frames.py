@@ -71,8 +71,8 @@ def gather_triples(triples: NamedTriples, source: str) -> Table:
     """
     if not holds_triples(triples):
         raise DataError(
-            f"{source}: {reprlib.repr(triples)} holds no triples; give rows of three names (head, relation, tail) "
-            "or a data frame (itransf.load reads files)"
+            f"{source}: {reprlib.repr(triples)} holds no triples; give rows of three names (head, relation, tail) or "
+            "a data frame; itransf.load takes the name of a dataset, a folder or a file as well"
         )
     if hasattr(triples, "__arrow_c_stream__") or hasattr(triples, "itertuples"):
         try:

@@ -24,47 +24,49 @@ def is_among(values: Integers, ordered: Integers) -> npt.NDArray[np.bool_]:
     return np.asarray(ordered[places] == values)
 
 
-class _AnswerTable:
-    """Sorted answers of the (entity, relation) pairs that occur, in compressed rows."""
+class PairIndex:
+    """Sorted values of the pairs of numbers that occur, in compressed rows (CSR).
 
-    def __init__(self, entities: Integers, relations: Integers, answers: Integers, sizes: tuple[int, int]):
-        self._entity_count, self._relation_count = sizes
-        # By relation first, so that queries sorted by relation are found fast.
-        keys, rows = np.unique(relations * self._entity_count + entities, return_inverse=True)
-        self._keys = np.append(keys, np.iinfo(np.int64).max)  # the last row is for other pairs and has no answers
-        # Pairs are numbered by occurrence, so that (pair, answer) fits 64 bits for any graph.
-        self._triples = sort_distinct(rows.astype(np.int64) * self._entity_count + answers)
-        self._values = self._triples % max(self._entity_count, 1)
-        row_sizes = np.bincount(self._triples // max(self._entity_count, 1), minlength=len(self._keys))
+    Args:
+        first: First number of each pair, (n,).
+        second: Second number of each pair, (n,).
+        values: Value of each pair, (n,); a pair may have several, and the same one counts once.
+        sizes: Numbers of possible second numbers and of possible values.
+    """
+
+    def __init__(self, first: Integers, second: Integers, values: Integers, sizes: tuple[int, int]) -> None:
+        self._second_count, self._value_count = sizes
+        keys, rows = np.unique(first * self._second_count + second, return_inverse=True)
+        self._keys = np.append(keys, np.iinfo(np.int64).max)  # the last row is for other pairs and has no values
+        # Pairs are numbered by occurrence, so that (pair, value) fits 64 bits for any graph.
+        self._entries = sort_distinct(rows.astype(np.int64) * self._value_count + values)
+        self._values = self._entries % max(self._value_count, 1)
+        row_sizes = np.bincount(self._entries // max(self._value_count, 1), minlength=len(self._keys))
         self._offsets = np.concatenate(([0], np.cumsum(row_sizes))).astype(np.int64)
 
-    def look_up(self, entities: Integers, relations: Integers) -> tuple[Integers, Integers]:
-        """Return offsets (q + 1,) and values; query i has values[offsets[i] : offsets[i + 1]]."""
-        rows = self._find_rows(entities, relations)
+    def look_up(self, first: Integers, second: Integers) -> tuple[Integers, Integers]:
+        """Return offsets (q + 1,) and values; pair i has values[offsets[i] : offsets[i + 1]]."""
+        rows = self._find_rows(first, second)
         starts = self._offsets[rows]
         sizes = self._offsets[rows + 1] - starts
         offsets = np.concatenate(([0], np.cumsum(sizes))).astype(np.int64)
-        # (v,) places in the table: the start of each query's row, then one by one
+        # (v,) places in the table: the start of each pair's row, then one by one
         places = np.repeat(starts - offsets[:-1], sizes) + np.arange(offsets[-1])
         return offsets, self._values[places]
 
-    def contains(self, entities: Integers, relations: Integers, answers: Integers) -> npt.NDArray[np.bool_]:
-        """Return for each query and answer whether it is known."""
-        rows = self._find_rows(entities, relations)
-        _check_range(answers, self._entity_count, "entity")
-        return is_among(rows * self._entity_count + answers, self._triples)
+    def contains(self, first: Integers, second: Integers, values: Integers) -> npt.NDArray[np.bool_]:
+        """Return for each pair whether it has this value."""
+        return is_among(self._find_rows(first, second) * self._value_count + values, self._entries)
 
-    def _find_rows(self, entities: Integers, relations: Integers) -> Integers:
+    def _find_rows(self, first: Integers, second: Integers) -> Integers:
         """Return the row of each pair."""
-        _check_range(entities, self._entity_count, "entity")
-        _check_range(relations, self._relation_count, "relation")
-        wanted = relations * self._entity_count + entities
+        wanted = first * self._second_count + second
         rows = np.searchsorted(self._keys, wanted).astype(np.int64)
         return np.where(self._keys[rows] == wanted, rows, len(self._keys) - 1)
 
 
 class KnownIndex:
-    """The known answers of all queries on both sides, compressed (CSR).
+    """The known answers of all queries on both sides.
 
     Args:
         triples: (n, 3) triples: head, relation, tail; duplicates count once.
@@ -73,40 +75,32 @@ class KnownIndex:
     """
 
     def __init__(self, triples: Integers, entity_count: int, relation_count: int) -> None:
-        _check_range(triples[:, (0, 2)], entity_count, "entity")
-        _check_range(triples[:, 1], relation_count, "relation")
-        heads, relations, tails = (np.ascontiguousarray(column, dtype=np.int64) for column in triples.T)
-        sizes = (entity_count, relation_count)
-        self._tails = _AnswerTable(heads, relations, tails, sizes)
-        self._heads = _AnswerTable(tails, relations, heads, sizes)
+        self._entity_count, self._relation_count = entity_count, relation_count
+        relations, heads = self._check(triples[:, 1], triples[:, 0])
+        relations, tails = self._check(triples[:, 1], triples[:, 2])
+        # By relation first, so that queries sorted by relation are found fast.
+        self._tails = PairIndex(relations, heads, tails, (entity_count, entity_count))
+        self._heads = PairIndex(relations, tails, heads, (entity_count, entity_count))
 
     def tails(self, heads: npt.ArrayLike, relations: npt.ArrayLike) -> tuple[Integers, Integers]:
         """Return the known tails of each (head, relation), ascending, as offsets (q + 1,) and values."""
-        entities, relations = _align(heads, relations)
-        return self._tails.look_up(entities, relations)
+        return self._tails.look_up(*self._check(relations, heads))
 
     def heads(self, relations: npt.ArrayLike, tails: npt.ArrayLike) -> tuple[Integers, Integers]:
         """Return the known heads of each (relation, tail), ascending, as offsets (q + 1,) and values."""
-        entities, relations = _align(tails, relations)
-        return self._heads.look_up(entities, relations)
+        return self._heads.look_up(*self._check(relations, tails))
 
     def contains(self, triples: Integers) -> npt.NDArray[np.bool_]:
         """Return for each row of `triples` (n, 3) whether it is a known triple."""
         heads, relations, tails = np.asarray(triples, dtype=np.int64).reshape(-1, 3).T
-        return self._tails.contains(heads, relations, tails)
+        return self._tails.contains(*self._check(relations, heads), self._check(relations, tails)[1])
 
-
-def _align(entities: npt.ArrayLike, relations: npt.ArrayLike) -> tuple[Integers, Integers]:
-    """Return both as one-dimensional arrays of one length."""
-    left, right = np.broadcast_arrays(
-        np.atleast_1d(np.asarray(entities, dtype=np.int64)),
-        np.atleast_1d(np.asarray(relations, dtype=np.int64)),
-    )
-    return left, right
-
-
-def _check_range(numbers: Integers, count: int, kind: str) -> None:
-    """Refuse numbers outside 0 .. count - 1: they would be taken for another pair."""
-    if numbers.size and (numbers.min() < 0 or numbers.max() >= count):
-        wrong = numbers[(numbers < 0) | (numbers >= count)][0]
-        raise IndexError(f"{kind} number {wrong} is outside 0 .. {count - 1}")
+    def _check(self, relations: npt.ArrayLike, entities: npt.ArrayLike) -> tuple[Integers, Integers]:
+        """Return both as arrays of one length, refusing numbers out of range: they would be taken for another pair."""
+        wide = np.broadcast_arrays(*(np.atleast_1d(np.asarray(part, dtype=np.int64)) for part in (relations, entities)))
+        counts = (("relation", self._relation_count), ("entity", self._entity_count))
+        for numbers, (kind, count) in zip(wide, counts, strict=True):
+            if numbers.size and (numbers.min() < 0 or numbers.max() >= count):
+                wrong = numbers[(numbers < 0) | (numbers >= count)][0]
+                raise IndexError(f"{kind} number {wrong} is outside 0 .. {count - 1}")
+        return np.ascontiguousarray(wide[0]), np.ascontiguousarray(wide[1])

@@ -10,7 +10,6 @@ structure. A graph is described from all triples, and a model, which has seen on
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -19,7 +18,8 @@ import numpy as np
 import numpy.typing as npt
 
 from itransf.data.graph import SPLITS, Graph, Triples
-from itransf.data.known import Integers, is_among, sort_distinct
+from itransf.data.known import Integers, PairIndex, is_among, sort_distinct
+from itransf.data.splits import keep_distinct
 from itransf.data.statistics import CATEGORIES
 
 THRESHOLD = 0.8
@@ -81,10 +81,12 @@ def mine_structure(graph: Graph, threshold: float = THRESHOLD, splits: Sequence[
         splits: Splits to search: train for what a model can have seen, all for the structure of the graph.
     """
     triples = np.concatenate([graph.split(split) for split in splits])
-    sizes = np.bincount(triples[:, 1], minlength=len(graph.relations))
-    pairs = _PairTable(triples, len(graph.entities))
-    inverse, one_way_inverse = _pair_up(triples[:, 1], *pairs.look_up(triples[:, ::-1]), sizes, threshold)
-    duplicate, one_way_duplicate = _pair_up(triples[:, 1], *pairs.look_up(triples), sizes, threshold)
+    triples = keep_distinct(triples, len(graph.entities), len(graph.relations))
+    heads, relations, tails = triples.T
+    sizes = np.bincount(relations, minlength=len(graph.relations))
+    links = _link(triples, graph)
+    inverse, one_way_inverse = _pair_up(relations, *links.look_up(tails, heads), sizes, threshold)
+    duplicate, one_way_duplicate = _pair_up(relations, *links.look_up(heads, tails), sizes, threshold)
     return Structure(
         inverse=tuple(found for found in inverse if found[0] < found[1]),
         symmetric=tuple((left, share) for left, right, share in inverse if left == right),
@@ -107,12 +109,13 @@ def measure_leakage(graph: Graph, split: str = "test", structure: Structure | No
         return Leakage(0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
     structure = structure or mine_structure(graph, splits=SPLITS)
     count = len(graph.relations)
-    pairs = _PairTable(graph.train, len(graph.entities))
-    backward, forward = pairs.look_up(triples[:, ::-1]), pairs.look_up(triples)
+    links, (heads, _, tails) = _link(graph.train, graph), triples.T
+    backward, forward = links.look_up(tails, heads), links.look_up(heads, tails)
     inverse = _meets(triples, *backward, _list_codes(structure.inverse, structure.one_way_inverse, count), count)
     symmetric = _meets(triples, *backward, np.arange(count) * (count + 1), count)
     duplicate = _meets(triples, *forward, _list_codes(structure.duplicate, structure.one_way_duplicate, count), count)
-    shares = (inverse, symmetric, duplicate, inverse | symmetric | duplicate, backward[0] > 0, forward[0] > 0)
+    linked = [np.diff(offsets) > 0 for offsets, _ in (backward, forward)]
+    shares = (inverse, symmetric, duplicate, inverse | symmetric | duplicate, *linked)
     return Leakage(*(float(np.mean(share)) for share in shares))
 
 
@@ -161,57 +164,42 @@ def _tabulate_relations(graph: Graph) -> list[dict[str, Any]]:
 
 def _count_categories(graph: Graph) -> dict[str, dict[str, int]]:
     """Return how many relations and train triples each mapping category has."""
-    relations, triples = Counter[str](), Counter[str]()
-    for category, count in zip(graph.statistics.categories, graph.statistics.counts.tolist(), strict=True):
-        relations[category] += 1
-        triples[category] += count
-    return {category: {"relations": relations[category], "train": triples[category]} for category in CATEGORIES}
+    categories, counts = np.array(graph.statistics.categories), graph.statistics.counts
+    return {
+        category: {"relations": int((categories == category).sum()), "train": int(counts[categories == category].sum())}
+        for category in CATEGORIES
+    }
 
 
 def _name_structure(graph: Graph, structure: Structure) -> dict[str, list[dict[str, Any]]]:
     """Return the mined structure with names in place of numbers."""
     name = graph.relations.name
-    pairs = {
-        key: [{"relations": [name(left), name(right)], "overlap": share} for left, right, share in found]
-        for key, found in (("inverse", structure.inverse), ("duplicate", structure.duplicate))
+
+    def mutual(pairs: Pairs) -> list[dict[str, Any]]:
+        return [{"relations": [name(left), name(right)], "overlap": share} for left, right, share in pairs]
+
+    def one_way(pairs: Pairs) -> list[dict[str, Any]]:
+        return [{"relation": name(left), "implies": name(right), "share": share} for left, right, share in pairs]
+
+    return {
+        "inverse": mutual(structure.inverse),
+        "symmetric": [{"relation": name(number), "share": share} for number, share in structure.symmetric],
+        "duplicate": mutual(structure.duplicate),
+        "one_way_inverse": one_way(structure.one_way_inverse),
+        "one_way_duplicate": one_way(structure.one_way_duplicate),
     }
-    one_way = {
-        key: [{"relation": name(left), "implies": name(right), "share": share} for left, right, share in found]
-        for key, found in (
-            ("one_way_inverse", structure.one_way_inverse),
-            ("one_way_duplicate", structure.one_way_duplicate),
-        )
-    }
-    symmetric = [{"relation": name(number), "share": share} for number, share in structure.symmetric]
-    return {"inverse": pairs["inverse"], "symmetric": symmetric, "duplicate": pairs["duplicate"], **one_way}
 
 
-class _PairTable:
-    """The relations between every two entities of a list of triples."""
-
-    def __init__(self, triples: Triples, entity_count: int) -> None:
-        self._entity_count = entity_count
-        keys = triples[:, 0] * entity_count + triples[:, 2]
-        order = np.argsort(keys, kind="stable")
-        self._keys, sizes = np.unique(keys[order], return_counts=True)
-        self._starts, self._sizes = np.cumsum(sizes) - sizes, sizes
-        self._relations = triples[order, 1]
-
-    def look_up(self, triples: Triples) -> tuple[Integers, Integers]:
-        """Return how many relations link first to last column of each row, and these relations in a row."""
-        wanted = triples[:, 0] * self._entity_count + triples[:, 2]
-        rows = np.minimum(np.searchsorted(self._keys, wanted), len(self._keys) - 1)
-        sizes = np.where(self._keys[rows] == wanted, self._sizes[rows], 0)
-        offsets = np.cumsum(sizes) - sizes
-        places = np.repeat(self._starts[rows] - offsets, sizes) + np.arange(int(sizes.sum()))
-        return sizes, self._relations[places]
+def _link(triples: Triples, graph: Graph) -> PairIndex:
+    """Return an index of the relations from one entity to another."""
+    return PairIndex(triples[:, 0], triples[:, 2], triples[:, 1], (len(graph.entities), len(graph.relations)))
 
 
 def _pair_up(
-    relations: Integers, sizes_found: Integers, found: Integers, counts: Integers, threshold: float
+    relations: Integers, offsets: Integers, found: Integers, counts: Integers, threshold: float
 ) -> tuple[Pairs, Pairs]:
     """Return the pairs of relations that imply each other, in both orders, and those where only the first does."""
-    codes, shared = np.unique(np.repeat(relations, sizes_found) * len(counts) + found, return_counts=True)
+    codes, shared = np.unique(np.repeat(relations, np.diff(offsets)) * len(counts) + found, return_counts=True)
     left, right = np.divmod(codes, len(counts))
     overlap, share = shared / np.maximum(counts[left], counts[right]), shared / counts[left]
     is_mutual = overlap >= threshold
@@ -233,9 +221,9 @@ def _list_codes(mutual: Pairs, one_way: Pairs, count: int) -> Integers:
     return sort_distinct(codes)
 
 
-def _meets(triples: Triples, sizes: Integers, found: Integers, codes: Integers, count: int) -> npt.NDArray[np.bool_]:
+def _meets(triples: Triples, offsets: Integers, found: Integers, codes: Integers, count: int) -> npt.NDArray[np.bool_]:
     """Return for each triple whether one of the relations found for it forms a wanted pair with its own."""
-    rows = np.repeat(np.arange(len(triples)), sizes)
+    rows = np.repeat(np.arange(len(triples)), np.diff(offsets))
     hit = is_among(triples[rows, 1] * count + found, codes)
     met = np.zeros(len(triples), dtype=np.bool_)
     met[rows[hit]] = True

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from itransf.data.graph import Graph
 from itransf.data.known import Integers
-from itransf.data.splits import TEST_SHARE, VALID_SHARE, Triples, check_seed, key_triples, split_triples
+from itransf.data.splits import TEST_SHARE, VALID_SHARE, Triples, check_seed, keep_distinct, split_triples
 from itransf.data.vocabulary import Vocabulary
 from itransf.errors import DataError
 
@@ -272,8 +272,7 @@ def _draw_triples(
         extra = min(extra, RARE - 1 - size) if relation in kinds.rare else extra
         parts.append(_attach(rng.integers(0, entities, (extra, 2)), relation))
     triples = np.concatenate([*parts, _cover(np.concatenate(parts), spares, entities)])
-    key = key_triples([triples], entities, kinds.count)[0]
-    return triples[np.sort(np.unique(key, return_index=True)[1])]
+    return keep_distinct(triples, entities, kinds.count)
 
 
 def _choose_reaches(kinds: _Kinds, sizes: Integers) -> Integers:

@@ -147,6 +147,12 @@ def key_triples(splits: Sequence[Triples], entity_count: int, relation_count: in
     return np.split(keys, np.cumsum([len(split) for split in splits])[:-1])
 
 
+def keep_distinct(triples: Triples, entity_count: int, relation_count: int) -> Triples:
+    """Return the first of equal triples, in their order."""
+    (keys,) = key_triples([triples], entity_count, relation_count)
+    return triples[np.sort(np.unique(keys, return_index=True)[1])]
+
+
 def _mark_first(triples: Triples) -> npt.NDArray[np.bool_]:
     """Mark each triple that is the first, in this order, with one of its entities or its relation."""
     first = np.zeros(len(triples), dtype=np.bool_)

@@ -22,38 +22,28 @@ class Vocabulary:
         labels: Labels by name; names that are not in the vocabulary are ignored, and so are labels that are empty or
             missing (None, NaN).
         kind: What the names refer to ("entity", "relation"), for messages.
+
+    Attributes:
+        names: All names in the order of their numbers.
+        kind: What the names refer to.
+        labels: The labels that were given, by name.
     """
 
     def __init__(self, names: Sequence[str], labels: Mapping[str, str] | None = None, kind: str = "entity") -> None:
-        self._names = tuple(names)
-        self._kind = kind
-        self._numbers = {name: number for number, name in enumerate(self._names)}
-        if len(self._numbers) != len(self._names):
-            twice = next(name for number, name in enumerate(self._names) if self._numbers[name] != number)
+        self.names, self.kind = tuple(names), kind
+        self._numbers = {name: number for number, name in enumerate(self.names)}
+        if len(self._numbers) != len(self.names):
+            twice = next(name for number, name in enumerate(self.names) if self._numbers[name] != number)
             raise DataError(f"the {kind} {twice!r} is listed more than once; give each name once")
         own = {name: label for name, label in (labels or {}).items() if name in self._numbers and not is_missing(label)}
-        self._labels = {name: label for name, label in own.items() if check_text(label, "label", f"{kind} {name!r}")}
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """All names in the order of their numbers."""
-        return self._names
-
-    @property
-    def kind(self) -> str:
-        """What the names refer to: "entity" or "relation"."""
-        return self._kind
-
-    @property
-    def labels(self) -> Mapping[str, str]:
-        """The labels that were given, by name."""
-        return MappingProxyType(self._labels)
+        texts = {name: label for name, label in own.items() if check_text(label, "label", f"{kind} {name!r}")}
+        self.labels: Mapping[str, str] = MappingProxyType(texts)
 
     def __len__(self) -> int:
-        return len(self._names)
+        return len(self.names)
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._names)
+        return iter(self.names)
 
     def __contains__(self, text: object) -> bool:
         return isinstance(text, str) and self.find(text) is not None
@@ -61,13 +51,13 @@ class Vocabulary:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Vocabulary):
             return NotImplemented
-        return (self._names, self._kind, self._labels) == (other._names, other._kind, other._labels)
+        return (self.names, self.kind, self.labels) == (other.names, other.kind, other.labels)
 
     def __hash__(self) -> int:
-        return hash((self._names, self._kind))
+        return hash((self.names, self.kind))
 
     def __repr__(self) -> str:
-        return f"Vocabulary({len(self):,} names, {len(self._labels):,} labels, kind={self._kind!r})"
+        return f"Vocabulary({len(self):,} names, {len(self.labels):,} labels, kind={self.kind!r})"
 
     def has_name(self, text: str) -> bool:
         """Return whether this is a name (a label does not count)."""
@@ -75,12 +65,12 @@ class Vocabulary:
 
     def name(self, index: int) -> str:
         """Return the name with this number."""
-        return self._names[index]
+        return self.names[index]
 
     def label(self, index: int) -> str:
         """Return the label of the name with this number, or the name where it has none."""
-        name = self._names[index]
-        return self._labels.get(name, name)
+        name = self.names[index]
+        return self.labels.get(name, name)
 
     def find(self, text: str) -> int | None:
         """Return the number of a name, else of a label; None when neither is known.
@@ -95,7 +85,7 @@ class Vocabulary:
             return number
         numbers = self._by_label.get(text, ())
         if len(numbers) > 1:
-            names = ", ".join(repr(self._names[number]) for number in numbers[:_SHOWN])
+            names = ", ".join(repr(self.names[number]) for number in numbers[:_SHOWN])
             more = f" and {len(numbers) - _SHOWN} more" if len(numbers) > _SHOWN else ""
             raise DataError(
                 f"{text!r} is the label of {len(numbers)} {self._plural}: {names}{more}. "
@@ -112,28 +102,28 @@ class Vocabulary:
         number = self.find(text)
         if number is None:
             hint = self._suggest(text) if isinstance(text, str) else " Names are text."
-            raise DataError(f"unknown {self._kind} {text!r}.{hint}")
+            raise DataError(f"unknown {self.kind} {text!r}.{hint}")
         return number
 
     def with_labels(self, labels: Mapping[str, str]) -> Vocabulary:
         """Return the same names with these labels added; a new label replaces the old one."""
-        return Vocabulary(self._names, {**self._labels, **labels}, self._kind)
+        return Vocabulary(self.names, {**self.labels, **labels}, self.kind)
 
     @property
     def _plural(self) -> str:
-        return "entities" if self._kind == "entity" else f"{self._kind}s"
+        return "entities" if self.kind == "entity" else f"{self.kind}s"
 
     @cached_property
     def _by_label(self) -> dict[str, list[int]]:
         """The numbers behind each label."""
         numbers: dict[str, list[int]] = {}
-        for name, label in self._labels.items():
+        for name, label in self.labels.items():
             numbers.setdefault(label, []).append(self._numbers[name])
         return {label: sorted(found) for label, found in numbers.items()}
 
     def _suggest(self, text: str) -> str:
         """Return " Did you mean ...?" or else what there is, or how to list it."""
-        near = did_you_mean(text, [*self._names, *self._by_label])
+        near = did_you_mean(text, [*self.names, *self._by_label])
         if near:
             return near
         if 0 < len(self) <= _LISTED:
