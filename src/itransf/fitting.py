@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
@@ -59,66 +59,70 @@ class Fit:
     progress: bool = True
     start: dict[str, Tensor] | None = None
     history: list[dict[str, Any]] = field(default_factory=list)
-    _track: Callable[[dict[str, Any]], None] = field(default=lambda entry: None)
     _last_saved: float = field(default_factory=time.monotonic)
 
     def run(self, resume: bool = False) -> Model:
-        """Train, or resume from the folder's checkpoint, and return the model with its best weights."""
-        tensors, meta = self._read_checkpoint() if resume else (None, {})
+        """Train, or resume from the folder's checkpoint, and return the model with its best weights.
+
+        Raises:
+            ConfigError: The model cannot use the warm start.
+            CheckpointError: The checkpoint cannot be restored.
+        """
+        warm_start, tensors, meta = self.config.warm_start, None, dict[str, Any]()
+        if resume and self.folder is not None and self.folder.has_checkpoint:
+            tensors, meta = self.folder.read_tensors(CHECKPOINT)
         self.history = meta.get("history", [])
-        warm_start = self.config.warm_start
-        self._check_warm_start()
+        needs_transe = bool(warm_start.epochs) and not warm_start.run
+        if needs_transe and not MODELS[self.config.name].can_start_from_transe:
+            raise ConfigError(
+                f"warm_start.epochs = {warm_start.epochs}: a {self.config.name} model cannot start from TransE "
+                "embeddings; set it to 0"
+            )
         tracker = TRACKERS[self.config.training.tracker]()
         tracker.start(self.config.to_dict(), self.graph.name)
-        self._track = tracker.epoch
-        phase = meta.get("phase", "warm start" if warm_start.epochs and not warm_start.run else "training")
-        start = self._read_vectors() if warm_start.run and tensors is None else None
+        phase = meta.get("phase", "warm start" if needs_transe else "training")
+        start: Mapping[str, Tensor] = self._read_vectors() if warm_start.run and tensors is None else {}
         repeats = self.config.training.deterministic and self.device.type == "cuda"
         with torch.inference_mode(False), torch.enable_grad(), deterministic(repeats):
             if phase == "warm start":
                 warm = self._make_trainer(warm_config(self.config), None)
-                self._run_phase(warm, phase, tensors, meta)
-                start, tensors = vectors_of(warm.model), None
+                self._run_phase(warm, phase, tensors, meta, tracker.epoch)
+                start, tensors = warm.model.embeddings(), None
             trainer = self._make_trainer(self.config, self._make_validate())
-            if start is not None and tensors is None:
+            if tensors is None:
                 load_vectors(trainer.model, start)
-            if isinstance(trainer.model, ConceptModel) and tensors is None:
-                self._choose_supports(trainer.model)
-            if self.start is not None and tensors is None:
-                load_weights(trainer.model, self.start)
-            self._run_phase(trainer, "training", tensors, meta)
+                if isinstance(trainer.model, ConceptModel) and self.config.assignment.init == "mirrored":
+                    mirror_supports(trainer.model, mine_structure(self.graph, SHARE), self.config.seed)
+                if self.start is not None:
+                    load_weights(trainer.model, self.start)
+            self._run_phase(trainer, "training", tensors, meta, tracker.epoch)
         trainer.restore_best()
         tracker.finish(trainer.progress.best_metric)
         return trainer.model
-
-    def _check_warm_start(self) -> None:
-        """Refuse a warm start that the model cannot use."""
-        settings, model = self.config.warm_start, MODELS[self.config.name]
-        if settings.epochs and not settings.run and not model.can_start_from_transe:
-            raise ConfigError(
-                f"warm_start.epochs = {settings.epochs}: a {self.config.name} model cannot start from TransE "
-                f"embeddings; "
-                "set it to 0"
-            )
-
-    def _choose_supports(self, model: ConceptModel) -> None:
-        """Replace the random initial supports, if the settings say so."""
-        if self.config.assignment.init == "mirrored":
-            mirror_supports(model, mine_structure(self.graph, SHARE), self.config.seed)
 
     def _make_trainer(self, config: Config, validate: Callable[[Model], float] | None) -> Trainer:
         model = build_model(self.graph, config, self.device)
         return Trainer(model, self.graph, config, validate, lower_is_better=config.validation.metric == "mr")
 
-    def _run_phase(self, trainer: Trainer, phase: str, tensors: dict[str, Tensor] | None, meta: dict[str, Any]) -> None:
+    def _run_phase(
+        self,
+        trainer: Trainer,
+        phase: str,
+        tensors: dict[str, Tensor] | None,
+        meta: dict[str, Any],
+        report_epoch: Callable[[dict[str, Any]], None],
+    ) -> None:
         if tensors is not None:
             self._restore(trainer, tensors, meta)
         title = trainer.config.name if phase == "training" else f"{trainer.config.name} ({phase})"
         epochs, done = trainer.config.training.epochs, trainer.progress.epoch
         with track(title, epochs, "epochs", self.progress, done) as tracker, noticing_interrupts() as interrupt:
             for report in trainer.epochs(after_batch=lambda: self._pause(trainer, phase, interrupt)):
-                self._note_epoch(report, phase)
-                tracker.advance(1, self._note(trainer, report))
+                self.history.append(describe_epoch(report, phase))
+                report_epoch(self.history[-1])
+                best = trainer.progress.best_metric
+                seen = f"  valid {self.config.validation.metric} {best:.4g} (best)" if best is not None else ""
+                tracker.advance(1, f"loss {report.loss:.4g}{seen}")
                 self._save_if_due(trainer, phase, report.epoch)
         self._save(trainer, phase)
         if interrupt.is_set() and phase == "warm start":  # after its last batch; a training that is over stays so
@@ -133,9 +137,8 @@ class Fit:
             trainer.progress.finished &= meta["limits"] == limits_of(trainer.config)
         except (KeyError, RuntimeError, TypeError, ValueError) as error:
             raise CheckpointError(
-                f"{self.folder.path}: its checkpoint cannot be restored ({error}); resume with the settings and "
-                f"the kind of "
-                "device it was trained with, or train again"
+                f"{self.folder.path}: its checkpoint cannot be restored ({error}); resume with the settings and the "
+                "kind of device it was trained with, or train again"
             ) from None
         self.folder.write_config(self.config)
 
@@ -145,15 +148,6 @@ class Fit:
             self._save(trainer, phase)
             raise KeyboardInterrupt
         self._save_if_due(trainer, phase, 0)
-
-    def _note_epoch(self, report: EpochReport, phase: str) -> None:
-        self.history.append(describe_epoch(report, phase))
-        self._track(self.history[-1])
-
-    def _note(self, trainer: Trainer, report: EpochReport) -> str:
-        best = trainer.progress.best_metric
-        seen = f"  valid {self.config.validation.metric} {best:.4g} (best)" if best is not None else ""
-        return f"loss {report.loss:.4g}{seen}"
 
     def _save_if_due(self, trainer: Trainer, phase: str, epoch: int) -> None:
         """Save if a checkpoint is due by time or by epochs."""
@@ -173,11 +167,6 @@ class Fit:
         self.folder.write_tensors(CHECKPOINT, tensors, meta)
         self.folder.remove(WEIGHTS)  # of an earlier end; the checkpoint is newer
         self.folder.write_history(self.history)
-
-    def _read_checkpoint(self) -> tuple[dict[str, Tensor] | None, dict[str, Any]]:
-        if self.folder is None or not self.folder.has_checkpoint:
-            return None, {}
-        return self.folder.read_tensors(CHECKPOINT)
 
     def _make_validate(self) -> Callable[[Model], float] | None:
         """Return a function that computes the validation metric, on a fixed sample.
@@ -243,13 +232,8 @@ def limits_of(config: Config) -> list[float]:
     return [config.training.epochs, config.training.max_minutes, config.validation.patience]
 
 
-def vectors_of(model: Model) -> dict[str, Tensor]:
-    """Return copies of a model's embeddings."""
-    return {name: table.detach().clone() for name, table in model.embeddings().items()}
-
-
 @torch.no_grad()
-def load_vectors(model: Model, vectors: dict[str, Tensor]) -> None:
+def load_vectors(model: Model, vectors: Mapping[str, Tensor]) -> None:
     """Initialize a model with these embeddings."""
     for name, tensor in vectors.items():
         model.get_parameter(name).copy_(tensor)

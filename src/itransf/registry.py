@@ -98,8 +98,7 @@ class Registry(Mapping[str, Any]):
         if not is_path(name):
             raise ConfigError(
                 f"{where}: uses the {self.kind} {name!r}, which is not installed here; install the package that "
-                f"provides "
-                "it (the run's record, `itransf info`, says which)"
+                "provides it (`itransf info` says which)"
             )
         raise ConfigError(
             f"{where}: uses the {self.kind} {name!r}, code from outside this package. If you trust it, name it: "
