@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,7 +15,7 @@ from itransf.errors import CheckpointError, ConfigError, RunError
 from itransf.fitting import Fit, build_model
 from itransf.models.base import SIDES, Model
 from itransf.models.concepts import ConceptModel
-from itransf.records import RunRecord, hash_graph
+from itransf.records import hash_graph
 from itransf.run.run import Run
 from itransf.run.settings import (
     CHANGEABLE,
@@ -79,18 +78,11 @@ def train(
         if stored is not None:
             check_same(folder, triples, resolved, stored)
             return finish(fit, folder, resume=True)
-        with beginning(folder, triples, resolved, resume, overwrite):
+        if resume and not folder.is_barely_begun:
+            raise folder.refuse()
+        with folder.replaced(overwrite or resume):
+            folder.create(triples, resolved)
             return finish(fit, folder, resume=False)
-
-
-@contextmanager
-def beginning(folder: RunFolder, graph: Graph, config: Config, resume: bool, overwrite: bool) -> Iterator[None]:
-    """Write the first files of a run; replace another run only if that may be overwritten or has barely begun."""
-    if resume and not folder.is_barely_begun:
-        raise folder.refuse()
-    with folder.replaced(overwrite or resume):
-        folder.create(graph, config, RunRecord.new(graph, config))
-        yield
 
 
 def finish(fit: Fit, folder: RunFolder, resume: bool) -> Run:

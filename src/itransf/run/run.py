@@ -183,7 +183,7 @@ class Run:
             RunError: The folder holds another run.
         """
         checked = interpret.check_names(names, self.concepts().weights.shape[2])
-        folder = None if path is None else self._find_folder(path)
+        folder = self._find_folder(path)
         self.concept_names = {key: name for key, name in {**self.concept_names, **checked}.items() if name}
         if folder is not None:
             folder.write_concept_names(self.concept_names)
@@ -200,7 +200,7 @@ class Run:
             RunError: The folder holds another run.
         """
         labelled = self.graph.labelled(labels)
-        folder = None if path is None else self._find_folder(path)
+        folder = self._find_folder(path)
         self.graph = labelled
         if folder is not None:
             folder.write_names(self.graph)
@@ -215,14 +215,16 @@ class Run:
         Raises:
             RunError: The folder holds another run.
         """
-        folder = None if path is None else self._find_folder(path)
+        folder = self._find_folder(path)
         metrics = {**self.record.metrics, found.split: found.to_dict()["filtered"]["both"]}
         self.record = replace(self.record, metrics=metrics)
         if folder is not None:
             folder.write_record(self.record)
 
-    def _find_folder(self, path: str | Path) -> RunFolder:
-        """Return the folder of this run."""
+    def _find_folder(self, path: str | Path | None) -> RunFolder | None:
+        """Return the folder of this run, if one is given."""
+        if path is None:
+            return None
         folder = RunFolder(Path(path))
         if folder.read_record().id != self.record.id:
             raise RunError(f"{folder.path}: holds another run; give the folder of this one, or save it first")
