@@ -78,7 +78,7 @@ class TestRefusals:
     def test_a_key_of_another_section_is_answered_with_the_whole_key(self, given: dict[str, Any], meant: str) -> None:
         assert refuse(given).endswith(f". Did you mean {meant}?")
 
-    def test_sections_are_told_with_the_models_own(self) -> None:
+    def test_sections_are_reported_with_the_models_own(self) -> None:
         assert ": model, seed, training," in refuse({"zzzzz": 1})
         assert "Did you mean 'model'?" in refuse({"modl": {"dim": 1}})
 
@@ -222,7 +222,7 @@ class TestAssignments:
         with pytest.raises(ConfigError, match="'training' is set"):
             assignments_layer(["training=5", "training.epochs=3"])
 
-    def test_a_mistake_is_said_to_come_from_set(self) -> None:
+    def test_a_mistake_in_settings_names_them(self) -> None:
         with pytest.raises(ConfigError, match=r"^settings: .*'training.epoch'"):
             build_config([assignments_layer(["training.epoch=3"])])
 

@@ -18,7 +18,7 @@ def test_all_errors_have_one_root(name: str) -> None:
     assert issubclass(getattr(errors, name), ITransFError)
 
 
-def test_misuse_is_told_from_failure() -> None:
+def test_misuse_and_failure_are_different_errors() -> None:
     misuse = {errors.DataError, errors.ConfigError, errors.RunError}
     failures = {errors.CheckpointError, errors.WriteError, errors.FetchError, MissingExtraError}
     assert all(issubclass(kind, errors.UsageError) for kind in misuse)
@@ -44,7 +44,7 @@ def test_a_count_becomes_a_plain_number(value: Any) -> None:
 
 
 @pytest.mark.parametrize("value", [2.5, 3.0, True, None, "3", [3], 0, -1, np.float64(2.0), np.True_])
-def test_what_is_no_count_is_refused(value: Any) -> None:
+def test_values_that_are_not_counts_are_refused(value: Any) -> None:
     with pytest.raises(ConfigError, match=r"^top .*at least 1, not "):
         check_count("top", value, least=1)
 

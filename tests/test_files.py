@@ -51,7 +51,7 @@ def test_a_block_that_fails_at_the_first_writing_leaves_nothing(tmp_path: Path) 
     assert os.listdir(tmp_path) == []
 
 
-def test_what_cannot_be_written_is_said_without_the_temporary_name(tmp_path: Path) -> None:
+def test_a_failed_write_is_reported_without_the_temporary_name(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("in the way")
     with pytest.raises(WriteError, match=r"file/x\.txt cannot .*; choose another"):
         write_text(tmp_path / "file" / "x.txt", "text")
@@ -63,7 +63,7 @@ def test_what_cannot_be_written_is_said_without_the_temporary_name(tmp_path: Pat
     assert os.listdir(tmp_path) == ["file"]
 
 
-def test_a_place_is_looked_at_and_nothing_made(tmp_path: Path) -> None:
+def test_a_path_is_checked_and_nothing_is_made(tmp_path: Path) -> None:
     check_place(tmp_path / "new" / "folder" / "x.txt")
     assert list(tmp_path.iterdir()) == []
     with pytest.raises(WriteError, match="is a folder"):

@@ -108,7 +108,7 @@ class TestOccupation:
         assert not folder.path.exists()
         RunFolder(tmp_path / "none").clear()
 
-    def test_a_full_disk_is_no_damage(self, folder: RunFolder, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_a_full_disk_is_not_reported_as_damage(self, folder: RunFolder, monkeypatch: pytest.MonkeyPatch) -> None:
         def fail(*_: object) -> None:
             raise SafetensorError("I/O error: No space left on device")
 
@@ -116,7 +116,7 @@ class TestOccupation:
         with pytest.raises(WriteError, match=r"cannot be written: .*No space left"):
             folder.write_tensors("t.safetensors", {"a": torch.zeros(2)}, {})
 
-    def test_a_run_that_cannot_be_removed_is_said(self, folder: RunFolder, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_a_run_that_cannot_be_removed_is_reported(self, folder: RunFolder, monkeypatch: pytest.MonkeyPatch) -> None:
         def fail(path: Path) -> None:
             raise PermissionError(13, "Permission denied", str(path))
 
@@ -124,7 +124,7 @@ class TestOccupation:
         with pytest.raises(WriteError, match=r"run cannot .*: Permission denied; choose another"):
             folder.clear()
 
-    def test_advice_is_true_for_what_lies_there(self, tmp_path: Path, folder: RunFolder) -> None:
+    def test_advice_fits_what_is_in_the_folder(self, tmp_path: Path, folder: RunFolder) -> None:
         both = ("--resume, resume=True", "--overwrite, overwrite=True")
         assert all(option in str(folder.refuse()) for option in both)  # barely begun
         folder.write_tensors("model.safetensors", {}, {})
@@ -145,7 +145,7 @@ class TestOccupation:
         (folder.path / "run.json").unlink()
         assert not folder.has_checkpoint
 
-    def test_a_file_in_the_way_is_said(self, tmp_path: Path, graph: Graph, config: Config) -> None:
+    def test_a_file_in_the_way_is_reported(self, tmp_path: Path, graph: Graph, config: Config) -> None:
         (tmp_path / "file").write_text("x")
         with pytest.raises(WriteError, match=r"the folder .*file cannot be written: .*; choose another"):
             RunFolder(tmp_path / "file").create(graph, config)
@@ -205,7 +205,7 @@ class TestDamage:
             ("relation_labels", {"in": None}, "label None is not text"),
         ],
     )
-    def test_names_that_are_none_are_said(self, folder: RunFolder, key: str, value: object, fault: str) -> None:
+    def test_faulty_names_are_reported(self, folder: RunFolder, key: str, value: object, fault: str) -> None:
         path = folder.path / "vocabulary.json"
         path.write_text(json.dumps({**json.loads(path.read_text()), key: value}))
         with pytest.raises(CheckpointError, match=f"{re.escape(str(path))}: .*{fault}.*damaged"):
@@ -222,7 +222,7 @@ class TestDamage:
             (torch.tensor([[0, 2, 0]]), "relation 2 in valid, .*2 names"),
         ],
     )
-    def test_triples_that_are_none_are_said(self, folder: RunFolder, triples: Tensor | None, fault: str) -> None:
+    def test_faulty_triples_are_reported(self, folder: RunFolder, triples: Tensor | None, fault: str) -> None:
         name = "graph.safetensors"
         tensors = {**folder.read_tensors(name)[0], "valid": triples}
         folder.write_tensors(name, {split: triples for split, triples in tensors.items() if triples is not None}, {})
@@ -243,7 +243,7 @@ class TestDamage:
         with pytest.raises(CheckpointError, match=re.escape(f"{path}, line 2: has no ")):
             folder.read_history()
 
-    def test_settings_this_version_does_not_know_are_said_to_be_the_runs(self, folder: RunFolder) -> None:
+    def test_unknown_settings_of_a_run_name_its_config(self, folder: RunFolder) -> None:
         (folder.path / "config.toml").write_text("[training]\nepoch = 3\n")
         with pytest.raises(CheckpointError, match=r"config\.toml: .*'training.epoch'.*config of the run"):
             folder.read_config()

@@ -96,7 +96,7 @@ def test_an_interval_below_zero_is_a_loss_and_one_below_the_null_is_worse_than_c
     assert find_item(page, "Not distinguished").endswith("inverse pairs, difference.")
 
 
-def test_accuracy_and_failures_are_told(record: dict[str, Any]) -> None:
+def test_accuracy_and_failures_are_reported(record: dict[str, Any]) -> None:
     page = render({"wn18": record})
     assert "| ITransF | 2 | 0.600 ± 0.141 | 0.900 ± 0.000 |" in page
     assert "| STransE | 1 | 0.400 | 0.900 | 0.400 | 0.900 | 5 | 7 |" in page

@@ -77,7 +77,7 @@ def test_a_record_continues_only_with_the_same_options_and_recipe(tmp_path: Path
     assert resume_record(path, "any", Namespace(fresh=True), {"seed": 1}, recipe="a", figures=[])["figures"] == []
 
 
-def test_the_commit_is_that_of_the_package_or_what_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_commit_comes_from_the_environment_or_is_unknown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("ITRANSF_COMMIT", raising=False)
     assert describe_commit(tmp_path) == {"commit": None, "dirty": "unknown"}
     monkeypatch.setenv("ITRANSF_COMMIT", "abc")

@@ -119,14 +119,14 @@ def test_a_card_tells_what_a_concept_is(run: Path) -> None:
     assert card["concept"] == 1
 
 
-def test_all_cards_or_those_of_some_relations_are_told(run: Path, opened: Any) -> None:
+def test_all_cards_or_those_of_some_relations_are_printed(run: Path, opened: Any) -> None:
     everything = json.loads(call("concepts", run, "--cards", "--json").out)["cards"]
     assert {card["concept"] for card in everything} == set(opened.concepts().used.nonzero()[0].tolist())
     some = json.loads(call("concepts", run, "--cards", "--relation", "near", "--json").out)["cards"]
     assert {card["concept"] for card in some} == set(opened.concepts().choose(["near"]).used.nonzero()[0].tolist())
 
 
-def test_the_sharing_graph_is_told(run: Path) -> None:
+def test_the_sharing_graph_is_printed(run: Path) -> None:
     done = call("concepts", run, "--sharing")
     assert done.code == 0, done.err
     assert "Rare relations" in done.out
@@ -153,7 +153,7 @@ def test_a_concept_is_renamed_and_the_name_is_read_everywhere(run: Path, tmp_pat
     assert call("concepts", folder, "--rename", "0=").out == "Named concepts: none\n"
 
 
-def test_letters_without_a_font_are_said(run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_letters_without_a_font_are_reported(run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("matplotlib")
     monkeypatch.setattr("itransf.interpret.find_missing_letters", lambda *_: "首都" * 10)
     done = call("concepts", run, "--plot", tmp_path / "map.png", "--top", "2")

@@ -104,7 +104,7 @@ def test_what_cannot_be_fetched_is_a_failure(name: str, message: str) -> None:
     assert message in done.err
 
 
-def test_without_a_connection_that_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_connection_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ITRANSF_OFFLINE", "0")
     monkeypatch.setattr("itransf.data.download.find_indexes", lambda: [make_index("http://127.0.0.1:9/simple")])
     done = call("data", "get", "wn18")

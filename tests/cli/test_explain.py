@@ -35,7 +35,7 @@ def test_short_forms_stand_beside_the_answers() -> None:
     check_golden("short_forms.txt", paper.getvalue())
 
 
-def test_many_parts_are_told_together(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_many_parts_are_shown_together(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sentences, "MOST_PARTS", 1)
     console, paper = make_paper()
     show_explanation(make_explanation(), console)
@@ -43,7 +43,7 @@ def test_many_parts_are_told_together(monkeypatch: pytest.MonkeyPatch) -> None:
     assert line.split() == ["tail", "2", "more", "-0.125", "+0.125", "+0.250"]
 
 
-def test_a_concept_that_changes_nothing_is_said_to_stay() -> None:
+def test_a_removal_that_changes_nothing_is_shown() -> None:
     console, paper = make_paper(120)
     explanation = make_explanation()
     removals = tuple(replace(removal, rank=1.0) for removal in explanation.removals)

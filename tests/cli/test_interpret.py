@@ -76,7 +76,7 @@ def test_runs_with_other_settings_are_remarked(run: Path, transe_run: Path) -> N
     assert "in more than the seed" in " ".join(done.err.split())
 
 
-def test_a_start_that_gives_the_answer_away_is_remarked(run: Path, data: Path, tmp_path: Path) -> None:
+def test_a_mirrored_start_is_noted(run: Path, data: Path, tmp_path: Path) -> None:
     settings = (*QUICK, *CONCEPTS, "--set", "assignment.init=mirrored")
     done = call("train", data, "--out", tmp_path / "mirrored", *settings, "--quiet", "--device", "cpu")
     assert done.code == 0, done.err
@@ -85,7 +85,7 @@ def test_a_start_that_gives_the_answer_away_is_remarked(run: Path, data: Path, t
     assert "mirrored" not in call("interpret", run, "--no-ranking", *FEW).err
 
 
-def test_mistakes_are_told(run: Path, tmp_path: Path) -> None:
+def test_mistakes_are_reported(run: Path, tmp_path: Path) -> None:
     done = call("interpret", tmp_path / "nothing")
     assert done.code != 0
     assert "nothing" in done.err
@@ -106,7 +106,7 @@ def test_a_run_that_is_another_again_is_remarked(run: Path, other_seed: Path, tm
     assert f"{other_seed} has the" not in told
 
 
-def test_a_report_is_written_and_its_place_told(run: Path, tmp_path: Path) -> None:
+def test_a_report_is_written_and_its_path_printed(run: Path, tmp_path: Path) -> None:
     done = call("report", run, "--out", tmp_path / "report.html")
     assert done.code == 0, done.err
     assert f"The report is in {tmp_path / 'report.html'}" in done.out
@@ -135,7 +135,7 @@ def test_mistakes_about_reports_are_misuse(name: str, message: str, run: Path, t
     assert message in done.err
 
 
-def test_a_place_that_cannot_be_is_told_before_the_work(
+def test_a_path_that_cannot_be_written_is_refused_before_any_work(
     run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delattr("itransf.interpret.report.evaluate")

@@ -167,7 +167,7 @@ def test_an_interrupt_is_code_130(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("mistake", [ZeroDivisionError(), RuntimeError("shapes do not fit")])
-def test_a_mistake_of_ours_is_not_hidden(mistake: Exception, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_internal_error_is_not_hidden(mistake: Exception, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_: object, **__: object) -> None:
         raise mistake
 
@@ -222,7 +222,7 @@ def test_json_loses_no_letter_where_the_terminal_lacks_some(monkeypatch: pytest.
     assert json.loads(stream.buffer.getvalue()) == {"tail": "Zürich"}  # type: ignore[attr-defined]
 
 
-def test_what_reading_found_is_said_once(tmp_path: Path) -> None:
+def test_notes_of_reading_are_printed_once(tmp_path: Path) -> None:
     file = tmp_path / "triples.tsv"
     file.write_text("a\tr\tb\na\tr\tb\nb\tr\tc\n", encoding="utf-8")
     command = [sys.executable, "-m", "itransf", "data", "info", str(file)]

@@ -51,7 +51,7 @@ def test_parameters_are_counted_on_a_graph(listed: dict[str, Any]) -> None:
     assert f"{listed['transe']['parameters']:,} parameters on world" in call("models", "world").out
 
 
-def test_a_model_of_ones_own_tells_where_it_comes_from(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_model_of_the_user_shows_its_source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(tmp_path)
     (tmp_path / "own_model.py").write_text(
         "from itransf.models import TransE\nclass Mine(TransE):\n    'My formula.'\n    paper = None\n"

@@ -33,7 +33,7 @@ def test_predictions_with_the_concepts_behind_them() -> None:
     check_golden("predictions.txt", paper.getvalue())
 
 
-def test_no_answer_is_said() -> None:
+def test_no_answer_is_reported() -> None:
     console, paper = make_paper()
     show_predictions([], known=False, screen=console)
     assert "There is no answer" in paper.getvalue()
@@ -196,7 +196,7 @@ def test_triples_of_a_file_are_scored_in_order(run: Path, opened: Any, tmp_path:
     assert shown.index("Paris") < shown.index("Rome")
 
 
-def test_a_name_that_is_not_known_is_told_with_its_line(run: Path, tmp_path: Path) -> None:
+def test_a_name_that_is_not_known_is_reported_with_its_line(run: Path, tmp_path: Path) -> None:
     triples = [("Paris", "capital_of", "France"), ("Lyonn", "near", "Rome")]
     done = call("score", run, write_triples(tmp_path / "triples.tsv", triples))
     assert done.code == 2

@@ -56,7 +56,7 @@ def test_info_of_a_run(run: Path, opened: Any) -> None:
 
 
 @pytest.mark.parametrize("command", ["info", "evaluate"])
-def test_an_unfinished_run_is_said_to_be_one(command: str, run: Path, tmp_path: Path) -> None:
+def test_an_unfinished_run_is_marked(command: str, run: Path, tmp_path: Path) -> None:
     copy = shutil.copytree(run, tmp_path / "copy")
     assert "unfinished" not in call(command, copy).err
     (copy / "model.safetensors").unlink()

@@ -29,7 +29,7 @@ def test_a_part_of_a_key_finds_some() -> None:
     assert call("settings", "Training.WE").out == done.out
 
 
-def test_what_no_key_has_is_misuse() -> None:
+def test_an_unknown_key_is_misuse() -> None:
     done = call("settings", "training.epoch_count")
     assert done.code == 2
     assert "'training.epoch_count'" in done.err

@@ -145,7 +145,7 @@ def test_what_people_see_of_edits() -> None:
     check_golden("edit.txt", paper.getvalue())
 
 
-def test_without_validation_it_is_said() -> None:
+def test_missing_validation_is_reported() -> None:
     console, paper = make_paper()
     show_edit({**FOUND, "valid": None, "concepts": [16, 16]}, console)
     assert "no validation triples" in paper.getvalue()

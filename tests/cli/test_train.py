@@ -112,7 +112,7 @@ def test_a_folder_that_cannot_be_written_is_named(data: Path, tmp_path: Path) ->
     assert "choose another" in done.err
 
 
-def test_labels_of_nothing_are_counted(data: Path, tmp_path: Path) -> None:
+def test_labels_of_unknown_names_are_counted(data: Path, tmp_path: Path) -> None:
     labels = tmp_path / "labels.tsv"
     labels.write_text("Roma\tRome\nPluto\tthe ninth\n", encoding="utf-8")
     done = call("data", "info", data, "--labels", labels)
@@ -137,7 +137,7 @@ def test_a_single_file_is_split_and_the_note_is_a_warning(tmp_path: Path) -> Non
     assert json.loads(done.out)["triples"]["train"] > 0
 
 
-def test_settings_without_effect_are_told(tmp_path: Path) -> None:
+def test_settings_without_effect_are_reported(tmp_path: Path) -> None:
     write_triples(tmp_path / "only" / "train.tsv", TRAIN)
     idle = ("--set", "loss.name=cross_entropy", "--set", "loss.margin=2")
     done = call("train", tmp_path / "only", "--out", tmp_path / "run", *QUICK, *CONCEPTS, *idle)

@@ -153,6 +153,6 @@ def test_plain_files_may_be_of_any_size(tmp_path: Path, monkeypatch: pytest.Monk
     assert len(read_content(tmp_path / "a.txt")) == 1000
 
 
-def test_what_is_no_file(tmp_path: Path) -> None:
+def test_a_folder_cannot_be_read_as_a_file(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="cannot be read"):
         read_content(tmp_path)

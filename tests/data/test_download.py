@@ -70,7 +70,7 @@ def test_a_later_index_may_have_it(tmp_path: Path, server: IndexServer, monkeypa
     assert fetch(WANTED, tmp_path, progress=False).read_bytes() == CONTENT
 
 
-def test_what_was_tried_is_said(tmp_path: Path, server: IndexServer, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_was_tried_is_reported(tmp_path: Path, server: IndexServer, monkeypatch: pytest.MonkeyPatch) -> None:
     base = f"http://127.0.0.1:{server.port}"
     indexes = [make_index(url) for url in (f"{base}/empty", "http://127.0.0.1:9/simple", f"{base}/simple")]
     monkeypatch.setattr(download, "find_indexes", lambda: indexes)

@@ -27,7 +27,7 @@ def test_numbers_follow_first_appearance_with_train_first() -> None:
     assert repr(graph) == "Graph('g': 6 entities, 3 relations, 3 train, 1 valid, 1 test)"
 
 
-def test_a_sound_graph_has_no_notes() -> None:
+def test_a_graph_without_faults_has_no_notes() -> None:
     graph = Graph.from_names("g", TRAIN, [("France", "borders", "Paris")], [("Spain", "borders", "Spain")])
     assert graph.notes == ()
 

@@ -46,7 +46,7 @@ def test_names_stay_text_and_blanks_around_them_go() -> None:
     assert rows_of(table) == [("00260881", "NA", "null"), ("1e5", "true", "2024-01-01"), ("x", "y", "z z")]
 
 
-def test_quotes_mean_nothing_in_tsv_and_group_in_csv() -> None:
+def test_quotes_are_plain_in_tsv_and_group_in_csv() -> None:
     assert rows_of(read('a"\tr\t"b\nc\ts\td"\n')) == [('a"', "r", '"b'), ("c", "s", 'd"')]
     assert rows_of(read('"a, b",r,"say ""hi"""\nc,s,d\n', "f.csv")) == [
         ("a, b", "r", 'say "hi"'),
@@ -104,7 +104,7 @@ def test_a_header_picks_three_of_many_columns(content: str, others: str) -> None
     assert note.endswith(f"left out: {others}.")
 
 
-def test_columns_left_out_are_listed_up_to_a_point_and_order_is_told() -> None:
+def test_columns_left_out_are_listed_up_to_a_point_and_order_is_reported() -> None:
     names = ["tail", *(f"x{number}" for number in range(10)), "head", "relation"]
     table = read("\t".join(names) + "\n" + "\t".join(["b", *"0123456789", "a", "r"]) + "\n")
     assert rows_of(table) == TRIPLES[:1]
@@ -113,7 +113,7 @@ def test_columns_left_out_are_listed_up_to_a_point_and_order_is_told() -> None:
     assert others.endswith("left out: x0, x1, x2, x3, x4, x5, x6, x7, ....")
 
 
-def test_a_header_tells_the_separator_whatever_stands_in_names() -> None:
+def test_a_header_tells_the_separator_whatever_names_contain() -> None:
     table = read("head,relation,tail,weight\nNew York City,in,USA,1\nSan Juan Capistrano,in,USA,1\n", "f.csv")
     assert rows_of(table) == [("New York City", "in", "USA"), ("San Juan Capistrano", "in", "USA")]
 
@@ -138,7 +138,7 @@ RING = "".join(f"e{number}\tknows\te{number + 1}\n" for number in range(12))
         ("head\trelation\ttail", RING, False),  # a header, and skipped
     ],
 )
-def test_a_first_line_that_may_be_a_header_is_told(first: str, triples: str, told: bool) -> None:
+def test_a_first_line_that_may_be_a_header_is_reported(first: str, triples: str, told: bool) -> None:
     table = read(f"{first}\n{triples}", "triples.tsv")
     words = (
         "triples.tsv: the first line (start, edge, end) was read as a triple; "
@@ -151,7 +151,7 @@ def test_a_first_line_that_may_be_a_header_is_told(first: str, triples: str, tol
 
 @pytest.mark.parametrize("name", ["triples.tsv", "triples.csv"])
 @pytest.mark.parametrize("end", ["\n", "\r\n"])
-def test_lines_of_blanks_alone_are_as_good_as_empty(name: str, end: str) -> None:
+def test_lines_of_blanks_are_skipped_as_empty(name: str, end: str) -> None:
     mark = "," if name.endswith("csv") else "\t"
     lines = [mark.join("abc"), "   ", mark.join("bcd"), "", mark.join("cde"), "  "]
     table = read(end.join(lines), name)
@@ -302,7 +302,7 @@ def test_a_name_may_be_very_long() -> None:
 
 
 @pytest.mark.parametrize("content", ["", "\n\n", "  \n"])
-def test_a_file_without_a_word_has_no_triples(content: str) -> None:
+def test_an_empty_file_has_no_triples(content: str) -> None:
     assert len(read(content)) == 0
 
 
@@ -313,14 +313,14 @@ def test_a_file_without_a_word_has_no_triples(content: str) -> None:
         ('a\tr\tb\n\n"x"\tr\tz\n"x"\t"r"\tz\n', r"f.tsv: 3 names .*quotes.*first: f.tsv, line 3\)"),
     ],
 )
-def test_quotes_that_mean_nothing_are_told(content: str, told: str) -> None:
+def test_quotes_in_a_plain_file_are_noted(content: str, told: str) -> None:
     (note,) = read(content, "f.tsv").notes
     assert re.match(told, note)
     assert "end in .csv" in note
     assert read(content, "f.csv").notes == ()
 
 
-def test_a_stray_quote_is_not_worth_a_note() -> None:
+def test_a_stray_quote_is_not_noted() -> None:
     assert read(b'a"\tr\t"b\nc\t"\tsay "hi"\n', "f.tsv").notes == ()
 
 

@@ -148,7 +148,7 @@ def test_a_sample_is_ranked_and_the_rest_counted(run: Run) -> None:
 
 
 @pytest.mark.parametrize(("after", "told"), [(0.4, "falls by 0.050"), (0.6, "rises by 0.050"), (0.5, "hardly changes")])
-def test_what_is_lost_is_told(after: float, told: str) -> None:
+def test_the_loss_is_described(after: float, told: str) -> None:
     loss = Ablation(10, 10, 20, 0.5, after)
     assert f"validation MRR {told}" in loss.describe()
     assert loss.to_dict()["lost_overall"] == pytest.approx((0.5 - after) / 2)

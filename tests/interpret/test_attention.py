@@ -98,7 +98,7 @@ def test_a_row_is_found_by_number_name_or_label() -> None:
         assert attention.row(relation, "tail") == wanted
 
 
-def test_a_row_that_is_not_there_is_told() -> None:
+def test_a_row_that_is_not_there_is_reported() -> None:
     attention = make_attention()
     with pytest.raises(DataError, match="unknown relation 'nothing'"):
         attention.row("nothing", "head")
@@ -179,7 +179,7 @@ def test_the_most_frequent_of_those_that_fit_are_kept_in_their_order() -> None:
         ([], "/music", "/film, /films, /people"),
     ],
 )
-def test_what_fits_nothing_is_said(patterns: list[str], domain: str | None, message: str) -> None:
+def test_patterns_without_a_match_are_refused(patterns: list[str], domain: str | None, message: str) -> None:
     attention = make_freebase() if domain else make_attention()
     with pytest.raises(DataError, match=message):
         choose_relations(attention, patterns, domain)

@@ -84,7 +84,7 @@ def test_the_nearest_concepts_have_the_most_similar_changes(run: Run, cards: lis
         assert card.nearest[0].similarity == pytest.approx(cosine[best[0]], abs=1e-5)
 
 
-def test_a_given_name_is_told_before_the_suggestion(run: Run) -> None:
+def test_a_given_name_is_reported_before_the_suggestion(run: Run) -> None:
     (card,) = make_cards(run.model, run.graph, run.concepts(), [1], {1: "lies in"})
     assert (card.name, card.renamed) == ("lies in", True)
     assert card.suggestion != "lies in"
@@ -117,12 +117,12 @@ def test_an_unknown_concept_is_refused(run: Run) -> None:
         (["lies on"], "'lies on' .*Did you mean 'lies in'"),
     ],
 )
-def test_what_is_no_concept_is_told(run: Run, concepts: Any, told: str) -> None:
+def test_other_objects_are_refused_as_concepts(run: Run, concepts: Any, told: str) -> None:
     with pytest.raises(ConfigError, match=told):
         make_cards(run.model, run.graph, run.concepts(), concepts, {1: "lies in"})
 
 
-def test_concepts_may_be_told_by_name(run: Run) -> None:
+def test_concepts_may_be_given_by_name(run: Run) -> None:
     cards = make_cards(run.model, run.graph, run.concepts(), ["lies in", np.int64(3), "0"], {1: "lies in"}, 1)
     assert [card.concept for card in cards] == [1, 3, 0]
 
@@ -144,7 +144,7 @@ def test_a_card_shows_itself_in_a_line(cards: list[ConceptCard]) -> None:
     assert repr(replace(card, ablation=None)) == f"ConceptCard(1 'lies in': {users} users)"
 
 
-def test_a_concept_nobody_uses_strongly_tells_its_strongest_users(random_graph: Callable, short: Callable) -> None:
+def test_a_weakly_used_concept_lists_its_strongest_users(random_graph: Callable, short: Callable) -> None:
     run = short(random_graph(), "itransf", "model.attention=dense", "model.concepts=40")
     card = make_cards(run.model, run.graph, run.concepts(), [7])[0]
     assert 0 < len(card.users) <= 5
@@ -152,7 +152,7 @@ def test_a_concept_nobody_uses_strongly_tells_its_strongest_users(random_graph: 
     assert card.lighter_users == 6 - len(card.users)
 
 
-def test_a_concept_nobody_uses_has_an_empty_card(random_graph: Callable, short: Callable) -> None:
+def test_an_unused_concept_has_an_empty_card(random_graph: Callable, short: Callable) -> None:
     run = short(random_graph(relations=1, train=20), "itransf", "model.concepts=9", "model.support_size=1")
     attention = run.concepts()
     unused = int(np.flatnonzero(~attention.used)[0])

@@ -140,7 +140,7 @@ def test_values_and_favours_sum_to_what_they_split(name: str, norm: int, side: s
     assert bool(found.removals) == (name == "itransf")
 
 
-def test_known_triples_are_said_to_be_known() -> None:
+def test_known_triples_are_marked_as_known() -> None:
     case = make_case("itransf")
     for split in ("train", "valid", "test"):
         head, relation, tail = case.graph.split(split)[3].tolist()
@@ -185,7 +185,7 @@ def test_evidence_is_found_where_gradients_are_off(mode: Callable[[], Any]) -> N
         assert explain(case.model, case.graph, "e1", "r1", "e8") == wanted
 
 
-def test_mistakes_are_told() -> None:
+def test_mistakes_are_reported() -> None:
     case = make_case("itransf")
     with pytest.raises(DataError, match=r"unknown entity 'Entity Onee'.* 'Entity One'"):
         explain(case.model, case.graph, "Entity Onee", "r1", "e8")

@@ -79,7 +79,7 @@ def test_a_model_without_concepts_tells_its_figures_and_says_why_not_more(
 
 
 @pytest.mark.parametrize("kind", ["dense", "l1"])
-def test_other_kinds_of_attention_are_told_too(
+def test_other_kinds_of_attention_are_reported_too(
     kind: str, random_graph: Callable, short: Callable, tmp_path: Path
 ) -> None:
     run = short(random_graph(), "itransf", f"model.attention={kind}")
@@ -87,7 +87,7 @@ def test_other_kinds_of_attention_are_told_too(
     assert set(SECTIONS) <= set(reader.ids)
 
 
-def test_without_triples_to_rank_the_rest_is_told(random_graph: Callable, short: Callable, tmp_path: Path) -> None:
+def test_without_triples_to_rank_the_rest_is_reported(random_graph: Callable, short: Callable, tmp_path: Path) -> None:
     run = short(random_graph(valid=0, test=0), "itransf", "validation.every=0")
     text = "".join(check_page(run.report(tmp_path / "report.html").read_text(encoding="utf-8")).text)
     assert "nothing was measured" in text

@@ -34,12 +34,12 @@ def test_an_answer_without_a_rival() -> None:
     assert plain.short == ""
 
 
-def test_a_lead_nobody_can_see_is_no_lead() -> None:
+def test_a_lead_of_zero_is_level() -> None:
     level = replace(make_explanation(), runner_up=RunnerUp("Q31", "Belgium", 1.25))
     assert "level with Belgium;" in level.sentence
 
 
-def test_names_of_concepts_are_told() -> None:
+def test_names_of_concepts_are_shown() -> None:
     named = replace(make_explanation(), concept_names={1: "is a place"})
     assert "concept 1 (is a place)" in named.sentence
 

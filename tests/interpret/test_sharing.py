@@ -36,7 +36,7 @@ def test_a_symmetric_relation_shares_with_its_own_other_side() -> None:
     assert users(make_attention(), "near", "head") == [("near", "tail")]
 
 
-def test_weights_not_worth_telling_are_passed_over() -> None:
+def test_small_weights_are_left_out() -> None:
     assert [concept.concept for concept in trace_sharing(make_attention(), "P37", "tail")] == [4]
     assert [use.concept for use in make_attention().row("P37", "tail").concepts] == [4, 3]
 
@@ -80,7 +80,7 @@ def test_sharing_equals_a_search_over_all_sides(relations: int, concepts: int, s
             assert {(use.relation, use.side, use.weight) for use in shared.others} == expected
 
 
-def test_names_people_gave_are_told() -> None:
+def test_given_names_are_shown() -> None:
     shared = trace_sharing(make_attention(), "capital_of", "tail", names={4: "state"})
     assert [concept.name for concept in shared] == ["", "state"]
     assert concepts_behind(make_attention(), "P37", names={4: "state"})["tail"][0].to_dict()["name"] == "state"

@@ -144,7 +144,7 @@ def test_translations_alone_decide_where_there_are_no_matrices() -> None:
     assert profile_relation(model, case.graph, "r1").symmetric == pytest.approx(1.0)
 
 
-def test_a_relation_alone_has_no_kin() -> None:
+def test_a_single_relation_has_no_similar_ones() -> None:
     graph = Graph.from_names("one", [("a", "likes", "b")])
     torch.manual_seed(0)
     profile = profile_relation(MODELS["stranse"](Sizes(2, 1), MODELS["stranse"].Config(dim=3)), graph, "likes")
@@ -154,7 +154,7 @@ def test_a_relation_alone_has_no_kin() -> None:
     assert repr(alone) == f"RelationProfile({alone.sentence[:-1]})"
 
 
-def test_mistakes_are_told() -> None:
+def test_mistakes_are_reported() -> None:
     with pytest.raises(DataError, match=r"unknown relation 'bas'.* 'base'"):
         profile_relation(make_stranse(), make_graph(), "bas")
     for top in (-1, 0, 2.5):

@@ -48,7 +48,7 @@ def read_told(capsys: pytest.CaptureFixture[str]) -> list[str]:
 
 
 @pytest.mark.usefixtures("_empty_cache")
-def test_compiling_is_told_once_on_a_machine(capsys: pytest.CaptureFixture[str]) -> None:
+def test_compiling_is_reported_once_on_a_machine(capsys: pytest.CaptureFixture[str]) -> None:
     first, later = compiled()(double), compiled()(double)
     tell(first)
     (told,) = read_told(capsys)

@@ -74,7 +74,7 @@ def test_each_relation_and_side_is_opened_once(
     assert "answering: 30/30 queries" in capsys.readouterr().err
 
 
-def test_unknown_names_are_told_with_their_place(table_case: Any) -> None:
+def test_unknown_names_are_reported_with_their_place(table_case: Any) -> None:
     model, graph = table_case.model, table_case.graph
     near = r"unknown entity 'Entity Onne'. Did you mean 'Entity One'"
     with pytest.raises(DataError, match=rf"query 2: {near}"):

@@ -79,7 +79,7 @@ def test_compressed_queries_are_read(tmp_path: Path) -> None:
         (b"head\trelation\ttail\n\xe9\tr\t\n", "line 2: byte 0xe9 "),
     ],
 )
-def test_faulty_queries_are_told_with_file_and_line(tmp_path: Path, content: str | bytes, told: str) -> None:
+def test_faulty_queries_are_reported_with_file_and_line(tmp_path: Path, content: str | bytes, told: str) -> None:
     path = write(tmp_path / "q.tsv", content)
     with pytest.raises(DataError, match=rf"q.tsv(, |: ).*{told}"):
         read_queries(path)
@@ -92,7 +92,7 @@ def test_a_query_asks_for_one_part() -> None:
         Query(None, "r", None)
 
 
-def test_a_missing_file_is_told(tmp_path: Path) -> None:
+def test_a_missing_file_is_reported(tmp_path: Path) -> None:
     for read in (read_queries, read_candidates, read_triples):
         with pytest.raises(DataError, match=r"there is no file .*nowhere"):
             read(tmp_path / "nowhere.tsv")
@@ -118,7 +118,7 @@ def test_candidates_are_read(tmp_path: Path) -> None:
     assert read_candidates(path, Vocabulary(["Italy", "Korea, South", "France"])) == read_candidates(path)
 
 
-def test_faulty_candidates_are_told_with_file_and_line(tmp_path: Path) -> None:
+def test_faulty_candidates_are_reported_with_file_and_line(tmp_path: Path) -> None:
     path = write(tmp_path / "c.txt", "France\n\nFrnace\n")
     with pytest.raises(DataError, match=r"c.txt, line 3: .*'Frnace'.* 'France'"):
         read_candidates(path, Vocabulary(["France", "Italy"]))

@@ -77,7 +77,7 @@ def test_other_endings_are_refused(tmp_path: Path, name: str, told: str) -> None
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_place_that_cannot_be_written_is_told(tmp_path: Path) -> None:
+def test_a_place_that_cannot_be_written_is_reported(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(WriteError, match=r"cannot be written: .*; choose another place"):
         write_table(TABLE, tmp_path / "file" / "t.csv")

@@ -201,7 +201,7 @@ def test_numbers_of_numpy_are_numbers(table_case: Any) -> None:
         ({"relation": "r0", "candidates": ["e1", "Entitty One"]}, "candidate 2: unknown entity.*Entity One"),
     ],
 )
-def test_unknown_names_are_told_with_near_misses(table_case: Any, question: dict[str, Any], told: str) -> None:
+def test_unknown_names_are_reported_with_near_misses(table_case: Any, question: dict[str, Any], told: str) -> None:
     with pytest.raises(DataError, match=told):
         complete(table_case.model, table_case.graph, **question)
 

@@ -52,7 +52,7 @@ def test_ranks_equal_a_naive_count(case: Any, memory: int, looping: int) -> None
         assert found.score == pytest.approx(case.scores[triple], abs=1e-9)
 
 
-def test_the_split_that_holds_a_triple_is_told(table_case: Any) -> None:
+def test_the_split_of_a_triple_is_shown(table_case: Any) -> None:
     graph = table_case.graph
     triples = [tuple(graph.split(split)[0].tolist()) for split in ("test", "train", "valid")]
     unknown = next((0, 0, tail) for tail in range(1, 17) if (0, 0, tail) not in table_case.known)
@@ -61,7 +61,7 @@ def test_the_split_that_holds_a_triple_is_told(table_case: Any) -> None:
     assert score_triples(table_case.model, graph, [name_triple(unknown)])[0].known is None
 
 
-def test_a_triple_in_two_splits_is_told_by_the_first() -> None:
+def test_a_triple_in_two_splits_has_the_first() -> None:
     triples = np.array([[0, 0, 1], [1, 0, 2]])
     base = Graph.from_names("small", [("a", "r", "b"), ("b", "r", "c")])
     graph = Graph("small", base.entities, base.relations, triples[:1], triples, triples[1:])
@@ -130,7 +130,7 @@ def test_each_relation_and_side_is_opened_once(
     assert "scoring: 16/16 queries" in capsys.readouterr().err
 
 
-def test_wrong_triples_are_told_with_their_place(table_case: Any) -> None:
+def test_wrong_triples_are_reported_with_their_place(table_case: Any) -> None:
     triples = [("e0", "r0", "e1"), ("Entity Onne", "r0", "e1")]
     with pytest.raises(DataError, match=r"triple 2: .*'Entity Onne'.* 'Entity One'"):
         score_triples(table_case.model, table_case.graph, triples)

@@ -118,21 +118,19 @@ class TestOpening:
         assert opened.unfinished == 3
         assert same_weights(opened, run)
 
-    def test_a_run_in_its_warm_start_is_said_to_be_so(
+    def test_a_run_in_its_warm_start_is_marked(
         self, short: Any, graph: Graph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         self.interrupt(short, graph, tmp_path / "run", monkeypatch, after=1)
         with pytest.raises(CheckpointError, match=r"warm start.*--resume"):
             open_run(tmp_path / "run", device="cpu")
 
-    def test_a_run_that_saved_nothing_is_said_to_be_incomplete(
-        self, graph: Graph, configure: Configure, tmp_path: Path
-    ) -> None:
+    def test_a_run_that_saved_nothing_is_incomplete(self, graph: Graph, configure: Configure, tmp_path: Path) -> None:
         RunFolder(tmp_path / "run").create(graph, configure("transe"))
         with pytest.raises(CheckpointError, match=r"model\.safetensors: .*not complete"):
             open_run(tmp_path / "run", device="cpu")
 
-    def test_weights_that_do_not_fit_are_said_so(
+    def test_weights_that_do_not_fit_are_refused(
         self, short: Any, graph: Graph, configure: Configure, tmp_path: Path
     ) -> None:
         short(graph, "transe", out=tmp_path / "run")
@@ -148,7 +146,7 @@ class TestOpening:
             ("project_tail.support", 99, "concept 99 on its tail side"),
         ],
     )
-    def test_weights_that_no_training_gives_are_said_so(
+    def test_weights_that_no_training_gives_are_refused(
         self, short: Any, graph: Graph, tmp_path: Path, name: str, value: float, fault: str
     ) -> None:
         short(graph, "itransf", out=tmp_path / "run")
@@ -293,7 +291,7 @@ class TestOverwriting:
         RunFolder(place).clear()
         assert [path.name for path in place.iterdir()] == ["triples.tsv"]
 
-    def test_settings_of_ones_own_are_no_run(self, short: Any, graph: Graph, tmp_path: Path) -> None:
+    def test_a_file_of_settings_is_not_a_run(self, short: Any, graph: Graph, tmp_path: Path) -> None:
         (tmp_path / "config.toml").write_text("# mine")
         for options in ({}, {"resume": True}, {"overwrite": True}):
             with pytest.raises(RunError, match="is not a run"):

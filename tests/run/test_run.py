@@ -100,7 +100,7 @@ class TestUse:
         run = train(tmp_path, config=configure("transe").to_dict(), device="cpu", progress=False)
         assert len(run.graph.entities) == 3
 
-    def test_a_path_that_is_not_there_is_said(self, tmp_path: Path) -> None:
+    def test_a_path_that_is_not_there_is_reported(self, tmp_path: Path) -> None:
         with pytest.raises(DataError, match="none"):
             train(tmp_path / "none", progress=False)
 
@@ -113,7 +113,7 @@ def test_triples_in_memory_can_be_trained_on(configure: Configure) -> None:
 
 
 @pytest.mark.parametrize("mode", [torch.no_grad, torch.inference_mode])
-def test_training_does_not_mind_what_gradients_are_elsewhere(mode: Any, configure: Configure, graph: Graph) -> None:
+def test_training_works_with_gradients_off_outside(mode: Any, configure: Configure, graph: Graph) -> None:
     config = configure("itransf", "training.epochs=2", "warm_start.epochs=1")
     with mode():
         inside = train(graph, config=config, device="cpu", progress=False)
@@ -185,7 +185,7 @@ class TestSaving:
         opened = open_run(tmp_path / "run", device="cpu")
         assert (opened.config.name, opened.concept_names) == ("transe", {})
 
-    def test_overwriting_spares_what_is_no_run(self, short: Any, graph: Graph, tmp_path: Path) -> None:
+    def test_overwriting_leaves_other_folders_alone(self, short: Any, graph: Graph, tmp_path: Path) -> None:
         (tmp_path / "thesis.tex").write_text("x")
         with pytest.raises(CheckpointError, match="is not a run"):
             short(graph, out=tmp_path, overwrite=True)

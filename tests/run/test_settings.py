@@ -79,7 +79,7 @@ class TestResolving:
         with pytest.raises(ConfigError, match=r"settings .*list of strings"):
             train(graph, settings=settings)
 
-    def test_nothing_goes_on_from_nowhere(self, graph: Graph) -> None:
+    def test_resuming_needs_a_folder(self, graph: Graph) -> None:
         with pytest.raises(ConfigError, match="give its folder as out"):
             train(graph, resume=True)
 
@@ -151,7 +151,7 @@ def note(*settings: str) -> list[str]:
         ),
     ],
 )
-def test_what_is_idle_is_told(settings: tuple[str, ...], told: str) -> None:
+def test_settings_without_effect_are_noted(settings: tuple[str, ...], told: str) -> None:
     (found,) = note(*settings)
     assert re.match(told, found)
 
@@ -167,7 +167,7 @@ def test_what_is_idle_is_told(settings: tuple[str, ...], told: str) -> None:
         ("warm_start.learning_rate=0.1", "warm_start.epochs=5"),
     ],
 )
-def test_what_has_an_effect_is_not(settings: tuple[str, ...]) -> None:
+def test_settings_with_an_effect_are_not_noted(settings: tuple[str, ...]) -> None:
     assert note(*settings) == []
 
 
@@ -198,7 +198,7 @@ def test_every_rule_names_settings_that_there_are() -> None:
         (("stranse", "negatives.domain_stop=0.5"), None),
     ],
 )
-def test_what_other_epochs_move_is_told(configure: Configure, settings: tuple[str, ...], moved: str | None) -> None:
+def test_what_other_epochs_move_is_reported(configure: Configure, settings: tuple[str, ...], moved: str | None) -> None:
     before, now = (configure(*settings, f"training.epochs={epochs}") for epochs in (10, 20))
     assert list_rescheduled(before, before) == []
     found = list_rescheduled(before, now)

@@ -221,7 +221,7 @@ class TestMerge:
                 wanted = old.attention()[relation, [1, 3]].sum()
                 torch.testing.assert_close(new.attention()[relation, 1], wanted, atol=0.02, rtol=0)
 
-    def test_two_that_nobody_uses_count_the_same(self) -> None:
+    def test_two_unused_concepts_count_the_same(self) -> None:
         model = make_model()
         edited = merge(model, make_costs(), 0, 5, torch.zeros(CONCEPTS))
         torch.testing.assert_close(edited.concepts[0], (model.concepts[0] + model.concepts[5]) / 2)
@@ -364,7 +364,7 @@ class TestEdit:
         assert itransf.open(tmp_path / "new", device="cpu").concepts().weights.shape == (2, 3, 4)
         assert run.edit(prune=1).config.model.support_size == 1
 
-    def test_names_stand_for_numbers_and_all_are_those_of_before(self, run: Run) -> None:
+    def test_names_and_numbers_are_those_before_the_edit(self, run: Run) -> None:
         by_name = run.edit(pin=[("r0", "head", "state")], merge=[("1", "2")])
         assert by_name.model.project_head.rules[0].tolist() == [0, 0, PINNED, 0]
         pinned, merged = by_name.graph.notes[-2:]
@@ -403,15 +403,15 @@ class TestEdit:
             ({"prune": 2.5}, "prune .*2.5"),
         ],
     )
-    def test_mistakes_are_told(self, run: Run, asked: dict[str, Any], message: str) -> None:
+    def test_mistakes_are_reported(self, run: Run, asked: dict[str, Any], message: str) -> None:
         with pytest.raises(ConfigError, match=message):
             run.edit(**asked)
 
-    def test_unknown_relations_are_told(self, run: Run) -> None:
+    def test_unknown_relations_are_reported(self, run: Run) -> None:
         with pytest.raises(DataError, match="unknown relation 'neer'"):
             run.edit(pin=[("neer", "head", 1)])
 
-    def test_a_name_that_several_have_is_told(self, run: Run) -> None:
+    def test_a_name_that_several_have_is_reported(self, run: Run) -> None:
         run.name_concepts({1: "city"})
         with pytest.raises(ConfigError, match=r"'city' .*concepts 0, 1"):
             run.edit(pin=[("r0", "head", "city")])
@@ -421,7 +421,7 @@ class TestEdit:
         edited = run.edit(forbid=[("near", "head", np.int64(used))])  # type: ignore[list-item]
         assert used not in supports(edited, 1, "head")
 
-    def test_what_was_validated_before_is_not_told_of_the_edited_run(self, run: Run) -> None:
+    def test_an_edited_run_does_not_repeat_old_validation(self, run: Run) -> None:
         assert run.info()["best"]["phase"] == "training"
         edited = run.edit(prune=4)
         info = edited.info()

@@ -74,7 +74,7 @@ def test_a_relation_without_triples_starts_at_the_mean_of_all(
         (None, MENTIONS, "entity .*None; names are text"),
     ],
 )
-def test_mistakes_are_told(
+def test_mistakes_are_reported(
     short: Callable[..., Run], graph: Graph, name: str, triples: list[Any], message: str
 ) -> None:
     with pytest.raises(DataError, match=message):

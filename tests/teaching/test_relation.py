@@ -124,7 +124,7 @@ def test_models_with_matrices_of_their_own_are_refused(short: Callable[..., Run]
         (" r1 ", PAIRS, "relation 'r1' .*already"),
     ],
 )
-def test_mistakes_are_told(
+def test_mistakes_are_reported(
     short: Callable[..., Run], graph: Graph, name: str, triples: list[Any], message: str
 ) -> None:
     with pytest.raises(DataError, match=message):
@@ -167,7 +167,7 @@ def test_gradients_may_be_off_outside(short: Callable[..., Run], graph: Graph, m
     assert not any(tensor.is_inference() for tensor in learned.model.parameters())
 
 
-def test_a_label_that_is_taken_is_told_with_its_name(short: Callable[..., Run], graph: Graph) -> None:
+def test_a_label_that_is_taken_is_reported_with_its_name(short: Callable[..., Run], graph: Graph) -> None:
     run = short(graph.labelled({"r2": "sees"}))
     with pytest.raises(DataError, match=r"'sees' .*already .*label of 'r2'"):
         run.learn_relation("sees", PAIRS)

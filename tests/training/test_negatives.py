@@ -73,7 +73,7 @@ class TestSides:
 
 
 class TestDomains:
-    def test_probability_is_the_appendixs_with_its_cap(self, star: Graph) -> None:
+    def test_probability_is_that_of_the_appendix_with_its_cap(self, star: Graph) -> None:
         # |M_tail| |M_head| / |N_r|: 4 * 1 / 4 for both relations, from train alone (valid has others).
         assert domain_probabilities(star.statistics, 1.0).tolist() == [0.5, 0.5]
         assert domain_probabilities(star.statistics, 0.001).tolist() == pytest.approx([0.001, 0.001])
@@ -131,7 +131,7 @@ class TestKnownTriples:
         assert not made & train
         assert made & later  # only training triples may be known to the sampler
 
-    def test_they_are_not_avoided_when_that_is_switched_off(self, star: Graph) -> None:
+    def test_training_triples_are_kept_when_filtering_is_off(self, star: Graph) -> None:
         replaces_head, replacements = draw(make_sampler(star, filtered=False), 0, 2000)
         assert bool(torch.isin(replacements[~replaces_head], torch.tensor([1, 2, 3, 4])).any())
 

@@ -82,7 +82,7 @@ def test_mirrored_attention_is_found(mirrored: Reading, gold: Gold) -> None:
     assert sure(chance.p) > 0.05
 
 
-def test_straight_copies_are_no_mirrors(graph: Graph, gold: Gold) -> None:
+def test_equal_relations_are_not_inverses(graph: Graph, gold: Gold) -> None:
     tops = np.arange(2 * COUNT).reshape(2, COUNT)
     tops[:, [1, 3, 5]] = tops[:, [0, 2, 4]]
     found = measure_inverses([make_reading(graph, np.eye(2 * COUNT)[tops])], gold, DRAWS)
