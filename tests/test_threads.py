@@ -37,7 +37,7 @@ def test_idle_threads_sleep_unless_the_user_wants_otherwise() -> None:
 
 
 def test_a_quota_limits_threads_unless_the_user_chose_a_number() -> None:
-    patch = ("import itransf", "itransf.threads.read_quota = lambda: 0.5", "itransf.threads.be_a_good_guest()")
+    patch = ("import itransf", "itransf.threads.read_quota = lambda: 0.5", "itransf.threads.configure_threads()")
     assert read_environment(*patch)["OMP_NUM_THREADS"] == "1"
     assert read_environment(*patch, OMP_NUM_THREADS="7")["OMP_NUM_THREADS"] == "7"
 

@@ -17,11 +17,11 @@ from pathlib import Path
 from pkgutil import iter_modules
 from typing import Any
 
-from itransf.threads import be_a_good_guest
+from itransf.threads import configure_threads
 
 __version__ = "0.2.0.dev0"
 
-be_a_good_guest()  # before torch is imported
+configure_threads()  # before torch is imported
 
 _STUB = Path(__file__).with_suffix(".pyi").read_text(encoding="utf-8")
 _HOMES = {name: home for home, name in re.findall(r"^from (itransf\.[\w.]+) import (\w+) as \2$", _STUB, re.MULTILINE)}

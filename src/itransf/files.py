@@ -29,27 +29,21 @@ def replacing(path: Path) -> Iterator[Path]:
         WriteError: The disk is full, or the folder may not be written.
     """
     try:
-        with _replacing(path) as temporary:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".tmp")
+        os.close(handle)
+        temporary = Path(name)
+        try:
             yield temporary
+            _sync(temporary)
+            temporary.chmod(0o666 & ~_umask())
+            temporary.replace(path)
+            _sync(path.parent)
+        finally:
+            with suppress(FileNotFoundError):
+                temporary.unlink()
     except OSError as error:
         raise WriteError(f"{path} cannot be written: {error.strerror or error}; choose another place") from None
-
-
-@contextmanager
-def _replacing(path: Path) -> Iterator[Path]:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".tmp")
-    os.close(handle)
-    temporary = Path(name)
-    try:
-        yield temporary
-        _sync(temporary)
-        temporary.chmod(0o666 & ~_umask())
-        temporary.replace(path)
-        _sync(path.parent)
-    finally:
-        with suppress(FileNotFoundError):
-            temporary.unlink()
 
 
 def write_text(path: Path, text: str) -> None:
@@ -137,10 +131,8 @@ def _take(descriptor: int) -> bool:
         return True
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    except OSError:  # the file system has no locks
-        return True
+    except OSError as error:
+        return not isinstance(error, BlockingIOError)  # any other error: the file system has no locks
     return True
 
 

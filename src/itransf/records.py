@@ -32,7 +32,7 @@ class RunRecord:
 
     Attributes:
         id: Unique identifier; a copy of a run keeps it.
-        created: Date and time at which the run was begun (ISO 8601, UTC).
+        created: Date and time at which the run started (ISO 8601, UTC).
         version: Version of itransf that made the run.
         graph: Name of the graph.
         data_hash: SHA-256 of the names and triples of the graph.
@@ -60,7 +60,7 @@ class RunRecord:
 
     @classmethod
     def new(cls, graph: Graph, config: Config, parent: str | None = None) -> RunRecord:
-        """Return the record of a run that begins now."""
+        """Return the record of a run that starts now."""
         return cls(
             id=str(uuid.uuid4()),
             created=datetime.now(UTC).isoformat(timespec="seconds"),

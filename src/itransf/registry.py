@@ -26,7 +26,7 @@ class Registry(Mapping[str, Any]):
     Attributes:
         kind: Singular noun for messages, such as "model".
         group: Entry point group of packages that add to it.
-        builtin: Returns the built-in names and where each is defined, as "module:attribute".
+        builtin: Function that returns the built-in names and where each is defined, as "module:attribute".
     """
 
     kind: str

@@ -87,7 +87,7 @@ class RunFolder:
         return (self.path / FILE).is_file() or (self.path / ASIDE).is_dir() or self.is_barely_begun
 
     def refuse(self) -> RunError:
-        """Return the error for a folder in which no new run can be begun, with what can be done instead."""
+        """Return the error for a folder in which no new run can be started, with what can be done instead."""
         if not self.is_replaceable:
             return RunError(f"{self.path}: is not a run and is not overwritten; choose another folder or remove it")
         can_resume = self.has_checkpoint or self.is_barely_begun

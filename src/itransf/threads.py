@@ -17,7 +17,7 @@ COUNTS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS")
 CGROUPS = Path("/sys/fs/cgroup")
 
 
-def be_a_good_guest() -> None:
+def configure_threads() -> None:
     """Let idle threads sleep instead of spin, and use no more CPUs than the container allows.
 
     Environment variables that the user has set take precedence.

@@ -73,7 +73,7 @@ def read_members(path: Path, is_wanted: Callable[[str], bool]) -> dict[str, byte
 
     Args:
         path: The archive.
-        is_wanted: Tells whether a member is wanted, by its name.
+        is_wanted: Function from the name of a member to whether it is read.
     """
     open_archive: Callable[..., Any] = zipfile.ZipFile if path.name.lower().endswith(_ZIPS) else tarfile.open
     try:

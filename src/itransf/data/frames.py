@@ -38,7 +38,7 @@ def read_triple(given: Any, row: int, locate: Callable[[int], str], pairs: bool 
     Args:
         given: A sequence of names, a mapping, or an object with these attributes, such as a prediction.
         row: Number of its row, from 0.
-        locate: Returns the place of a row for messages.
+        locate: Function from a row to its place, for messages.
         pairs: Whether (head, tail) is enough.
     """
     if isinstance(given, Mapping):

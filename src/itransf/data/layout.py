@@ -53,7 +53,7 @@ class Table:
     Attributes:
         data: String columns without missing values.
         source: Name of the source for messages: a path, or "train".
-        locate: Returns the place of a row (numbered from 0) in the source: "train.txt, line 12".
+        locate: Function from a row (numbered from 0) to its place in the source, such as "train.txt, line 12".
         notes: Findings of the reader, as plain sentences.
         header: The header's words, empty where there is no header that names the columns.
         absent: Whether there is no such table; the source says where it would be.

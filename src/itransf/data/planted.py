@@ -194,20 +194,20 @@ def _name_relations(kinds: _Kinds) -> list[str]:
 def _draw_sides(rng: np.random.Generator, kinds: _Kinds, concepts: int, support_size: int) -> tuple[Integers, Floats]:
     """Return supports and weights (2, r, k) of the head and tail sides, padded with -1 and 0.
 
-    Concepts are dealt like cards, round after round, so that several relations use each.
+    Concepts are drawn without replacement, round after round, so that several relations use each.
     """
     supports = np.full((2, kinds.count, support_size), -1, dtype=np.int64)
     weights = np.zeros((2, kinds.count, support_size))
-    deck: list[int] = []
+    remaining: list[int] = []
     for relation in range(kinds.count):
         for side in range(2):
             size = int(rng.integers(1, support_size + 1))
             chosen: list[int] = []
             while len(chosen) < size:
-                deck = deck or rng.permutation(concepts).tolist()
-                card = deck.pop()
-                if card not in chosen:
-                    chosen.append(card)
+                remaining = remaining or rng.permutation(concepts).tolist()
+                concept = remaining.pop()
+                if concept not in chosen:
+                    chosen.append(concept)
             share = rng.uniform(1.0, 2.0, size)
             supports[side, relation, :size] = chosen
             weights[side, relation, :size] = share / share.sum()

@@ -43,7 +43,7 @@ def read_columns(
     A header may name the columns, in any order and among others; without one the file has the wanted columns only.
 
     Args:
-        path: The file; its ending tells the format: .parquet, .csv (quotes have a meaning), or other text.
+        path: The file; its ending gives the format: .parquet, .csv (quotes have a meaning), or other text.
         wanted: Names of the columns.
         optional: Columns among them that may be missing.
         content: The file's expanded bytes, for a member of an archive; read from `path` if not given.
@@ -191,11 +191,11 @@ def _check_record(fields: list[str], layout: Layout, many_lines: bool, blanks: b
     if len(fields) != width:
         names = ", ".join(layout.header if width > len(layout.columns) else layout.columns)
         mark = SEPARATORS.get(layout.separator, repr(layout.separator))
-        cure = (
+        advice = (
             "name the columns in a header" if "head" in layout.columns else "quote names with separators in a .csv file"
         )
         amount = f"{len(fields)} column{'s' * (len(fields) != 1)}"
-        return f"{amount} instead of {width} ({names}; separator: {mark}); correct the line, or {cure}"
+        return f"{amount} instead of {width} ({names}; separator: {mark}); correct the line, or {advice}"
     empty = [name for name, place in layout.columns.items() if not fields[place].strip()]
     return f"the {empty[0]} is empty; fill it in or remove the line" if empty and not blanks else None
 

@@ -64,7 +64,7 @@ def _number(chunks: list[pa.Array]) -> tuple[tuple[str, ...], Integers]:
 
 
 def encode_splits(tables: Sequence[Table], strict: bool = False) -> Encoded:
-    """Number the triples of train, valid and test, drop duplicates, and note what else is odd.
+    """Number the triples of train, valid and test, drop duplicates, and note other problems.
 
     Args:
         tables: The triples of train, valid and test.

@@ -182,13 +182,13 @@ def complete(
 
 def check_query(head: str | None, relation: str | None, tail: str | None) -> None:
     """Refuse a query that asks for nothing, or for too much."""
-    cure = "give head and relation, relation and tail, head and tail, or a relation alone"
+    advice = "give head and relation, relation and tail, head and tail, or a relation alone"
     given = [word for word, name in (("head", head), ("tail", tail)) if name is not None]
     if relation is not None and len(given) == 2:
-        raise ConfigError(f"head, relation and tail together leave nothing to predict; {cure}, or score the triple")
+        raise ConfigError(f"head, relation and tail together leave nothing to predict; {advice}, or score the triple")
     if relation is None and len(given) < 2:
         what = f"only a {given[0]} is" if given else "nothing is"
-        raise ConfigError(f"{what} given, which is too little to predict from; {cure}")
+        raise ConfigError(f"{what} given, which is too little to predict from; {advice}")
 
 
 def resolve_candidates(vocabulary: Vocabulary, candidates: Sequence[str]) -> Integers:

@@ -22,10 +22,11 @@ class ScoredTriple(LabelledTriple):
     Attributes:
         score: Plausibility: higher is better; comparable within a relation.
         known: First split that contains the triple ("train", "valid" or "test"), or None.
-        tail_rank: Rank of the tail among all tails that are not known, from 1; a rival with the same score adds half
-            a place. As in predictions, the head itself is not a rival unless the relation has self-loops in train.
+        tail_rank: Rank of the tail among all tails that are not known, from 1; a competitor with the same score adds
+            half a place. As in predictions, the head itself is no competitor unless the relation has self-loops in
+            train.
         head_rank: Rank of the head among all heads, likewise.
-        percentile: Percentage of the rivals on both sides that the triple beats.
+        percentile: Percentage of the competitors on both sides that the triple beats.
     """
 
     score: float
@@ -46,12 +47,12 @@ def score_triples(
 ) -> list[ScoredTriple]:
     """Return score, filtered ranks and percentile of each triple, in the order given.
 
-    Rivals are the answers that `complete` allows: self-loops only where the relation has some in train. (`evaluate`
-    follows the usual protocol, which counts them.)
+    Competitors are the answers that `complete` allows: self-loops only where the relation has some in train.
+    (`evaluate` follows the usual protocol, which counts them.)
 
     Args:
         model: Scoring model.
-        graph: Graph with the names and the known triples, which are not rivals.
+        graph: Graph with the names and the known triples, which are not competitors.
         triples: Names or labels of head, relation and tail: sequences, mappings or predictions.
         memory: Bytes for one chunk of scores.
         progress: Whether to show a progress bar.

@@ -242,7 +242,7 @@ class Run:
         Args:
             name: Name of the new relation.
             triples: (head, tail) or (head, relation, tail), by names or labels.
-            locate: Returns the place of a triple (numbered from 0) for messages.
+            locate: Function from a triple's index to its place in messages.
             effort: Length of the training.
 
         Raises:
@@ -264,7 +264,7 @@ class Run:
         Args:
             name: Name of the new entity.
             triples: (head, relation, tail), by names or labels; each contains the new entity.
-            locate: Returns the place of a triple (numbered from 0) for messages.
+            locate: Function from a triple's index to its place in messages.
             effort: Length of the training.
 
         Raises:

@@ -173,7 +173,7 @@ def list_rescheduled(stored: Config, config: Config) -> list[str]:
     shifted = [key for key, is_used in schedules.items() if is_used]
     if before == now or not shifted:
         return []
-    return [f"the run was begun with {before:,} epochs and now has {now:,}; this shifts {', '.join(shifted)}"]
+    return [f"the run started with {before:,} epochs and now has {now:,}; this shifts {', '.join(shifted)}"]
 
 
 def flatten(content: Mapping[str, Any], at: str = "") -> dict[str, Any]:

@@ -31,7 +31,7 @@ def learn_entity(
     locate: Callable[[int], str] | None = None,
     effort: Effort = ENTITY_EFFORT,
 ) -> tuple[Model, Graph]:
-    """Return a model and a graph with one more entity; all other parameters keep their bits.
+    """Return a model and a graph with one more entity; all other parameters stay the same, bit for bit.
 
     Args:
         model: Trained model with an embedding per entity.

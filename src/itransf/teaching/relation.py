@@ -34,7 +34,7 @@ def learn_relation(
     locate: Callable[[int], str] | None = None,
     effort: Effort = RELATION_EFFORT,
 ) -> tuple[Model, Graph]:
-    """Return a model and a graph with one more relation; all other parameters keep their bits.
+    """Return a model and a graph with one more relation; all other parameters stay the same, bit for bit.
 
     Args:
         model: Trained model whose relations share concepts, or have an embedding and nothing else.
