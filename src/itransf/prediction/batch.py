@@ -20,6 +20,7 @@ from itransf.prediction.predict import (
     Search,
     find_entities,
     find_relations,
+    join_answers,
     resolve_candidates,
 )
 from itransf.progress import track
@@ -103,22 +104,19 @@ def tabulate(graph: Graph, parts: Sequence[tuple[Integers, Found]]) -> pa.Table:
         graph: Graph with the names.
         parts: Rows of each group's queries, and the answers to them.
     """
-    nothing = np.zeros(0, dtype=np.int64)
-    queries = np.concatenate([nothing, *(rows[found.queries] for rows, found in parts)])
-    ranks = np.concatenate([nothing, *(found.ranks for _, found in parts)])
-    triples = np.concatenate([nothing.reshape(0, 3), *(found.triples for _, found in parts)])
-    scores = np.concatenate([np.zeros(0, dtype=np.float32), *(found.scores for _, found in parts)])
-    order = np.lexsort((ranks, queries))
-    heads, relations, tails = triples[order].T
+    found = join_answers(replace(answers, queries=rows[answers.queries]) for rows, answers in parts)
+    order = np.lexsort((found.ranks, found.queries))
+    triples = found.triples[order]
+    heads, relations, tails = triples.T
     return pa.table(
         {
-            "query": queries[order] + 1,
+            "query": found.queries[order] + 1,
             "head": take_names(graph.entities, heads),
             "relation": take_names(graph.relations, relations),
             "tail": take_names(graph.entities, tails),
-            "score": scores[order],
-            "rank": ranks[order],
-            "known": graph.known.contains(triples[order]),
+            "score": found.scores[order],
+            "rank": found.ranks[order],
+            "known": graph.known.contains(triples),
         }
     )
 

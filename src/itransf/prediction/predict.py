@@ -208,24 +208,19 @@ def resolve_candidates(vocabulary: Vocabulary, candidates: Sequence[str]) -> Int
 def find_entities(search: Search, relation: int, side: Side, anchors: Integers, tracker: Tracker) -> Found:
     """Find the best entities on `side` of the relation for each anchor on the other side."""
     allowed = search.allow_entities(relation, side)
-    nothing = np.zeros(0, dtype=np.int64)
-    queries, ranks, entities, scores = [nothing], [nothing], [nothing], [np.zeros(0, dtype=np.float32)]
-    done = 0
+    parts, done = [], 0
     for part, chunk in search.score_chunks(relation, side, anchors, allowed):
         best, columns = (tensor.cpu().numpy() for tensor in select_best(chunk, search.top))
         rows, places = np.nonzero(best != EXCLUDED)
         chosen = columns[rows, places]
-        queries.append(rows + done)
-        ranks.append(places + 1)
-        entities.append(chosen if allowed is None else allowed[chosen])
-        scores.append(best[rows, places])
+        answers = chosen if allowed is None else allowed[chosen]
+        given, relations = part[rows], np.full(len(rows), relation)
+        ends = (given, relations, answers) if side == "tail" else (answers, relations, given)
+        parts.append(Found(rows + done, places + 1, np.stack(ends, axis=1), best[rows, places]))
         done += len(part)
         tracker.advance(len(part))
     tracker.advance(len(anchors) - done)
-    of_query, answers = np.concatenate(queries), np.concatenate(entities)
-    given, relations = anchors[of_query], np.full(len(of_query), relation)
-    ends = (given, relations, answers) if side == "tail" else (answers, relations, given)
-    return Found(of_query, np.concatenate(ranks), np.stack(ends, axis=1), np.concatenate(scores))
+    return join_answers(parts)
 
 
 @torch.no_grad()
@@ -238,7 +233,7 @@ def find_relations(search: Search, head: int, tail: int) -> Found:
     if not search.include_known:
         triples = triples[~search.graph.known.contains(triples)]
     if not len(triples):
-        return number_answers(triples, np.zeros(0, dtype=np.float32))
+        return join_answers(())
     device = next(search.model.parameters()).device
     # Each relation may need matrices of its own (d, d): two, and copies of them.
     width = 2 * getattr(search.model.config, "dim", 1) ** 2
@@ -272,7 +267,7 @@ def find_pairs(search: Search, relation: int, progress: bool = False) -> Found:
             best = merge_best(best, torch.from_numpy(part).to(scores.device), scores, search.top)
             tracker.advance(len(part))
     if best is None:
-        return number_answers(np.zeros((0, 3), dtype=np.int64), np.zeros(0, dtype=np.float32))
+        return join_answers(())
     values, chosen_heads, columns = (tensor.cpu().numpy() for tensor in best)
     kept = values != EXCLUDED
     chosen_tails = columns[kept] if tails is None else tails[columns[kept]]
@@ -299,6 +294,13 @@ def merge_best(best: Best | None, heads: Tensor, scores: Tensor, top: int) -> Be
 def number_answers(triples: Triples, scores: npt.NDArray[np.floating]) -> Found:
     """Return the answers to a single query."""
     return Found(np.zeros(len(triples), dtype=np.int64), np.arange(1, len(triples) + 1), triples, scores)
+
+
+def join_answers(parts: Iterable[Found]) -> Found:
+    """Return the answers of several searches one after another."""
+    nothing = number_answers(np.zeros((0, 3), dtype=np.int64), np.zeros(0, dtype=np.float32))
+    columns = zip(*((each.queries, each.ranks, each.triples, each.scores) for each in (nothing, *parts)), strict=True)
+    return Found(*(np.concatenate(column) for column in columns))
 
 
 def split_rows(rows: Integers, width: int, memory: int) -> Iterator[Integers]:

@@ -4,14 +4,7 @@ from __future__ import annotations
 
 from itransf.run.opening import open_run, train
 from itransf.run.run import Run
-from itransf.run.settings import (
-    choose_device,
-    flatten,
-    list_idle,
-    list_rescheduled,
-    read_given,
-    resolve_config,
-)
+from itransf.run.settings import choose_device, flatten, list_idle, list_rescheduled, read_given, resolve_config
 
 open = open_run
 

@@ -17,15 +17,7 @@ from itransf.models.base import SIDES, Model
 from itransf.models.concepts import ConceptModel
 from itransf.records import hash_graph
 from itransf.run.run import Run
-from itransf.run.settings import (
-    CHANGEABLE,
-    Device,
-    Given,
-    check_settings,
-    choose_device,
-    flatten,
-    resolve_config,
-)
+from itransf.run.settings import CHANGEABLE, Device, Given, check_settings, choose_device, flatten, resolve_config
 from itransf.storage import CHECKPOINT, WEIGHTS, RunFolder
 from itransf.training.trainer import load_weights, weights
 
