@@ -37,7 +37,7 @@ def interpret_run(
         raise ConfigError("a run is given twice; give runs with other seeds, each once")
     opened = [open_run(folder, device) for folder in folders]
     others = [open_run(folder, device) for folder in baseline or ()]
-    warn([*find_differences(folders, opened), *find_mirrored(folders, opened)])
+    warn(list_doubts(folders, opened))
     found = itransf.interpret.interpret_runs(
         [read_run(each) for each in opened],
         [read_run(each) for each in others],
@@ -58,8 +58,8 @@ def read_run(run: itransf.Run) -> Any:
     return itransf.interpret.read_model(run.model, run.graph, name)
 
 
-def find_differences(folders: Sequence[Path], runs: Sequence[itransf.Run]) -> list[str]:
-    """Return a note for each run that differs from the first in more than the seed, or repeats an earlier one."""
+def list_doubts(folders: Sequence[Path], runs: Sequence[itransf.Run]) -> list[str]:
+    """Return notes about runs that differ in more than the seed, repeat another, or started from what is measured."""
     configs = [run.config.to_dict() for run in runs]
     notes = []
     for place, (folder, config) in enumerate(zip(folders, configs, strict=True)):
@@ -68,17 +68,12 @@ def find_differences(folders: Sequence[Path], runs: Sequence[itransf.Run]) -> li
         if configs.index(config) < place:
             same = folders[configs.index(config)]
             notes.append(f"{folder} has the settings and the seed of {same}: their agreement is not evidence")
+        if config["assignment"]["init"] == "mirrored":
+            notes.append(
+                f"{folder} was initialized from inverse and symmetric relations (assignment.init = mirrored): finding "
+                "them is no evidence"
+            )
     return notes
-
-
-def find_mirrored(folders: Sequence[Path], runs: Sequence[itransf.Run]) -> list[str]:
-    """Return a note for each run whose supports were initialized from the structure that is measured."""
-    return [
-        f"{folder} was initialized from inverse and symmetric relations (assignment.init = mirrored): finding them is "
-        "no evidence"
-        for folder, run in zip(folders, runs, strict=True)
-        if run.config.assignment.init == "mirrored"
-    ]
 
 
 def show_interpretations(graph: str, models: Sequence[Interpretation], screen: Screen) -> None:

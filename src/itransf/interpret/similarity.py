@@ -128,17 +128,18 @@ def profile_relation(model: Model, graph: Graph, relation: str, top: int = 3) ->
     """
     number, top = graph.relations.index(relation), check_count("top", top, least=1)
     explained = check_explainable(model)
-    scores = compare_relation(explained, number)
     concepts: dict[str, tuple[ConceptWeight, ...]] = {}
+    straight = crossed = None
     if isinstance(explained, ConceptModel):
         attention = read_attention(explained, graph)
         concepts = {side: attention.row(number, side).concepts for side in SIDES}
+        weights = [explained.concept_projection(side).attention().double() for side in SIDES]
+        straight, crossed = compare_sides([each[[number]] for each in weights], weights)
     others = [other for other in range(len(graph.relations)) if other != number]
     everyone = torch.tensor(others, dtype=torch.int64, device="cpu")
-    swapped, same, translation = (scores[key][everyone] for key in ("swapped", "same", "translation"))
+    same, swapped, translation = (scores[everyone] for scores in compare_relation(explained, number))
     shortlist = everyone[(same + translation).argsort(descending=True, stable=True)[:SHORTLIST]]
     own = torch.full_like(shortlist, number)
-    straight, crossed = scores.get("attention_same"), scores.get("attention_swapped")
     return RelationProfile(
         graph.relations.name(number),
         graph.relations.label(number),
@@ -180,33 +181,28 @@ def score_symmetry(model: Translation, relation: int) -> float:
     return float(cosine_similarity(head, tail)[0]) / 2 + smallness / 2
 
 
-def compare_relation(model: Translation, relation: int) -> dict[str, Tensor]:
+def compare_relation(model: Translation, relation: int) -> tuple[Tensor, Tensor, Tensor]:
     """Return the similarities of one relation with all, each (r,), on the CPU.
 
-    Keys are `same` and `swapped` (mean similarity of the matrices of the same and of opposite sides), `translation`,
-    and, where there are concepts, `attention_same` and `attention_swapped`.
+    They are those of the matrices of the same sides, of the matrices of opposite sides, and of the translations.
     """
     everyone = torch.arange(model.sizes.relations, device=model.entities.device)
-    found: dict[str, list[Tensor]] = {"same": [], "swapped": []}
     own = [read_matrices(model, everyone[[relation]], side).flatten(1) for side in SIDES]
+    found = []
     for numbers in torch.split(everyone, max(1, _MATRIX_BYTES // (32 * model.config.dim**2))):
-        theirs = [read_matrices(model, numbers, side).flatten(1) for side in SIDES]
-        found["same"].append(compare_sides(own, theirs))
-        found["swapped"].append(compare_sides(own, theirs[::-1]))
-    scores = {key: torch.cat(parts) for key, parts in found.items()}
+        found.append(compare_sides(own, [read_matrices(model, numbers, side).flatten(1) for side in SIDES]))
+    same, swapped = (torch.cat(parts) for parts in zip(*found, strict=True))
     vectors = model.relations.detach().double()
-    scores["translation"] = cosine_similarity(vectors[[relation]], vectors).cpu()
-    if isinstance(model, ConceptModel):
-        attention = [model.concept_projection(side).attention().double() for side in SIDES]
-        own = [weights[[relation]] for weights in attention]
-        scores["attention_same"] = compare_sides(own, attention)
-        scores["attention_swapped"] = compare_sides(own, attention[::-1])
-    return scores
+    return same, swapped, cosine_similarity(vectors[[relation]], vectors).cpu()
 
 
-def compare_sides(own: list[Tensor], theirs: list[Tensor]) -> Tensor:
-    """Return the mean cosine of two rows (1, f) with two stacks of rows (n, f), pair by pair, on the CPU, (n,)."""
-    return torch.stack([cosine_similarity(*pair) for pair in zip(own, theirs, strict=True)]).mean(0).cpu()
+def compare_sides(own: list[Tensor], theirs: list[Tensor]) -> tuple[Tensor, Tensor]:
+    """Return the mean cosine of two rows (1, f) with two stacks of rows (n, f), in order and swapped, on the CPU."""
+    same, swapped = (
+        torch.stack([cosine_similarity(*pair) for pair in zip(own, others, strict=True)]).mean(0).cpu()
+        for others in (theirs, theirs[::-1])
+    )
+    return same, swapped
 
 
 def read_matrices(model: Translation, relations: Tensor, side: Side) -> Tensor:
