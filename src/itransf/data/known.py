@@ -76,8 +76,9 @@ class KnownIndex:
 
     def __init__(self, triples: Integers, entity_count: int, relation_count: int) -> None:
         self._entity_count, self._relation_count = entity_count, relation_count
-        relations, heads = self._check(triples[:, 1], triples[:, 0])
-        relations, tails = self._check(triples[:, 1], triples[:, 2])
+        heads, relations, tails = (np.ascontiguousarray(column, dtype=np.int64) for column in triples.T)
+        for entities in (heads, tails):
+            self._check(relations, entities)
         # By relation first, so that queries sorted by relation are found fast.
         self._tails = PairIndex(relations, heads, tails, (entity_count, entity_count))
         self._heads = PairIndex(relations, tails, heads, (entity_count, entity_count))
@@ -97,10 +98,12 @@ class KnownIndex:
 
     def _check(self, relations: npt.ArrayLike, entities: npt.ArrayLike) -> tuple[Integers, Integers]:
         """Return both as arrays of one length, refusing numbers out of range: they would be taken for another pair."""
-        wide = np.broadcast_arrays(*(np.atleast_1d(np.asarray(part, dtype=np.int64)) for part in (relations, entities)))
-        counts = (("relation", self._relation_count), ("entity", self._entity_count))
-        for numbers, (kind, count) in zip(wide, counts, strict=True):
+        left, right = np.broadcast_arrays(
+            np.atleast_1d(np.asarray(relations, dtype=np.int64)),
+            np.atleast_1d(np.asarray(entities, dtype=np.int64)),
+        )
+        for numbers, count, kind in ((left, self._relation_count, "relation"), (right, self._entity_count, "entity")):
             if numbers.size and (numbers.min() < 0 or numbers.max() >= count):
                 wrong = numbers[(numbers < 0) | (numbers >= count)][0]
                 raise IndexError(f"{kind} number {wrong} is outside 0 .. {count - 1}")
-        return np.ascontiguousarray(wide[0]), np.ascontiguousarray(wide[1])
+        return left, right
