@@ -182,3 +182,12 @@ def test_description_is_complete_and_ready_for_json() -> None:
     assert description["structure"]["symmetric"] == [{"relation": "borders", "share": 1.0}]
     assert description["notes"] == list(graph.notes)
     assert len(description["notes"]) == 2
+
+
+def test_triples_that_splits_share_count_once() -> None:
+    pairs = [("a", "b"), ("c", "d"), ("e", "f")]
+    train = [(head, "r", tail) for head, tail in pairs] + [(tail, "s", head) for head, tail in pairs]
+    structure = mine_structure(
+        Graph.from_names("overlap", train, train[:4], train[2:]), splits=("train", "valid", "test")
+    )
+    assert structure.inverse == ((0, 1, 1.0),)

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -275,6 +276,12 @@ class TestPrune:
         edited = prune(make_model(), make_costs(), [1, 4])
         assert edited.config.support_size == 2
         assert edited.project_tail.support.tolist() == [[0, 1]] * 3
+
+    def test_a_model_whose_settings_have_no_number_of_concepts_keeps_them_all(self) -> None:
+        model = make_model()
+        model.config = SimpleNamespace(dim=4)
+        with pytest.raises(ConfigError, match=r"ITransF.*model\.concepts and model\.support_size"):
+            prune(model, make_costs(), [0, 1, 2])
 
     def test_what_is_pinned_cannot_go(self) -> None:
         with pytest.raises(ConfigError, match=r"pinned concept .*pruned"):
