@@ -42,7 +42,8 @@ class Results:
 
     def find_seeds(self, job: Job) -> list[Record]:
         """Return the results of a job with all seeds, in the order of the seeds."""
-        seeds = sorted(record["seed"] for record in self.records.values() if record["row_key"] == job.row_key)
+        key = job.row_key
+        seeds = sorted(record["seed"] for record in self.records.values() if record["row_key"] == key)
         found = (self.find(replace(job, seed=seed)) for seed in seeds)
         return [record for record in found if record is not None]
 

@@ -140,15 +140,16 @@ def read_relations(records: Sequence[Record]) -> RelationHits:
     """Return the Hits@10 of each relation from the stored results of at least one seed."""
     tables = [record["relations"] for record in records]
     values = np.array([[relation["hits@10"] for relation in table] for table in tables])
-    replicates = np.stack([_resample_digits(tuple(relation["hits"] for relation in table)) for table in tables])
-    return RelationHits(tables[0], values, replicates)
+    digits = zip(*([relation["hits"] for relation in table] for table in tables), strict=True)
+    return RelationHits(tables[0], values, _resample_digits(tuple(digits)))
 
 
-@lru_cache(maxsize=16)
-def _resample_digits(digits: tuple[str, ...]) -> Floats:
-    """Return replicates (r, b) from stored digits: for each triple, how many of its two queries hit."""
-    codes = [np.frombuffer(own.encode(), dtype=np.uint8).astype(np.float64) for own in digits]
-    return resample_relations([(own - ord("0")) / 2 for own in codes])
+@lru_cache(maxsize=6)
+def _resample_digits(digits: tuple[tuple[str, ...], ...]) -> Floats:
+    """Return replicates (s, r, b) from stored digits: of each relation and seed, how many queries of a triple hit."""
+    codes = [[np.frombuffer(own.encode(), dtype=np.uint8) for own in seeds] for seeds in digits]
+    shares = [(np.stack(seeds, axis=1).astype(np.float64) - ord("0")) / 2 for seeds in codes]
+    return resample_relations(shares).transpose(2, 0, 1)
 
 
 def resample_triples(ranks: Ranks, replicates: int = REPLICATES) -> dict[str, Floats]:
@@ -160,20 +161,17 @@ def resample_triples(ranks: Ranks, replicates: int = REPLICATES) -> dict[str, Fl
 
 
 def resample_relations(values: Sequence[Floats], replicates: int = REPLICATES) -> Floats:
-    """Return replicates of each relation's mean, (relations, replicates).
+    """Return replicates of each relation's mean, (relations, replicates, v).
 
     The draws of a relation depend on its place and its number of triples, so runs with the same relations are
     comparable, and leaving a relation out does not change the draws of the others.
 
     Args:
-        values: For each relation one value per triple.
+        values: For each relation v values per triple, (n, v).
         replicates: Number of replicates.
     """
-    found = [
-        resample_means(np.asarray(own, dtype=np.float64)[:, None], replicates, np.random.default_rng([SEED, place]))
-        for place, own in enumerate(values)
-    ]
-    return np.stack(found)[:, :, 0]
+    found = [resample_means(own, replicates, np.random.default_rng([SEED, place])) for place, own in enumerate(values)]
+    return np.stack(found)
 
 
 def resample_means(values: Floats, replicates: int, generator: np.random.Generator) -> Floats:

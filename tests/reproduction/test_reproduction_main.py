@@ -2,16 +2,18 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 import reproduction.__main__ as command
 
 from itransf.errors import ConfigError
 
+if TYPE_CHECKING:
+    from conftest import GraphMaker
+
 TINY = (
     *("--set", "training.epochs=1"),
-    *("--set", "training.batch_size=2000"),
     *("--set", "model.dim=4"),
     *("--set", "validation.every=0"),
     *("--set", "warm_start.epochs=0"),
@@ -24,8 +26,9 @@ def call(folder: Path, *words: str) -> int:
 
 
 def test_a_table_is_trained_once_and_shown_again(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, random_graph: GraphMaker, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr("reproduction.methods.load_once", lambda dataset: random_graph())
     assert call(tmp_path, "main", "--seeds", "0", *TINY) == 0
     shown = capsys.readouterr()
     assert shown.out.count("| ITransF, domain sampling | – |") == 2

@@ -85,8 +85,10 @@ def test_replicates_spread_as_theory_says() -> None:
 
 def test_triples_are_drawn_within_each_relation() -> None:
     values = [np.array([0.0, 1.0, 1.0]), np.array([0.5]), np.array([1.0, 0.0])]
-    found = resample_relations(values, 25)
-    assert found.shape == (3, 25)
+    columns = resample_relations([np.stack([own, 2 * own], axis=1) for own in values], 25)
+    assert columns.shape == (3, 25, 2)
+    np.testing.assert_array_equal(2 * columns[..., 0], columns[..., 1])  # columns share the draws
+    found = columns[..., 0]
     for place, own in enumerate(values):
         generator = np.random.default_rng([SEED, place])
         for replicate in found[place].tolist():
@@ -96,9 +98,9 @@ def test_triples_are_drawn_within_each_relation() -> None:
 
 
 def test_relations_are_drawn_apart_from_each_other() -> None:
-    own = np.arange(10.0)
+    own = np.arange(10.0)[:, None]
     first, second = resample_relations([own, own], 200)
-    assert abs(np.corrcoef(first, second)[0, 1]) < 0.2
+    assert abs(np.corrcoef(first[:, 0], second[:, 0])[0, 1]) < 0.2
     np.testing.assert_array_equal(resample_relations([own], 200)[0], first)  # what follows changes nothing
 
 
