@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import fields
 from typing import Any
 
@@ -14,6 +14,7 @@ import torch
 # Read when triton is first imported: without a GPU its kernels run one operation at a time, on tensors of the CPU.
 os.environ.setdefault("TRITON_INTERPRET", "0" if torch.cuda.is_available() else "1")
 
+from fresh import Interpreters
 from itransf.config import Config, Layer, assignments_layer, build_config
 from itransf.data.graph import Graph
 from itransf.data.vocabulary import Vocabulary
@@ -123,6 +124,16 @@ def short(configure: Configure) -> Callable[..., Run]:
         return train(graph, config=config, progress=False, **{"device": "cpu", **options})
 
     return run
+
+
+@pytest.fixture(scope="session")
+def interpreters() -> Iterator[Interpreters]:
+    """Return fresh interpreters."""
+    if not hasattr(os, "fork"):
+        pytest.skip("needs fork")
+    running = Interpreters()
+    yield running
+    running.close()
 
 
 @pytest.fixture

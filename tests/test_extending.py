@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-import os
 import re
-import subprocess
-import sys
 import tomllib
 from pathlib import Path
 
 import pytest
 
-import itransf
+from fresh import Done, Interpreters
 
 PAGE = (Path(__file__).parents[1] / "docs" / "extending.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"```(\w*)\n(.*?)```", PAGE, re.DOTALL)
 FILES = {match[1]: text for _, text in BLOCKS if (match := re.match(r"# (\w+\.py)\n", text))}
-SOURCE = str(Path(itransf.__file__).parents[1])
+QUICK = (
+    *("training.epochs=1", "training.batch_size=1000", "model.dim=4", "validation.every=0", "warm_start.epochs=0"),
+    *("loss.candidates=4", "negatives.per_triple=1"),
+)
+OPTIONS = [word for setting in QUICK for word in ("--set", setting)]
 
 
 @pytest.fixture(scope="module")
@@ -28,37 +29,33 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def call(place: Path, *arguments: str, paths: tuple[Path, ...] = ()) -> subprocess.CompletedProcess[str]:
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([*map(str, paths), str(place), SOURCE])}
-    return subprocess.run(
-        [sys.executable, *arguments], cwd=place, env=environment, capture_output=True, text=True, check=False
-    )
-
-
 def test_a_model_takes_fewer_than_forty_lines() -> None:
     assert len(FILES["mymodels.py"].strip().splitlines()) < 40
 
 
-def test_the_commands_work_and_a_run_is_not_trusted_by_itself(place: Path) -> None:
+def test_the_commands_work_and_a_run_is_not_trusted_by_itself(place: Path, interpreters: Interpreters) -> None:
     commands = [line.split()[1:] for kind, text in BLOCKS if not kind for line in text.strip().splitlines()]
     assert len(commands) == 4
     for command in commands:
-        result = call(place, "-m", "itransf", *command)
-        assert result.returncode == 0, (command, result.stderr)
-    refused = call(place, "-m", "itransf", "evaluate", "runs/rotate")
-    assert refused.returncode != 0
-    assert "--plugin mymodels:RotatE" in refused.stderr
-    assert "Traceback" not in refused.stderr
+        quick = OPTIONS if "train" in command else []
+        done = interpreters.call("-m", "itransf", *command, *quick, folder=place)
+        assert done.code == 0, (command, done.err)
+    refused = interpreters.call("-m", "itransf", "evaluate", "runs/rotate", folder=place)
+    assert refused.code != 0
+    assert "--plugin mymodels:RotatE" in refused.err
+    assert "Traceback" not in refused.err
 
 
-def test_the_python_works(place: Path) -> None:
+def test_the_python_works(place: Path, interpreters: Interpreters) -> None:
     (script,) = (text for kind, text in BLOCKS if kind == "python" and not text.startswith("#"))
-    result = call(place, "-c", script)
-    assert result.returncode == 0, result.stderr
-    assert "rotate" in result.stdout.lower()
+    assert script.count('"loss.candidates=64"]') == 1
+    quick = script.replace('"loss.candidates=64"]', f'"loss.candidates=64", *{QUICK}]')
+    done = interpreters.call("-c", quick, folder=place)
+    assert done.code == 0, done.err
+    assert "rotate" in done.out.lower()
 
 
-def test_an_installed_package_adds_names(place: Path, tmp_path: Path) -> None:
+def test_an_installed_package_adds_names(place: Path, tmp_path: Path, interpreters: Interpreters) -> None:
     (text,) = (text for kind, text in BLOCKS if kind == "toml")
     groups = tomllib.loads(text)["project"]["entry-points"]
     info = tmp_path / "site" / "mymodels-1.2.dist-info"
@@ -66,12 +63,15 @@ def test_an_installed_package_adds_names(place: Path, tmp_path: Path) -> None:
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: mymodels\nVersion: 1.2\n", encoding="utf-8")
     lines = [f"[{group}]\n" + "\n".join(f"{k} = {v}" for k, v in names.items()) for group, names in groups.items()]
     (info / "entry_points.txt").write_text("\n".join(lines), encoding="utf-8")
-    quick = ["--set", "training.epochs=1", "--set", "loss.candidates=32"]
-    train = ["-m", "itransf", "train", "world", "--set", "model.name=rotate", *quick, "--out", str(tmp_path / "run")]
-    assert call(place, *train, paths=(info.parent,)).returncode == 0
-    assert call(place, "-m", "itransf", "evaluate", str(tmp_path / "run"), paths=(info.parent,)).returncode == 0
-    assert '"mymodels 1.2 (mymodels:RotatE)"' in (tmp_path / "run" / "run.json").read_text(encoding="utf-8")
-    missing = call(place, "-m", "itransf", "evaluate", str(tmp_path / "run"))
-    assert missing.returncode != 0
-    assert "'rotate'" in missing.stderr
-    assert "install" in missing.stderr
+
+    def call(*words: str, installed: bool = True) -> Done:
+        return interpreters.call("-m", "itransf", *words, folder=place, paths=(info.parent,) if installed else ())
+
+    run = tmp_path / "run"
+    assert call("train", "world", "--set", "model.name=rotate", *OPTIONS, "--out", str(run)).code == 0
+    assert call("evaluate", str(run)).code == 0
+    assert '"mymodels 1.2 (mymodels:RotatE)"' in (run / "run.json").read_text(encoding="utf-8")
+    missing = call("evaluate", str(run), installed=False)
+    assert missing.code != 0
+    assert "'rotate'" in missing.err
+    assert "install" in missing.err

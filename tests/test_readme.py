@@ -94,9 +94,12 @@ def test_everything_from_python(capsys: pytest.CaptureFixture[str]) -> None:
     assert Path("runs/taught").is_dir()
 
 
+STORED = Results(README.parent / "results" / "reproduction")
+
+
 def read_figures(row: Row, metrics: Iterable[str]) -> str:
     """Return the end of a row: matrices and medians of the stored seeds."""
-    records = Results(README.parent / "results" / "reproduction").find_seeds(row.make_job())
+    records = STORED.find_seeds(row.make_job())
     assert len(records) == (3 if row.preset else 1)
     figures = (format_metric(read_sample(records, metric).median, metric) for metric in metrics)
     return " | ".join((f"{records[0]['matrices']:,}" if row.preset else "–", *figures))

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import ast
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -13,6 +10,7 @@ import pytest
 import itransf
 from cli.conftest import CONCEPTS, QUICK, write_triples
 from cli.test_main import COMMANDS
+from fresh import Interpreters
 
 SOURCE = Path(itransf.__file__).parent
 LONG = {"demo"}  # too long to be started once more; what they load is checked by name below
@@ -43,20 +41,13 @@ def test_all_commands_are_here() -> None:
 
 
 @pytest.mark.parametrize("command", TOLD)
-def test_a_command_works_alone(command: str, run: Path, data: Path, tmp_path: Path) -> None:
+def test_a_command_works_alone(command: str, run: Path, data: Path, tmp_path: Path, interpreters: Interpreters) -> None:
     write_triples(tmp_path / "triples.tsv", [("Lyon", "near", "Paris")])
     (tmp_path / "pairs.tsv").write_text("Lyon\tMilano\nParis\tMadrid\n", encoding="utf-8")
     words = [str({"RUN": run, "DATA": data}.get(word, word)) for word in TOLD[command]]
-    done = subprocess.run(
-        [sys.executable, "-m", "itransf", command, *words],
-        cwd=tmp_path,
-        env={**os.environ, "OMP_NUM_THREADS": "1"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    assert "Traceback" not in done.stderr
+    done = interpreters.call("-m", "itransf", command, *words, folder=tmp_path)
+    assert done.code == 0, done.err
+    assert "Traceback" not in done.err
 
 
 @pytest.mark.parametrize("file", sorted((SOURCE / "cli").glob("*.py")), ids=lambda path: path.stem)

@@ -1,12 +1,12 @@
 from __future__ import annotations
 
-import subprocess
 import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from fresh import Interpreters
 from golden.attentions import make_attention, make_signed_attention
 from itransf.data import Vocabulary
 from itransf.errors import ConfigError, MissingExtraError, WriteError
@@ -82,13 +82,13 @@ def test_without_matplotlib_the_extra_is_named(tmp_path: Path, monkeypatch: pyte
     assert not list(tmp_path.iterdir())
 
 
-def test_reading_needs_no_matplotlib_and_drawing_no_pyplot() -> None:
+def test_reading_needs_no_matplotlib_and_drawing_no_pyplot(interpreters: Interpreters, tmp_path: Path) -> None:
     code = (
         "import sys, itransf.interpret; assert 'matplotlib' not in sys.modules\n"
         "from itransf.interpret.plot import _load_matplotlib; _load_matplotlib()\n"
         "assert 'matplotlib.pyplot' not in sys.modules"
     )
-    subprocess.run([sys.executable, "-c", code], check=True)
+    assert interpreters.call("-c", code, folder=tmp_path).code == 0
 
 
 def test_long_labels_lose_their_middle_and_keep_their_side() -> None:

@@ -1,21 +1,23 @@
 from __future__ import annotations
 
 import math
-import subprocess
-import sys
 from collections.abc import Sequence
 from itertools import chain
+from pathlib import Path
 
 import pytest
 import torch
 from torch import Tensor
 
+from fresh import Interpreters
+from interpreting import find_builtins_once
 from itransf.ops import counting_cuda
 from itransf.ops.counting_cuda import KnownLists, Tiling, count_closer_cuda, count_grouped_cuda
 from itransf.ops.distance import Norm
 from itransf.ops.ranks import count_rivals
 
 pytest.importorskip("triton")
+find_builtins_once()
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 NAN = float("nan")
@@ -145,6 +147,6 @@ def test_no_queries_give_no_counts() -> None:
     assert above.shape == tied.shape == (2, 0)
 
 
-def test_triton_is_not_imported_with_the_package() -> None:
+def test_triton_is_not_imported_with_the_package(interpreters: Interpreters, tmp_path: Path) -> None:
     script = "import sys, itransf, itransf.evaluation.ranking; sys.exit('triton' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 0
+    assert interpreters.call("-c", script, folder=tmp_path).code == 0
