@@ -12,10 +12,11 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple
 
-LIBRARIES = ("torch", "pyarrow", "rich", "typer")
+LIBRARIES = ("torch", "numba", "pyarrow", "jinja2", "rich", "typer")
 
 
 class Done(NamedTuple):
@@ -58,7 +59,8 @@ class Interpreters:
 def serve() -> None:
     """Fork for each line of standard input, and print the exit status."""
     for name in LIBRARIES:
-        __import__(name)
+        if find_spec(name):
+            __import__(name)
     while line := sys.stdin.readline():
         order = json.loads(line)
         child = os.fork()
