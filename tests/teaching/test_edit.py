@@ -320,12 +320,19 @@ class TestRulesHold:
         torch.testing.assert_close(measure_use(model, graph), total)
 
 
-@pytest.fixture
-def run(short: Callable[..., Run], random_graph: Callable[..., Graph]) -> Run:
+@pytest.fixture(scope="module")
+def trained(short: Callable[..., Run], random_graph: Callable[..., Graph]) -> Run:
     graph = random_graph(entities=12, relations=3, train=40, valid=8, test=8).labelled({"r1": "near"})
     made = short(graph, "itransf", "assignment.every=1")
     made.name_concepts({0: "city", 3: "state"})
     return made
+
+
+@pytest.fixture
+def run(trained: Run) -> Run:
+    """Return a copy, for a test may change the weights and the names."""
+    made, model = trained, deepcopy(trained.model)
+    return Run(made.graph, made.config, model, deepcopy(made.history), made.concept_names, record=made.record)
 
 
 def supports(run: Run, relation: int, side: str) -> list[int]:
