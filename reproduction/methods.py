@@ -71,7 +71,7 @@ class Workshop:
         A folder that was trained with other settings than the job has now is trained again.
         """
         folder, config = self.folder(job), job.resolve()
-        if folder.has_checkpoint and compare_settings(folder.read_config().to_dict(), config):
+        if folder.checkpoints and compare_settings(folder.read_config().to_dict(), config):
             folder.clear()
         options: dict[str, Any] = {"preset": job.preset, "settings": job.all_settings, "seed": job.seed}
         options |= {"out": folder.path, "resume": True, "device": self.device, "progress": self.progress}

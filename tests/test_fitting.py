@@ -16,7 +16,7 @@ from itransf.data.graph import Graph
 from itransf.data.planted import plant
 from itransf.errors import CheckpointError, ConfigError
 from itransf.evaluation import evaluate
-from itransf.fitting import CHECKPOINT, Fit, build_model, describe_epoch, deterministic, warm_config
+from itransf.fitting import Fit, build_model, describe_epoch, deterministic, warm_config
 from itransf.models import MODELS, Model
 from itransf.storage import RunFolder
 from itransf.training import EpochReport, Trainer
@@ -30,7 +30,7 @@ CPU = torch.device("cpu")
 
 
 def start(graph: Graph, config: Config, folder: RunFolder | None = None) -> Fit:
-    if folder is not None and not folder.has_checkpoint:
+    if folder is not None and not folder.checkpoints:
         folder.create(graph, config)
     return Fit(graph, config, CPU, folder, progress=False)
 
@@ -130,7 +130,8 @@ class TestWarmStart:
     def make_run(self, graph: Graph, config: Config, path: Path) -> dict[str, Tensor]:
         folder = RunFolder(path)
         model = start(graph, config, folder).run()
-        folder.write_tensors("model.safetensors", weights(model), {})
+        folder.stage_tensors("model.safetensors", weights(model), {})
+        folder.commit()
         return weights(model)
 
     def test_vectors_come_from_another_run(self, configure: Configure, graph: Graph, tmp_path: Path) -> None:
@@ -355,8 +356,9 @@ def test_with_nothing_saved_it_starts(configure: Configure, graph: Graph, tmp_pa
 def test_a_damaged_checkpoint_is_named(configure: Configure, graph: Graph, tmp_path: Path) -> None:
     config = configure("transe")
     start(graph, config, RunFolder(tmp_path)).run()
-    (tmp_path / CHECKPOINT).write_bytes(b"nonsense")
-    with pytest.raises(CheckpointError, match=r"checkpoint\.safetensors: .*read"):
+    for path in tmp_path.glob("checkpoint-*"):
+        path.write_bytes(b"nonsense")
+    with pytest.raises(CheckpointError, match=r"checkpoint-\d\.safetensors: .*checksum"):
         start(graph, config, RunFolder(tmp_path)).run(resume=True)
 
 
@@ -376,7 +378,7 @@ def test_an_interrupt_after_the_last_batch_of_a_warm_start_is_heard(
         patch.setattr(fitting, "describe_epoch", describe)
         with pytest.raises(KeyboardInterrupt):
             start(graph, config, folder).run()
-    triples = folder.read_tensors(CHECKPOINT)[1]
-    assert (triples["phase"], triples["progress"]["finished"]) == ("warm start", True)
+    meta = folder.read_checkpoint()[1]
+    assert (meta["phase"], meta["progress"]["finished"]) == ("warm start", True)
     resumed = start(graph, config, folder).run(resume=True)
     assert same_bits(resumed, start(graph, config).run())

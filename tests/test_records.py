@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import json
 import uuid
 from dataclasses import replace
 from datetime import datetime
@@ -13,7 +12,7 @@ import pytest
 from itransf import __version__
 from itransf.data.graph import Graph
 from itransf.errors import CheckpointError, RunError
-from itransf.records import RunRecord, find_runs, hash_graph, read_record, write_record
+from itransf.records import Manifest, RunRecord, find_runs, format_sealed, hash_graph, read_manifest, write_manifest
 
 if TYPE_CHECKING:
     from conftest import Configure
@@ -30,10 +29,10 @@ def record(graph: Graph, configure: Configure) -> RunRecord:
 
 
 def test_a_run_knows_what_it_is_and_where_it_came_from(record: RunRecord, graph: Graph, tmp_path: Path) -> None:
-    write_record(tmp_path, record)
+    write_manifest(tmp_path, Manifest(record))
     text = (tmp_path / "run.json").read_text(encoding="utf-8")
     assert text.endswith("}\n")
-    assert read_record(tmp_path) == record
+    assert read_manifest(tmp_path) == Manifest(record)
     assert (record.version, record.graph, record.model, record.seed) == (__version__, "small", "transe", 7)
     assert (record.parent, record.data_hash) == ("its parent", hash_graph(graph))
     assert uuid.UUID(record.id).version == 4
@@ -64,37 +63,51 @@ def test_the_time_and_the_best_validation_come_from_the_history(record: RunRecor
 def test_a_run_of_an_older_version_is_refused_with_the_version_that_reads_it(tmp_path: Path) -> None:
     (tmp_path / "run.json").write_text('{"format": 1, "itransf": "0.1.0", "graph": "world", "notes": []}')
     with pytest.raises(CheckpointError, match=r"run\.json: .*format 1, .*itransf 0\.1"):
-        read_record(tmp_path)
+        read_manifest(tmp_path)
     (tmp_path / "run.json").write_text('{"format": 99}')
     with pytest.raises(CheckpointError, match=r"format 99, .*newer version"):
-        read_record(tmp_path)
+        read_manifest(tmp_path)
 
 
-@pytest.mark.parametrize("change", [{"id": 5}, {"notes": [1]}, {"metrics": 3}, {"seconds": "long"}, {"notes": 3}])
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"id": 5},
+        {"notes": [1]},
+        {"metrics": 3},
+        {"seconds": "long"},
+        {"notes": 3},
+        {"format": True},
+        {"seconds": 10**30},
+        {"files": {"../x.json": {}}},
+        {"files": {"config.toml": {"size": -1, "crc32": ""}}},
+        {"seed": True},
+    ],
+)
 def test_values_of_another_type_are_damage(record: RunRecord, tmp_path: Path, change: dict[str, object]) -> None:
-    content = {"format": 2, **record.to_dict(), **change}
-    (tmp_path / "run.json").write_text(json.dumps(content))
+    content = {"format": 2, **record.to_dict(), "files": {}, **change}
+    (tmp_path / "run.json").write_text(format_sealed(content))
     with pytest.raises(CheckpointError, match=r"run\.json: .*damaged"):
-        read_record(tmp_path)
+        read_manifest(tmp_path)
 
 
 def test_a_missing_run_is_named_with_the_command_that_makes_one(tmp_path: Path) -> None:
     with pytest.raises(RunError, match=r"no such run.*itransf train DATA --out .*none"):
-        read_record(tmp_path / "none")
+        read_manifest(tmp_path / "none")
     (tmp_path / "other").write_text("x")
     with pytest.raises(RunError, match=r"no run\.json"):
-        read_record(tmp_path)
+        read_manifest(tmp_path)
 
 
 def test_runs_are_found_best_first(record: RunRecord, tmp_path: Path) -> None:
     def put(name: str, graph: str, **valid: float) -> None:
         metrics = {"valid": {"phase": "training", "epoch": 1, **valid}} if valid else {}
         (tmp_path / name).mkdir(parents=True)
-        write_record(tmp_path / name, replace(record, graph=graph, metrics=metrics))
+        write_manifest(tmp_path / name, Manifest(replace(record, graph=graph, metrics=metrics)))
 
     put("worse", "world", mrr=0.5)
     put("deep/better", "world", mrr=0.75)
-    put("deep/better/.replaced", "world", mrr=0.9)
+    put("deep/better/.hidden", "world", mrr=0.9)
     put("unknown", "world")
     put("high", "a", mr=30.0)
     put("low", "a", mr=20.0)

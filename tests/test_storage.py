@@ -16,7 +16,9 @@ from itransf.config import Config
 from itransf.data.graph import Graph
 from itransf.data.vocabulary import Vocabulary
 from itransf.errors import CheckpointError, UsageError, WriteError
-from itransf.storage import RunFolder
+from itransf.records import parse_json
+from itransf.storage import TRIPLES, WEIGHTS, RunFolder
+from sealing import put, put_tensors, reseal
 
 if TYPE_CHECKING:
     from conftest import Configure
@@ -39,6 +41,7 @@ def config(configure: Configure) -> Config:
 def folder(tmp_path: Path, graph: Graph, config: Config) -> RunFolder:
     made = RunFolder(tmp_path / "run")
     made.create(graph, config)
+    made.commit()
     return made
 
 
@@ -58,8 +61,8 @@ class TestRoundTrip:
     def test_tensors_and_triples_come_back(self, folder: RunFolder) -> None:
         tensors = {"a": torch.randn(2, 3), "b.c": torch.arange(4), "none": torch.zeros(0, 3)}
         triples = {"epoch": 3, "best": None, "loss": 0.1, "list": [{"x": 1}]}
-        folder.write_tensors("t.safetensors", {**tensors, "turned": tensors["a"].t()}, triples)
-        read, told = folder.read_tensors("t.safetensors")
+        put_tensors(folder.path, WEIGHTS, {**tensors, "turned": tensors["a"].t()}, triples)
+        read, told = folder.read_tensors(WEIGHTS)
         assert told == triples
         assert all(torch.equal(read[name], tensor) for name, tensor in tensors.items())
         assert torch.equal(read["turned"], tensors["a"].t())
@@ -73,6 +76,7 @@ class TestRoundTrip:
         graph = Graph("g", entities, relations, triples, triples[:0], triples[:0])
         folder = RunFolder(tmp_path / "labels")
         folder.create(graph, configure("transe"))
+        folder.commit()
         found = folder.read_graph()
         assert (found.entities.label(0), found.relations.label(0)) == ("Paris", "capital of")
 
@@ -80,7 +84,8 @@ class TestRoundTrip:
         assert folder.read_history() == []
         first, second = ({"phase": "training", "epoch": epoch, "loss": 0.5, "seconds": 0.1} for epoch in (1, 2))
         entries = [first, {**second, "metric": 0.1, "best": True}]
-        folder.write_history(entries)
+        folder.stage_history(entries)
+        folder.commit()
         assert folder.read_history() == entries
 
     def test_nothing_temporary_is_left(self, folder: RunFolder) -> None:
@@ -114,10 +119,10 @@ class TestOccupation:
 
         monkeypatch.setattr("safetensors.torch.save_file", fail)
         with pytest.raises(WriteError, match=r"cannot be written: .*No space left"):
-            folder.write_tensors("t.safetensors", {"a": torch.zeros(2)}, {})
+            folder.stage_tensors(WEIGHTS, {"a": torch.zeros(2)}, {})
 
     def test_a_run_that_cannot_be_removed_is_reported(self, folder: RunFolder, monkeypatch: pytest.MonkeyPatch) -> None:
-        def fail(path: Path) -> None:
+        def fail(path: Path, missing_ok: bool = False) -> None:
             raise PermissionError(13, "Permission denied", str(path))
 
         monkeypatch.setattr(Path, "unlink", fail)
@@ -126,11 +131,10 @@ class TestOccupation:
 
     def test_advice_fits_what_is_in_the_folder(self, tmp_path: Path, folder: RunFolder) -> None:
         both = ("--resume, resume=True", "--overwrite, overwrite=True")
-        assert all(option in str(folder.refuse()) for option in both)  # barely begun
-        folder.write_tensors("model.safetensors", {}, {})
+        put_tensors(folder.path, WEIGHTS, {}, {})
         assert "--resume" not in str(folder.refuse())
         assert both[1] in str(folder.refuse())
-        folder.write_tensors("checkpoint.safetensors", {}, {})
+        folder.write_checkpoint({}, {"history": []})
         assert all(option in str(folder.refuse()) for option in both)
         (tmp_path / "thesis.tex").write_text("x")
         told = str(RunFolder(tmp_path).refuse())
@@ -138,19 +142,12 @@ class TestOccupation:
         assert "--resume" not in told
         assert "--overwrite" not in told
 
-    def test_a_checkpoint_needs_the_run_around_it(self, tmp_path: Path, folder: RunFolder) -> None:
-        assert not folder.has_checkpoint
-        folder.write_tensors("checkpoint.safetensors", {}, {})
-        assert folder.has_checkpoint
-        (folder.path / "run.json").unlink()
-        assert not folder.has_checkpoint
-
     def test_a_file_in_the_way_is_reported(self, tmp_path: Path, graph: Graph, config: Config) -> None:
         (tmp_path / "file").write_text("x")
         with pytest.raises(WriteError, match=r"the folder .*file cannot be written: .*; choose another"):
             RunFolder(tmp_path / "file").create(graph, config)
         with pytest.raises(WriteError, match="cannot be written"):
-            RunFolder(tmp_path / "file").write_tensors("x.safetensors", {}, {})
+            RunFolder(tmp_path / "file").stage_tensors(WEIGHTS, {}, {})
 
 
 def open_everything(folder: RunFolder) -> None:
@@ -175,7 +172,8 @@ class TestDamage:
         "damage", [lambda content: content[:-2], lambda content: b"\x00\xff" * 20], ids=["cut", "garbled"]
     )
     def test_a_damaged_file_is_named(self, folder: RunFolder, name: str, damage: Callable[[bytes], bytes]) -> None:
-        folder.write_history([{"epoch": 1, "loss": 0.5}, {"epoch": 2, "loss": 0.4}])
+        folder.stage_history([{"phase": "training", "epoch": 1, "loss": 0.5, "seconds": 1.0}])
+        folder.commit()
         path = folder.path / name
         path.write_bytes(damage(path.read_bytes()))
         with pytest.raises(CheckpointError, match=name.replace(".", r"\.")) as caught:
@@ -193,21 +191,23 @@ class TestDamage:
     )
     def test_a_file_that_says_something_else_is_named(self, folder: RunFolder, name: str, content: str) -> None:
         (folder.path / name).write_text(content)
+        if name != "run.json":
+            reseal(folder.path)
         with pytest.raises(CheckpointError, match=name.replace(".", r"\.")):
             open_everything(folder)
 
     @pytest.mark.parametrize(
         ("key", "value", "fault"),
         [
-            ("entities", ["Zürich", "CH", 5], "5 is not text"),
+            ("entities", ["Zürich", "CH", 5], "'entities'"),
             ("entities", ["Zürich", "CH", "CH"], "entity 'CH' .*more than once"),
-            ("labels", {"CH": 5}, "label 5 is not text"),
-            ("relation_labels", {"in": None}, "label None is not text"),
+            ("labels", {"CH": 5}, "'labels'"),
+            ("relation_labels", {"in": None}, "'relation_labels'"),
         ],
     )
     def test_faulty_names_are_reported(self, folder: RunFolder, key: str, value: object, fault: str) -> None:
         path = folder.path / "vocabulary.json"
-        path.write_text(json.dumps({**json.loads(path.read_text()), key: value}))
+        put(path, json.dumps({**json.loads(path.read_text()), key: value}))
         with pytest.raises(CheckpointError, match=f"{re.escape(str(path))}: .*{fault}.*damaged"):
             folder.read_graph()
 
@@ -225,13 +225,13 @@ class TestDamage:
     def test_faulty_triples_are_reported(self, folder: RunFolder, triples: Tensor | None, fault: str) -> None:
         name = "graph.safetensors"
         tensors = {**folder.read_tensors(name)[0], "valid": triples}
-        folder.write_tensors(name, {split: triples for split, triples in tensors.items() if triples is not None}, {})
+        put_tensors(folder.path, name, {split: found for split, found in tensors.items() if found is not None}, {})
         with pytest.raises(CheckpointError, match=f"{re.escape(str(folder.path / name))}: .*{fault}.*damaged"):
             folder.read_graph()
 
     def test_triples_in_short_numbers_are_read(self, folder: RunFolder, graph: Graph) -> None:
         tensors, _ = folder.read_tensors("graph.safetensors")
-        folder.write_tensors("graph.safetensors", {split: triples.int() for split, triples in tensors.items()}, {})
+        put_tensors(folder.path, TRIPLES, {split: triples.int() for split, triples in tensors.items()}, {})
         assert folder.read_graph().train.dtype == np.int64
         assert np.array_equal(folder.read_graph().train, graph.train)
 
@@ -239,23 +239,110 @@ class TestDamage:
     def test_a_line_of_the_history_that_is_no_epoch_is_named(self, folder: RunFolder, line: str) -> None:
         good = {"phase": "training", "epoch": 1, "loss": 0.5, "seconds": 1}
         path = folder.path / "history.jsonl"
-        path.write_text(f"{json.dumps(good)}\n{line}\n")
-        with pytest.raises(CheckpointError, match=re.escape(f"{path}, line 2: has no ")):
+        put(path, f"{json.dumps(good)}\n{line}\n")
+        with pytest.raises(CheckpointError, match=re.escape(f"{path}, line 2: ")):
             folder.read_history()
 
     def test_unknown_settings_of_a_run_name_its_config(self, folder: RunFolder) -> None:
-        (folder.path / "config.toml").write_text("[training]\nepoch = 3\n")
+        put(folder.path / "config.toml", "[training]\nepoch = 3\n")
         with pytest.raises(CheckpointError, match=r"config\.toml: .*'training.epoch'.*config of the run"):
             folder.read_config()
 
     def test_a_failed_writing_leaves_the_old_file(self, folder: RunFolder, monkeypatch: pytest.MonkeyPatch) -> None:
-        folder.write_tensors("t.safetensors", {"a": torch.ones(2)}, {})
+        put_tensors(folder.path, WEIGHTS, {"a": torch.ones(2)}, {})
 
         def fail(*_: object) -> None:
             raise OSError("no space left")
 
         monkeypatch.setattr("safetensors.torch.save_file", fail)
-        with pytest.raises(WriteError, match=r"t\.safetensors cannot .*: no space left"):
-            folder.write_tensors("t.safetensors", {"a": torch.zeros(2)}, {})
-        assert folder.read_tensors("t.safetensors")[0]["a"].tolist() == [1.0, 1.0]
+        with pytest.raises(WriteError, match=r"model\.safetensors cannot be written: no space left"):
+            folder.stage_tensors(WEIGHTS, {"a": torch.zeros(2)}, {})
+        assert folder.read_tensors(WEIGHTS)[0]["a"].tolist() == [1.0, 1.0]
         assert not list(folder.path.glob("*.tmp")) + list(folder.path.glob(".*"))
+
+
+class TestCommits:
+    """What is staged belongs to the run from the commit on, whether its files have their names yet or not."""
+
+    def stop_settling(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Let processes die between run.json and the names of the other files."""
+        monkeypatch.setattr(RunFolder, "_settle", lambda self: None)
+
+    def test_before_the_commit_nothing_changes(self, folder: RunFolder, graph: Graph, configure: Configure) -> None:
+        RunFolder(folder.path).create(graph.labelled({"CH": "Confederation"}), configure("transe"))
+        assert folder.read_config().name == "itransf"
+        assert folder.read_graph().entities.label(folder.read_graph().entities.index("CH")) == "Switzerland"
+        with folder.locked():  # the next writer cleans up
+            pass
+        assert not list(folder.path.glob(".*"))
+
+    def test_after_the_commit_files_are_found_under_both_names(
+        self, folder: RunFolder, graph: Graph, configure: Configure, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        with monkeypatch.context() as patch:
+            self.stop_settling(patch)
+            writer = RunFolder(folder.path)
+            writer.create(graph, configure("transe"))
+            writer.commit()
+        assert len(list(folder.path.glob(".*.new"))) == 3
+        assert folder.read_config().name == "transe"
+        folder.verify()
+        with folder.locked():
+            pass
+        assert not list(folder.path.glob(".*"))
+        assert folder.read_config().name == "transe"
+        folder.verify()
+
+    def test_a_new_run_takes_no_file_of_the_old_one_with_it(
+        self, folder: RunFolder, graph: Graph, config: Config
+    ) -> None:
+        put_tensors(folder.path, WEIGHTS, {}, {})
+        folder.create(graph, config)
+        folder.commit()
+        assert WEIGHTS not in folder.files
+        assert not (folder.path / WEIGHTS).exists()
+
+    def test_two_checkpoints_are_kept_and_the_older_one_is_used_if_the_last_is_damaged(
+        self, folder: RunFolder, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        for epoch in (1, 2, 3):
+            meta = {"phase": "training", "progress": {"epoch": epoch}, "limits": [], "history": []}
+            folder.write_checkpoint({"a": torch.full((2,), float(epoch))}, meta)
+        assert folder.checkpoints == ["checkpoint-3.safetensors", "checkpoint-2.safetensors"]
+        assert folder.read_checkpoint()[1]["progress"] == {"epoch": 3}
+        path = folder.path / "checkpoint-3.safetensors"
+        path.write_bytes(path.read_bytes()[:-1])
+        assert folder.read_checkpoint()[1]["progress"] == {"epoch": 2}
+        assert "checkpoint-3.safetensors" in caplog.text
+        assert "epoch 2" in caplog.text
+        (folder.path / "checkpoint-2.safetensors").unlink()
+        with pytest.raises(CheckpointError, match="checkpoint-3"):
+            folder.read_checkpoint()
+
+    @pytest.mark.parametrize("name", ["config.toml", "vocabulary.json", "graph.safetensors", "run.json"])
+    def test_every_flipped_bit_is_noticed(self, folder: RunFolder, name: str) -> None:
+        path = folder.path / name
+        content = path.read_bytes()
+        for place in range(0, len(content), 7):
+            damaged = bytearray(content)
+            damaged[place] ^= 1 << (place % 8)
+            path.write_bytes(damaged)
+            with pytest.raises(CheckpointError, match=name.replace(".", r"\.")):
+                folder.verify()
+        path.write_bytes(content)
+        folder.verify()
+
+    def test_json_that_only_looks_the_same_is_refused(self, folder: RunFolder) -> None:
+        path = folder.path / "run.json"
+        path.write_text(json.dumps(json.loads(path.read_text())))
+        with pytest.raises(CheckpointError, match=r"run\.json: .*checksum.*itransf seal"):
+            folder.read_record()
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["[" * 100_000, '{"a": 1, "a": 2}', '{"a": NaN}', '{"a": "\\ud800"}', '{"a": ' + "9" * 5000 + "}", "{", "\udcff"],
+)
+def test_json_is_read_strictly(text: str, tmp_path: Path) -> None:
+    with pytest.raises(CheckpointError, match=r"x\.json: is not valid JSON"):
+        parse_json(text.encode(errors="surrogateescape"), tmp_path / "x.json")

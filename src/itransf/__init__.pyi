@@ -23,6 +23,7 @@ from itransf.models import MODELS as MODELS
 from itransf.presets import list_presets as list_presets
 from itransf.run import Run as Run
 from itransf.run import open as open
+from itransf.run import seal as seal
 from itransf.run import train as train
 
 __version__: str

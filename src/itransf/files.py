@@ -1,13 +1,15 @@
-"""Atomic writing of files, and locks."""
+"""Atomic writing of files, checksums, and locks."""
 
 from __future__ import annotations
 
 import os
 import tempfile
 import threading
-from collections.abc import Iterator
+import zlib
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import NamedTuple
 
 from itransf.errors import WriteError
 
@@ -17,13 +19,39 @@ except ImportError:  # on Windows
     fcntl = None  # type: ignore[assignment]
 
 _UMASK_LOCK = threading.Lock()
+_BLOCK = 1 << 22  # bytes read at a time for a checksum
+
+
+class Checksum(NamedTuple):
+    """The size of a file in bytes, and the CRC-32 of its content as eight hexadecimal digits."""
+
+    size: int
+    crc32: str
+
+    @classmethod
+    def of(cls, content: bytes) -> Checksum:
+        """Return the checksum of some bytes."""
+        return cls(len(content), f"{zlib.crc32(content):08x}")
+
+    @classmethod
+    def of_file(cls, path: Path) -> Checksum:
+        """Return the checksum of a file."""
+        size = crc = 0
+        with path.open("rb") as file:
+            while block := file.read(_BLOCK):
+                size, crc = size + len(block), zlib.crc32(block, crc)
+        return cls(size, f"{crc:08x}")
 
 
 @contextmanager
-def replacing(path: Path) -> Iterator[Path]:
+def replacing(path: Path, rename: Callable[[Path], Path] | None = None) -> Iterator[Path]:
     """Yield a temporary path that replaces `path` atomically and durably when the block ends without an error.
 
     If the block fails or the process dies, `path` keeps its content.
+
+    Args:
+        path: File to write.
+        rename: Function from the written file to its path, if that is not `path` but depends on the content.
 
     Raises:
         WriteError: The disk is full, or the folder may not be written.
@@ -37,7 +65,7 @@ def replacing(path: Path) -> Iterator[Path]:
             yield temporary
             _sync(temporary)
             temporary.chmod(0o666 & ~_umask())
-            temporary.replace(path)
+            temporary.replace(path if rename is None else rename(temporary))
             _sync(path.parent)
         finally:
             with suppress(FileNotFoundError):
@@ -85,7 +113,7 @@ def make_folder(path: Path) -> None:
 
 
 def _sync(path: Path) -> None:
-    """Wait until the content of `path` is on the disk."""
+    """Wait until the content of a file or folder is on the disk."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)

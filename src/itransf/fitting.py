@@ -23,7 +23,7 @@ from itransf.evaluation import rank_triples, summarise
 from itransf.models import MODELS, SIDES, ConceptModel, Model
 from itransf.progress import noticing_interrupts, track
 from itransf.registry import TRACKERS
-from itransf.storage import CHECKPOINT, WEIGHTS, RunFolder
+from itransf.storage import WEIGHTS, RunFolder
 from itransf.training import EpochReport, Trainer
 from itransf.training.initialization import SHARE, mirror_supports
 from itransf.training.trainer import load_weights
@@ -69,8 +69,8 @@ class Fit:
             CheckpointError: The checkpoint cannot be restored.
         """
         warm_start, tensors, meta = self.config.warm_start, None, dict[str, Any]()
-        if resume and self.folder is not None and self.folder.has_checkpoint:
-            tensors, meta = self.folder.read_tensors(CHECKPOINT)
+        if resume and self.folder is not None and self.folder.checkpoints:
+            tensors, meta = self.folder.read_checkpoint()
         self.history = meta.get("history", [])
         needs_transe = bool(warm_start.epochs) and not warm_start.run
         if needs_transe and not MODELS[self.config.name].can_start_from_transe:
@@ -140,7 +140,7 @@ class Fit:
                 f"{self.folder.path}: its checkpoint cannot be restored ({error}); resume with the settings and the "
                 "kind of device it was trained with, or train again"
             ) from None
-        self.folder.write_config(self.config)
+        self.folder.stage_config(self.config)  # committed with the next checkpoint
 
     def _pause(self, trainer: Trainer, phase: str, interrupt: Event) -> None:
         """Between two batches: save if a checkpoint is due, or if the user interrupts."""
@@ -164,9 +164,7 @@ class Fit:
         tensors, progress = trainer.state()
         limits = limits_of(trainer.config)
         meta = {"phase": phase, "progress": progress, "limits": limits, "history": self.history}
-        self.folder.write_tensors(CHECKPOINT, tensors, meta)
-        self.folder.remove(WEIGHTS)  # of an earlier end; the checkpoint is newer
-        self.folder.write_history(self.history)
+        self.folder.write_checkpoint(tensors, meta)
 
     def _make_validate(self) -> Callable[[Model], float] | None:
         """Return a function that computes the validation metric, on a fixed sample.

@@ -1,11 +1,16 @@
-"""What a run folder knows of itself: run.json, read and written without loading the model."""
+"""What a run folder knows of itself: run.json, read and written without loading the model.
+
+run.json holds the identity and the results of a run, and the checksums of its other files. It is written last, so that
+it decides which files belong to the run, and it ends with a checksum of itself.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import json
+import re
 import uuid
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -13,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from itransf import __version__
 from itransf.errors import CheckpointError, RunError
-from itransf.files import write_text
+from itransf.files import Checksum, write_text
 from itransf.registry import BY_SETTING
 
 if TYPE_CHECKING:
@@ -24,6 +29,8 @@ FORMAT = 2
 READERS = {1: "0.1"}  # the version of itransf that reads runs of an older format
 FILE = "run.json"
 LOWER_IS_BETTER = {"mr"}
+LARGEST = 10**15  # of any number in the files of a run
+_NAME = re.compile(r"[a-z]+(-\d{1,9})?\.(json|jsonl|toml|safetensors)")  # of a file of a run
 
 
 @dataclass(frozen=True)
@@ -70,7 +77,7 @@ class RunRecord:
             model=config.name,
             seed=config.seed,
             parent=parent,
-            notes=graph.notes,
+            notes=tuple(str(note) for note in graph.notes),
             plugins=list_plugins(config),
         )
 
@@ -94,6 +101,14 @@ class RunRecord:
         return {**asdict(self), "notes": list(self.notes)}
 
 
+@dataclass(frozen=True)
+class Manifest:
+    """The content of run.json: the record of a run, and the checksums of its files by name."""
+
+    record: RunRecord
+    files: Mapping[str, Checksum] = field(default_factory=dict)
+
+
 def list_plugins(config: Config) -> dict[str, str]:
     """Return the source of everything in the settings that is not built in."""
     content = config.to_dict()
@@ -112,14 +127,18 @@ def hash_graph(graph: Graph) -> str:
     return digest.hexdigest()
 
 
-def write_record(folder: Path, record: RunRecord) -> None:
+def write_manifest(folder: Path, manifest: Manifest) -> None:
     """Write run.json, the file that makes a folder a run."""
-    content = {"format": FORMAT, **record.to_dict()}
-    write_text(folder / FILE, json.dumps(content, indent=2, ensure_ascii=False) + "\n")
+    files = {name: checksum._asdict() for name, checksum in sorted(manifest.files.items())}
+    write_text(folder / FILE, format_sealed({"format": FORMAT, **manifest.record.to_dict(), "files": files}))
 
 
-def read_record(folder: Path) -> RunRecord:
+def read_manifest(folder: Path, sealed: bool = True) -> Manifest:
     """Read run.json.
+
+    Args:
+        folder: Run folder.
+        sealed: Whether to refuse a file that does not match its own checksum.
 
     Raises:
         RunError: The folder does not hold a run.
@@ -130,31 +149,133 @@ def read_record(folder: Path) -> RunRecord:
         if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
             raise RunError(f"{folder}: is not a run folder (it has no {FILE}); give one that 'itransf train' made")
         raise RunError(f"{folder}: there is no such run; 'itransf train DATA --out {folder}' makes one")
-    try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-        written = content["format"]
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise CheckpointError(f"{path}: cannot be read ({error}); the run is damaged") from None
+    raw = read_bytes(path)
+    content = check_object(parse_json(raw, path), {"format": is_count}, path)
+    written = content["format"]
     if written != FORMAT:
         reader = f"itransf {READERS[written]}" if written in READERS else "a newer version of itransf"
-        raise CheckpointError(f"{path}: has format {written!r}, which {reader} reads; this version reads {FORMAT}")
+        raise CheckpointError(f"{path}: has format {written}, which {reader} reads; this version reads {FORMAT}")
+    check_object(content, _MANIFEST, path)
+    unsealed = {key: value for key, value in content.items() if key != "checksum"}
+    if sealed and raw != format_sealed(unsealed).encode():
+        raise changed(path)
     known = {entry.name for entry in fields(RunRecord)}
+    record = RunRecord(**{key: value for key, value in content.items() if key in known})
+    files = {name: Checksum(**check_object(entry, _CHECKSUM, path)) for name, entry in content["files"].items()}
+    return Manifest(replace(record, notes=tuple(record.notes)), files)
+
+
+def format_sealed(content: Mapping[str, Any]) -> str:
+    """Return the text of run.json, with a checksum of the rest at its end."""
+    checksum = Checksum.of(json.dumps(content).encode()).crc32
+    return json.dumps({**content, "checksum": checksum}, indent=2, ensure_ascii=False) + "\n"
+
+
+def read_bytes(path: Path) -> bytes:
+    """Read a file of a run."""
     try:
-        record = RunRecord(**{key: value for key, value in content.items() if key in known})
-        return _check_types(replace(record, notes=tuple(record.notes)))
-    except TypeError as error:
-        raise CheckpointError(f"{path}: {error}; the run is damaged") from None
+        return path.read_bytes()
+    except FileNotFoundError:
+        raise CheckpointError(f"{path}: is missing; restore it or train again") from None
+    except OSError as error:
+        raise CheckpointError(f"{path}: cannot be read: {error.strerror or error}") from None
 
 
-def _check_types(record: RunRecord) -> RunRecord:
-    """Refuse values of other types than a record has."""
-    texts = (record.id, record.created, record.version, record.graph, record.data_hash, record.model, *record.notes)
-    wrong: list[object] = [text for text in texts if not isinstance(text, str)]
-    wrong += [] if isinstance(record.metrics, Mapping) else [record.metrics]
-    wrong += [number for number in (record.seconds, record.seed) if not isinstance(number, int | float)]
-    if wrong:
-        raise TypeError(f"{wrong[0]!r} has a wrong type")
-    return record
+def parse_json(raw: bytes, path: Path) -> Any:
+    """Parse JSON that is well-formed in the strictest sense: no key twice, no NaN, no half characters, no deep nesting.
+
+    Raises:
+        CheckpointError: It is not.
+    """
+    try:
+        content = json.loads(raw.decode(), object_pairs_hook=_refuse_twice, parse_constant=_refuse_constant)
+        if b"\\u" in raw:
+            json.dumps(content, ensure_ascii=False).encode()  # refuses lone surrogates
+    except (ValueError, RecursionError) as error:
+        raise damaged(path, f"is not valid JSON ({error})") from None
+    return content
+
+
+def _refuse_twice(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    content = dict(pairs)
+    if len(content) < len(pairs):
+        raise ValueError("a key is there twice")
+    return content
+
+
+def _refuse_constant(name: str) -> float:
+    raise ValueError(f"{name} is not a number")
+
+
+def check_object(content: Any, keys: Mapping[str, Callable[[Any], bool]], path: Path) -> dict[str, Any]:
+    """Return a JSON object whose values pass these tests.
+
+    Raises:
+        CheckpointError: A value is missing or does not pass; the message names its key.
+    """
+    if not isinstance(content, dict):
+        raise damaged(path, "does not hold a JSON object")
+    for key, is_right in keys.items():
+        if key not in content:
+            raise damaged(path, f"has no {key!r}")
+        if not is_right(content[key]):
+            raise damaged(path, f"has a wrong value for {key!r}")
+    return content
+
+
+def is_text(value: Any) -> bool:
+    """Return whether a value is text."""
+    return isinstance(value, str)
+
+
+def is_number(value: Any) -> bool:
+    """Return whether a value is a finite number of sensible size."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= LARGEST
+
+
+def is_count(value: Any) -> bool:
+    """Return whether a value is a whole number, not negative, of sensible size."""
+    return is_number(value) and isinstance(value, int) and value >= 0
+
+
+def is_texts(value: Any) -> bool:
+    """Return whether a value is an object of texts."""
+    return isinstance(value, dict) and all(map(is_text, value.values()))
+
+
+def _is_metrics(value: Any) -> bool:
+    """Return whether a value has an object of plain values for each split, with one number at least for "valid"."""
+    if not isinstance(value, dict) or not all(isinstance(part, dict) for part in value.values()):
+        return False
+    plain = all(item is None or is_text(item) or is_number(item) for part in value.values() for item in part.values())
+    best = [item for key, item in value.get("valid", {"metric": 0.0}).items() if key not in ("phase", "epoch")]
+    return plain and len(best) == 1 and is_number(best[0])
+
+
+_MANIFEST: dict[str, Callable[[Any], bool]] = {
+    **dict.fromkeys(("id", "created", "version", "graph", "data_hash", "model", "checksum"), is_text),
+    "seed": lambda value: isinstance(value, int) and not isinstance(value, bool),
+    "parent": lambda value: value is None or is_text(value),
+    "seconds": is_number,
+    "metrics": _is_metrics,
+    "notes": lambda value: isinstance(value, list) and all(map(is_text, value)),
+    "plugins": is_texts,
+    "files": lambda value: isinstance(value, dict) and all(map(_NAME.fullmatch, value)),
+}
+_CHECKSUM: dict[str, Callable[[Any], bool]] = {"size": is_count, "crc32": is_text}
+
+
+def damaged(path: Path, fault: str) -> CheckpointError:
+    """Return the error for a file that cannot be used."""
+    return CheckpointError(f"{path}: {fault}; the run is damaged, restore the file or train again")
+
+
+def changed(path: Path) -> CheckpointError:
+    """Return the error for a file that does not match its checksum."""
+    return CheckpointError(
+        f"{path}: does not match its checksum, so it is damaged or was edited; restore it or train again, "
+        f"or accept an edit of yours with 'itransf seal {path.parent}'"
+    )
 
 
 def find_runs(folder: Path) -> tuple[list[tuple[Path, RunRecord]], list[str]]:
@@ -170,7 +291,7 @@ def find_runs(folder: Path) -> tuple[list[tuple[Path, RunRecord]], list[str]]:
     found, faults = [], []
     for path in sorted(file.parent for file in folder.rglob(FILE) if not file.parent.name.startswith(".")):
         try:
-            found.append((path, read_record(path)))
+            found.append((path, read_manifest(path).record))
         except CheckpointError as error:
             faults.append(str(error))
     return sorted(found, key=lambda run: _rank(run[1])), faults

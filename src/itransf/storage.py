@@ -1,27 +1,30 @@
-"""The run folder, written so that a crash never leaves half a file.
+"""The run folder, written so that it holds the old run or the new one at every instant.
 
-run.json                identity and results of the run (see `itransf.records`)
-config.toml             every setting
-vocabulary.json         names and labels of entities and relations
-graph.safetensors       train, valid and test triples as numbers
-history.jsonl           one line per epoch
-checkpoint.safetensors  state of training (weights, optimizer, random state)
-model.safetensors       weights of a finished run
-concepts.json           names that a person gave to concepts, if any
-.replaced/              a run that is being overwritten, until the new one has weights
-.lock                   held while a training works in the folder
+run.json                   identity and results of the run, and the checksums of its files (see `itransf.records`)
+config.toml                every setting
+vocabulary.json            names and labels of entities and relations
+graph.safetensors          train, valid and test triples as numbers
+history.jsonl              one line per epoch
+checkpoint-N.safetensors   state of training (weights, optimizer, random state); the last two while training
+model.safetensors          weights of a finished run
+concepts.json              names that a person gave to concepts, if any
+.lock                      held while the folder is written
 
-Other files in the folder are not touched.
+A file is first staged under a hidden name that holds its checksum. The commit writes run.json, which decides what
+belongs to the run; then staged files get their names, and files of an earlier state are removed. A process that dies
+before the commit changes nothing; after it, readers find files under either name, and the next writer cleans up. Other
+files in the folder are not touched.
 """
 
 from __future__ import annotations
 
 import json
-import shutil
-from collections.abc import Iterable, Iterator, Mapping
+import logging
+import re
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import safetensors.torch
@@ -33,75 +36,112 @@ from itransf.config import Config, build_config, check_trusted, format_toml, rea
 from itransf.data.graph import SPLITS, Graph, Triples
 from itransf.data.vocabulary import Vocabulary
 from itransf.errors import CheckpointError, ConfigError, DataError, RunError, WriteError
-from itransf.files import lock, make_folder, replacing, write_text
-from itransf.records import FILE, RunRecord, read_record, write_record
+from itransf.files import Checksum, lock, make_folder, replacing
+from itransf.records import (
+    FILE,
+    Manifest,
+    RunRecord,
+    changed,
+    check_object,
+    damaged,
+    is_count,
+    is_number,
+    is_text,
+    is_texts,
+    parse_json,
+    read_manifest,
+    write_manifest,
+)
 
-WEIGHTS = "model.safetensors"
-CHECKPOINT = "checkpoint.safetensors"
-CONCEPTS = "concepts.json"
-BEGINNING = ("vocabulary.json", "graph.safetensors", "config.toml", FILE)  # in the order in which they are written
-OWN = (*BEGINNING, "history.jsonl", CHECKPOINT, WEIGHTS, CONCEPTS)
-TEMPORARY = tuple(f".{name}." for name in OWN)
-LOCK, ASIDE = ".lock", ".replaced"
-EPOCH: dict[str, type | tuple[type, ...]] = {"phase": str, "epoch": int, "loss": (int, float), "seconds": (int, float)}
+CONFIG, NAMES, TRIPLES, HISTORY = "config.toml", "vocabulary.json", "graph.safetensors", "history.jsonl"
+WEIGHTS, CONCEPTS, LOCK = "model.safetensors", "concepts.json", ".lock"
+_CHECKPOINT = re.compile(r"checkpoint(?:-(\d{1,9}))?\.safetensors")
+_FIXED = {CONFIG, NAMES, TRIPLES, HISTORY, WEIGHTS, CONCEPTS}
+_HIDDEN = re.compile(r"\.(.+)\.[^.]+\.(?:tmp|new)")  # temporary and staged files
+_KEPT = 2  # checkpoints during training
+T = TypeVar("T")
+_LOG = logging.getLogger("itransf.storage")
 
 
 class RunFolder:
-    """A folder that holds a run, or could: its state, and reading and writing its files."""
+    """A folder that holds a run, or could: its state, and reading and writing its files.
 
-    def __init__(self, path: Path) -> None:
+    Args:
+        path: Path of the folder.
+        manifest: Checksums to read the files by, instead of those in run.json.
+    """
+
+    def __init__(self, path: Path, manifest: Manifest | None = None) -> None:
         self.path = path
+        self._given = manifest
+        self._staged: dict[str, Checksum] = {}
+        self._dropped: set[str] = set()
+        self._new: RunRecord | None = None  # of a run that is not committed yet
+
+    # State
 
     @property
     def is_occupied(self) -> bool:
-        """Whether the path exists and is not an empty folder."""
+        """Whether something else is here than the rest of a run that never was committed."""
         if not self.path.is_dir():
             return self.path.exists()
-        return any(entry.name != LOCK for entry in self.path.iterdir())
-
-    @property
-    def has_checkpoint(self) -> bool:
-        """Whether training can be resumed from here."""
-        return (self.path / FILE).is_file() and (self.path / CHECKPOINT).is_file()
-
-    @property
-    def has_weights(self) -> bool:
-        """Whether a run is here that can be opened or resumed."""
-        return self.has_checkpoint or (self.path / WEIGHTS).is_file()
-
-    @property
-    def is_barely_begun(self) -> bool:
-        """Whether nothing is here, or only what is written before training."""
-        if not self.is_occupied:
-            return True
-        if not self.path.is_dir():
-            return False
-        names = {entry.name for entry in self.path.iterdir()} - {LOCK}
-        written = {name for name in names if not name.startswith(TEMPORARY)}
-        # The names are written first: a config.toml alone belongs to somebody else.
-        return written <= {*BEGINNING} and (not written or BEGINNING[0] in written)
+        return (self.path / FILE).exists() or any(not self._is_rest(entry.name) for entry in self.path.iterdir())
 
     @property
     def is_replaceable(self) -> bool:
-        """Whether the folder is free, or holds a run or the rest of one."""
-        return (self.path / FILE).is_file() or (self.path / ASIDE).is_dir() or self.is_barely_begun
+        """Whether the folder is free, or holds a run, readable or not."""
+        return (self.path / FILE).is_file() or not self.is_occupied
+
+    def read_manifest(self) -> Manifest:
+        """Return the record of the run and the checksums of its files."""
+        return self._given or read_manifest(self.path)
+
+    @property
+    def files(self) -> Collection[str]:
+        """The names of the files of the run; none if the folder is free.
+
+        Raises:
+            CheckpointError: run.json is damaged.
+        """
+        return self.read_manifest().files if self._given or (self.path / FILE).exists() else ()
+
+    @property
+    def checkpoints(self) -> list[str]:
+        """The names of the checkpoints of the run, the last one first."""
+        found = [name for name in self.files if _CHECKPOINT.fullmatch(name)]
+        return sorted(found, key=_number, reverse=True)
 
     def refuse(self) -> RunError:
         """Return the error for a folder in which no new run can be started, with what can be done instead."""
         if not self.is_replaceable:
             return RunError(f"{self.path}: is not a run and is not overwritten; choose another folder or remove it")
-        can_resume = self.has_checkpoint or self.is_barely_begun
-        found = "a run; resume it (--resume, resume=True)," if can_resume else "a run without a checkpoint;"
+        try:
+            found = "a run; resume it (--resume, resume=True)," if self.checkpoints else "a run without a checkpoint;"
+        except CheckpointError:
+            found = "a run that cannot be read;"
         return RunError(
             f"{self.path}: already holds {found} overwrite it (--overwrite, overwrite=True) or choose another folder"
         )
 
+    @staticmethod
+    def _is_own(name: str) -> bool:
+        """Return whether a file has a name that a run may have, staged or not."""
+        hidden = _HIDDEN.fullmatch(name)
+        plain = hidden[1] if hidden else name
+        return plain in _FIXED or plain == FILE or _CHECKPOINT.fullmatch(plain) is not None
+
+    def _is_rest(self, name: str) -> bool:
+        """Return whether a file may be what a process left that died before its first commit."""
+        return name == LOCK or (name.startswith(".") and self._is_own(name))
+
+    # Writing
+
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Keep other trainings out of the folder while the block runs.
+        """Keep other writers out of the folder while the block runs, and clean up after one that died.
 
         Raises:
-            RunError: Another training is using it.
+            RunError: Another process is writing to it.
         """
         if self.path.exists() and not self.path.is_dir():
             raise self.refuse()
@@ -110,6 +150,8 @@ class RunFolder:
             with lock(self.path / LOCK) as is_ours:
                 if not is_ours:
                     raise RunError(f"{self.path}: another training is using it; wait, or choose another folder")
+                with suppress(CheckpointError):  # a run that cannot be read is left as it is
+                    self._settle()
                 yield
         finally:
             with suppress(OSError):  # it is not empty
@@ -117,48 +159,60 @@ class RunFolder:
 
     @contextmanager
     def replaced(self, overwrite: bool) -> Iterator[None]:
-        """Make room for a new run, which the block writes.
+        """Let the block write a new run, which replaces an existing one with its first commit.
 
-        An existing run is refused unless it may be overwritten, and is restored if the block fails before the new one
-        has weights or a checkpoint.
+        Raises:
+            RunError: A run is here and may not be overwritten, or something else is.
         """
         if self.is_occupied and (not overwrite or not self.is_replaceable):
             raise self.refuse()
-        self._set_aside()
         try:
             yield
-        except BaseException:
-            if not self.has_weights:
-                self._restore()
-            raise
         finally:
-            shutil.rmtree(self.path / ASIDE, ignore_errors=True)
+            self._discard()
 
-    def _list_own(self) -> list[Path]:
-        """Return the files of the run, including temporary ones."""
-        entries = self.path.iterdir() if self.path.is_dir() else ()
-        return [entry for entry in entries if entry.name in OWN or entry.name.startswith(TEMPORARY)]
+    def create(self, graph: Graph, config: Config, record: RunRecord | None = None) -> None:
+        """Stage the files of a new run that do not change during training; the first commit replaces any other run."""
+        make_folder(self.path)
+        self._new = record or RunRecord.new(graph, config)
+        self.stage_names(graph)
+        splits = {split: torch.from_numpy(np.ascontiguousarray(graph.split(split))) for split in SPLITS}
+        self.stage_tensors(TRIPLES, splits, {})
+        self.stage_config(config)
 
-    def _set_aside(self) -> None:
-        """Move a usable run into a subfolder; without one, a run set aside by a process that died stays there."""
-        aside, is_usable = self.path / ASIDE, self.has_weights
+    def commit(self, record: RunRecord | None = None, drop: Collection[str] = ()) -> None:
+        """Make what was staged part of the run.
+
+        Args:
+            record: New content of run.json; by default it keeps its own.
+            drop: Names of files that do not belong to the run any more.
+        """
+        present = Manifest(self._new) if self._new else self.read_manifest()
+        kept = {name: checksum for name, checksum in present.files.items() if name not in {*drop, *self._dropped}}
+        write_manifest(self.path, Manifest(record or present.record, {**kept, **self._staged}))
+        self._staged, self._dropped, self._new = {}, set(), None
+        self._settle()
+
+    def _settle(self) -> None:
+        """Give the files of the last commit their names, and remove those that are not part of the run."""
+        is_run = (self.path / FILE).exists()
+        files = read_manifest(self.path).files if is_run else {}
         with self._reporting_failure():
-            if is_usable:
-                shutil.rmtree(aside, ignore_errors=True)
-                aside.mkdir()
-            for file in self._list_own():
-                if is_usable:
-                    file.replace(aside / file.name)
-                else:
-                    file.unlink()
+            for name, checksum in files.items():
+                with suppress(FileNotFoundError):
+                    self._staged_path(name, checksum).replace(self.path / name)
+            for entry in list(self.path.iterdir()):
+                # Without run.json, files with plain names belong to somebody else.
+                is_superfluous = self._is_own(entry.name) if is_run else self._is_rest(entry.name)
+                if is_superfluous and entry.name not in {*files, FILE, LOCK}:
+                    entry.unlink()
 
-    def _restore(self) -> None:
-        """Restore the run that was set aside."""
-        for file in self._list_own():
-            file.unlink()
-        if (self.path / ASIDE).is_dir():
-            for file in (self.path / ASIDE).iterdir():
-                file.replace(self.path / file.name)
+    def _discard(self) -> None:
+        """Remove what was staged but not committed."""
+        for name, checksum in self._staged.items():
+            with suppress(OSError):
+                self._staged_path(name, checksum).unlink()
+        self._staged, self._new = {}, None
 
     def clear(self) -> None:
         """Remove the run.
@@ -166,14 +220,15 @@ class RunFolder:
         Raises:
             RunError: The folder holds something else.
         """
-        if not self.is_occupied:
-            return
         if not self.is_replaceable:
             raise self.refuse()
+        if not self.path.is_dir():
+            return
         with self._reporting_failure():
-            for file in self._list_own():
-                file.unlink()
-            shutil.rmtree(self.path / ASIDE, ignore_errors=True)
+            (self.path / FILE).unlink(missing_ok=True)  # the first: without it there is no run
+            for entry in list(self.path.iterdir()):
+                if self._is_own(entry.name):
+                    entry.unlink()
         with suppress(OSError):  # it is not empty
             self.path.rmdir()
 
@@ -184,164 +239,244 @@ class RunFolder:
         except OSError as error:
             raise WriteError(f"{self.path} cannot be replaced: {error.strerror}; choose another folder") from None
 
-    def remove(self, name: str) -> None:
-        """Remove one file, if it exists."""
-        (self.path / name).unlink(missing_ok=True)
+    def _staged_path(self, name: str, checksum: Checksum) -> Path:
+        """Return where a file waits for the commit, and until it gets its name."""
+        return self.path / f".{name}.{checksum.size}-{checksum.crc32}.new"
 
-    def create(self, graph: Graph, config: Config, record: RunRecord | None = None) -> None:
-        """Write the files that do not change during training."""
-        make_folder(self.path)
-        self.write_names(graph)
-        splits = {split: torch.from_numpy(np.ascontiguousarray(graph.split(split))) for split in SPLITS}
-        self.write_tensors("graph.safetensors", splits, {})
-        self.write_config(config)
-        self.write_record(record or RunRecord.new(graph, config))
+    def _stage(self, name: str, write: Callable[[Path], object]) -> None:
+        """Write a file that the next commit makes part of the run."""
 
-    def write_record(self, record: RunRecord) -> None:
-        """Write run.json, the file that makes the folder a run."""
-        write_record(self.path, record)
+        def rename(temporary: Path) -> Path:
+            self._staged[name] = Checksum.of_file(temporary)
+            return self._staged_path(name, self._staged[name])
 
-    def read_record(self) -> RunRecord:
-        """Read run.json; see `itransf.records.read_record`."""
-        return read_record(self.path)
+        with replacing(self.path / name, rename) as temporary:
+            write(temporary)
 
-    def write_config(self, config: Config) -> None:
-        """Write the settings."""
-        write_text(self.path / "config.toml", format_toml(config.to_dict()))
+    def _stage_text(self, name: str, text: str) -> None:
+        self._stage(name, lambda path: path.write_text(text, encoding="utf-8"))
 
-    def read_config(self) -> Config:
-        """Read the settings; code from outside the package is imported only if it is installed or was named."""
-        try:
-            layer = read_layer(self.path / "config.toml")
-            check_trusted(layer, str(self.path))
-            return build_config([layer])
-        except ConfigError as error:
-            raise CheckpointError(f"{error} (in the config of the run)") from None
+    def stage_config(self, config: Config) -> None:
+        """Stage the settings."""
+        self._stage_text(CONFIG, format_toml(config.to_dict()))
 
-    def write_names(self, graph: Graph) -> None:
-        """Write the names of entities and relations, and their labels."""
+    def stage_names(self, graph: Graph) -> None:
+        """Stage the names of entities and relations, and their labels."""
         vocabulary = {
             "entities": graph.entities.names,
             "relations": graph.relations.names,
             "labels": dict(graph.entities.labels),
             "relation_labels": dict(graph.relations.labels),
         }
-        write_text(self.path / "vocabulary.json", json.dumps(vocabulary, ensure_ascii=False))
+        self._stage_text(NAMES, json.dumps(vocabulary, ensure_ascii=False))
+
+    def stage_tensors(self, name: str, tensors: Mapping[str, Tensor], meta: Mapping[str, Any]) -> None:
+        """Stage tensors and plain values in one file."""
+        plain = {key: tensor.detach().cpu().contiguous() for key, tensor in tensors.items()}
+        try:
+            self._stage(name, lambda path: safetensors.torch.save_file(plain, path, {"meta": json.dumps(meta)}))
+        except SafetensorError as error:  # raised when the disk is full
+            raise WriteError(f"{self.path / name} cannot be written: {error}; choose another place") from None
+
+    def stage_history(self, entries: list[dict[str, Any]]) -> None:
+        """Stage the history, one JSON object per line."""
+        self._stage_text(HISTORY, "".join(json.dumps(entry) + "\n" for entry in entries))
+
+    def stage_concept_names(self, names: Mapping[int, str]) -> None:
+        """Stage the names that a person gave to concepts; without any, there is no such file."""
+        if not names:
+            self._dropped.add(CONCEPTS)
+            return
+        content = {"names": {str(concept): names[concept] for concept in sorted(names)}}
+        self._stage_text(CONCEPTS, json.dumps(content, indent=2, ensure_ascii=False) + "\n")
+
+    def write_checkpoint(self, tensors: Mapping[str, Tensor], meta: Mapping[str, Any]) -> None:
+        """Commit a checkpoint with its history; it replaces the weights of an earlier end and old checkpoints."""
+        before = [] if self._new else self.checkpoints
+        self.stage_tensors(f"checkpoint-{_number(before[0]) + 1 if before else 1}.safetensors", tensors, meta)
+        self.stage_history(meta["history"])
+        self.commit(drop=[*before[_KEPT - 1 :], WEIGHTS])
+
+    def measure(self) -> dict[str, Checksum]:
+        """Return the checksums of the files as they are now."""
+        return {
+            entry.name: Checksum.of_file(entry)
+            for entry in self.path.iterdir()
+            if self._is_own(entry.name) and not entry.name.startswith(".") and entry.name != FILE
+        }
+
+    def list_outdated(self) -> list[str]:
+        """Return the files of the run that its end makes superfluous: all checkpoints but the last."""
+        return [] if self._new else self.checkpoints[1:]
+
+    # Reading
+
+    def verify(self, names: Collection[str] | None = None) -> None:
+        """Compare files with their checksums.
+
+        Args:
+            names: Names of files; by default all files of the run.
+
+        Raises:
+            CheckpointError: A file has changed or is missing.
+        """
+        for name in self.files if names is None else names:
+            self._read(name, lambda path: None)
+
+    def _read(self, name: str, read: Callable[[Path], T]) -> T:
+        """Return what a function reads from a file of the run that matches its checksum."""
+        expected = self.read_manifest().files.get(name)
+        if expected is None:
+            raise CheckpointError(f"{self.path / name}: is not part of the run; the run is not complete")
+        for path in (self._staged_path(name, expected), self.path / name):  # it may get its name meanwhile
+            try:
+                if Checksum.of_file(path) != expected:
+                    raise changed(self.path / name)
+                return read(path)
+            except FileNotFoundError:
+                continue
+            except (OSError, SafetensorError) as error:
+                raise damaged(self.path / name, f"cannot be read ({error})") from None
+        raise CheckpointError(f"{self.path / name}: is missing; restore it or train again")
+
+    def _read_json(self, name: str, keys: Mapping[str, Callable[[Any], bool]]) -> dict[str, Any]:
+        """Read a JSON object whose values pass these tests."""
+        path = self.path / name
+        return check_object(parse_json(self._read(name, Path.read_bytes), path), keys, path)
+
+    def read_record(self) -> RunRecord:
+        """Read the identity and the results of the run."""
+        return self.read_manifest().record
+
+    def read_config(self) -> Config:
+        """Read the settings; code from outside the package is imported only if it is installed or was named."""
+        try:
+            layer = self._read(CONFIG, read_layer)
+            check_trusted(layer, str(self.path))
+            return build_config([layer])
+        except ConfigError as error:
+            raise CheckpointError(f"{error} (in the config of the run)") from None
 
     def read_graph(self) -> Graph:
         """Read the graph that the run was trained on."""
         entities, relations = self._read_names()
-        tensors, _ = self.read_tensors("graph.safetensors")
+        tensors, _ = self.read_tensors(TRIPLES)
         splits = {split: self._check_triples(split, tensors.get(split), entities, relations) for split in SPLITS}
         record = self.read_record()
         return Graph(record.graph, entities, relations, **splits, notes=record.notes)
 
     def _read_names(self) -> tuple[Vocabulary, Vocabulary]:
         """Read the names of entities and relations, and their labels."""
-        path = self.path / "vocabulary.json"
-        names = self._read_json(path.name, {"entities": list, "relations": list, "labels": dict})
-        labels = {"entities": names["labels"], "relations": names.get("relation_labels", names["labels"])}
-        for kind, given in labels.items():
-            _check_texts(names[kind], path, "name")
-            _check_texts(given.values(), path, "label")
+        path = self.path / NAMES
+        names = self._read_json(
+            NAMES, {"entities": _is_names, "relations": _is_names, "labels": is_texts, "relation_labels": is_texts}
+        )
         try:
             return (
-                Vocabulary(names["entities"], labels["entities"], kind="entity"),
-                Vocabulary(names["relations"], labels["relations"], kind="relation"),
+                Vocabulary(names["entities"], names["labels"], kind="entity"),
+                Vocabulary(names["relations"], names["relation_labels"], kind="relation"),
             )
         except DataError as error:
-            raise _damaged(path, str(error).partition(";")[0]) from None
+            raise damaged(path, str(error).partition(";")[0]) from None
 
     def _check_triples(self, split: str, tensor: Tensor | None, entities: Vocabulary, relations: Vocabulary) -> Triples:
         """Return the triples of a split, (n, 3), all of whose numbers have a name."""
-        path, triples = self.path / "graph.safetensors", np.zeros(0) if tensor is None else tensor.numpy()
-        if triples.ndim != 2 or triples.shape[1] != 3 or not np.issubdtype(triples.dtype, np.integer):
-            raise _damaged(path, f"has no triples {split!r}")
+        path = self.path / TRIPLES
+        if tensor is None or tensor.dtype not in (torch.int32, torch.int64) or tensor.shape[1:] != (3,):
+            raise damaged(path, f"has no triples {split!r}")
+        triples: Triples = tensor.numpy().astype(np.int64, copy=False)
         for column, names in enumerate((entities, relations, entities)):
             wrong = triples[(triples[:, column] < 0) | (triples[:, column] >= len(names)), column]
             if len(wrong):
-                fault = f"uses {names.kind} {wrong[0]} in {split}, but vocabulary.json has {len(names):,} names"
-                raise _damaged(path, fault)
-        return triples.astype(np.int64, copy=False)
-
-    def write_tensors(self, name: str, tensors: Mapping[str, Tensor], meta: Mapping[str, Any]) -> None:
-        """Write tensors and plain values into one file."""
-        plain = {key: tensor.detach().cpu().contiguous() for key, tensor in tensors.items()}
-        try:
-            with replacing(self.path / name) as temporary:
-                safetensors.torch.save_file(plain, temporary, {"meta": json.dumps(meta)})
-        except SafetensorError as error:  # raised when the disk is full
-            raise WriteError(f"{self.path / name} cannot be written: {error}; choose another place") from None
+                raise damaged(path, f"uses {names.kind} {wrong[0]} in {split}, but {NAMES} has {len(names):,} names")
+        return triples
 
     def read_tensors(self, name: str) -> tuple[dict[str, Tensor], dict[str, Any]]:
         """Read tensors and the values written with them."""
-        path = self.path / name
-        try:
-            with safe_open(path, "pt") as file:
-                tensors = {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118 (not a dict)
-                meta = json.loads((file.metadata() or {}).get("meta", "{}"))
-        except FileNotFoundError:
-            raise CheckpointError(f"{path}: is missing; the run is not complete") from None
-        except (OSError, SafetensorError, ValueError) as error:
-            raise CheckpointError(f"{path}: cannot be read ({error}); restore it or train again") from None
-        return tensors, meta
+        tensors, written = self._read(name, _read_safetensors)
+        return tensors, check_object(parse_json(written.encode(), self.path / name), {}, self.path / name)
 
-    def write_history(self, entries: list[dict[str, Any]]) -> None:
-        """Write the history, one JSON object per line."""
-        write_text(self.path / "history.jsonl", "".join(json.dumps(entry) + "\n" for entry in entries))
+    def read_checkpoint(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
+        """Read the last checkpoint, or the one before it if the last one is damaged.
+
+        Raises:
+            CheckpointError: There is none, or none that can be read.
+        """
+        first: CheckpointError | None = None
+        for name in self.checkpoints:
+            try:
+                tensors, meta = self.read_tensors(name)
+                check_object(meta, _META, self.path / name)
+                check_history(meta["history"], self.path / name)
+            except CheckpointError as error:
+                first = first or error
+                continue
+            if first is not None:
+                _LOG.warning("%s. The checkpoint before it is used: epoch %s.", first, meta["progress"].get("epoch"))
+            return tensors, meta
+        raise first or CheckpointError(f"{self.path}: has no checkpoint; train again")
 
     def read_history(self) -> list[dict[str, Any]]:
         """Read the history."""
-        path = self.path / "history.jsonl"
-        if not path.is_file():
+        if HISTORY not in self.files:
             return []
-        try:
-            entries = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
-        except (OSError, ValueError) as error:
-            raise CheckpointError(f"{path}: cannot be read ({error}); remove it to do without it") from None
-        for line, entry in enumerate(entries, start=1):
-            for key, kind in EPOCH.items():
-                if not isinstance(entry, dict) or not isinstance(entry.get(key), kind):
-                    raise CheckpointError(f"{path}, line {line}: has no {key!r}; remove the file to do without it")
-        return entries
-
-    def write_concept_names(self, names: Mapping[int, str]) -> None:
-        """Write the names that a person gave to concepts; without any, the file is removed."""
-        if not names:
-            self.remove(CONCEPTS)
-            return
-        content = {"names": {str(concept): names[concept] for concept in sorted(names)}}
-        write_text(self.path / CONCEPTS, json.dumps(content, indent=2, ensure_ascii=False) + "\n")
+        path = self.path / HISTORY
+        entries = [parse_json(line, path) for line in self._read(HISTORY, Path.read_bytes).splitlines()]
+        return check_history(entries, path)
 
     def read_concept_names(self) -> dict[int, str]:
         """Read the names of concepts, by number."""
-        if not (self.path / CONCEPTS).is_file():
+        if CONCEPTS not in self.files:
             return {}
-        names = self._read_json(CONCEPTS, {"names": dict})["names"]
-        if not all(key.isdecimal() and isinstance(name, str) for key, name in names.items()):
-            raise _damaged(self.path / CONCEPTS, "expected a JSON object that maps concept numbers to names")
+        names = self._read_json(CONCEPTS, {"names": is_texts})["names"]
+        if not all(re.fullmatch(r"\d{1,9}", key) for key in names):
+            raise damaged(self.path / CONCEPTS, "expected a JSON object that maps concept numbers to names")
         return {int(key): name for key, name in names.items()}
 
-    def _read_json(self, name: str, expected: Mapping[str, type]) -> dict[str, Any]:
-        """Read a JSON object that has these keys with values of these types."""
-        path = self.path / name
+
+_EPOCH: dict[str, Callable[[Any], bool]] = {
+    "phase": is_text,
+    "epoch": is_count,
+    "loss": is_number,
+    "seconds": lambda value: is_number(value) and value >= 0,
+}
+_META: dict[str, Callable[[Any], bool]] = {
+    "phase": is_text,
+    "progress": lambda value: isinstance(value, dict),
+    "limits": lambda value: isinstance(value, list) and all(map(is_number, value)),
+    "history": lambda value: isinstance(value, list),
+}
+
+
+def check_history(entries: list[Any], path: Path) -> list[dict[str, Any]]:
+    """Return the lines of a history if each is an epoch.
+
+    Raises:
+        CheckpointError: One is not; the message names its line.
+    """
+    for line, entry in enumerate(entries, start=1):
         try:
-            content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-        except (OSError, ValueError) as error:
-            raise CheckpointError(f"{path}: cannot be read ({error}); the run is damaged") from None
-        for key, kind in expected.items():
-            if not isinstance(content, dict) or not isinstance(content.get(key), kind):
-                raise _damaged(path, f"has no {key!r}, or of a wrong type")
-        return content
+            check_object(entry, _EPOCH, path)
+            if entry.get("best"):
+                check_object(entry, {"metric": is_number}, path)
+        except CheckpointError as error:
+            raise CheckpointError(str(error).replace(f"{path}: ", f"{path}, line {line}: ", 1)) from None
+    return entries
 
 
-def _check_texts(texts: Iterable[Any], path: Path, what: str) -> None:
-    """Refuse names and labels that are not text."""
-    for text in texts:
-        if not isinstance(text, str):
-            raise _damaged(path, f"the {what} {text!r} is not text")
+def _read_safetensors(path: Path) -> tuple[dict[str, Tensor], str]:
+    """Read tensors, and the text that was written with them."""
+    with safe_open(path, "pt") as file:
+        tensors = {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118 (not a dict)
+        return tensors, (file.metadata() or {}).get("meta", "{}")
 
 
-def _damaged(path: Path, fault: str) -> CheckpointError:
-    """Return the error for a file that cannot be used."""
-    return CheckpointError(f"{path}: {fault}; the run is damaged, restore the file or train again")
+def _is_names(value: Any) -> bool:
+    """Return whether a value is a list of texts, none of them empty."""
+    return isinstance(value, list) and all(is_text(name) and name for name in value)
+
+
+def _number(checkpoint: str) -> int:
+    """Return the number in the name of a checkpoint."""
+    found = _CHECKPOINT.fullmatch(checkpoint)
+    return int(found[1] or 0) if found else 0

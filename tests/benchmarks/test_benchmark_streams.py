@@ -16,7 +16,7 @@ from benchmarks import streams as module
 from itransf import fitting
 from itransf.config import Config
 from itransf.data.graph import Graph
-from itransf.fitting import CHECKPOINT, Fit
+from itransf.fitting import Fit
 from itransf.models import MODELS, Model
 from itransf.storage import RunFolder
 from itransf.training.trainer import weights
@@ -53,10 +53,9 @@ class Folder(RunFolder):
         self.has_begun = True
         super().create(graph, config, record)
 
-    def write_tensors(self, name: str, tensors: Any, triples: Any) -> None:
-        super().write_tensors(name, tensors, triples)
-        if name == CHECKPOINT:
-            self.has_saved.set()
+    def write_checkpoint(self, tensors: Any, meta: Any) -> None:
+        super().write_checkpoint(tensors, meta)
+        self.has_saved.set()
 
 
 def make_training(graph: Graph, config: Config, folder: Folder) -> Callable[[], Model]:
@@ -68,7 +67,7 @@ def make_training(graph: Graph, config: Config, folder: Folder) -> Callable[[], 
 
 
 def has_stopped_early(folder: RunFolder) -> bool:
-    progress = folder.read_tensors(CHECKPOINT)[1]["progress"]
+    progress = folder.read_checkpoint()[1]["progress"]
     return progress["epoch"] > 0 and not progress["finished"]
 
 

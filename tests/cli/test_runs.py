@@ -59,7 +59,7 @@ def test_info_of_a_run(run: Path, opened: Any) -> None:
 def test_an_unfinished_run_is_marked(command: str, run: Path, tmp_path: Path) -> None:
     copy = shutil.copytree(run, tmp_path / "copy")
     assert "unfinished" not in call(command, copy).err
-    (copy / "model.safetensors").unlink()
+    itransf.storage.RunFolder(copy).commit(drop=["model.safetensors"])
     done = call(command, copy, "--json")
     assert done.code == 0
     epoch = itransf.open(copy).unfinished
@@ -158,3 +158,25 @@ def test_a_run_tells_its_parent(run: Path, opened: Any, tmp_path: Path) -> None:
     info = json.loads(call("info", tmp_path / "new", "--json").out)
     assert info["parent"] == opened.record.id
     assert opened.record.id in call("info", tmp_path / "new").out
+
+
+def test_a_file_edited_by_hand_is_refused_until_it_is_sealed(run: Path, tmp_path: Path) -> None:
+    copy = shutil.copytree(run, tmp_path / "copy")
+    config = copy / "config.toml"
+    assert call("seal", copy, "--check").code == 0
+    config.write_text(config.read_text().replace("patience = ", "patience = 1"))
+    for command in (("info", copy), ("seal", copy, "--check")):
+        done = call(*command)
+        assert done.code == 1
+        assert "config.toml: " in done.err
+        assert f"itransf seal {copy}" in done.err
+    assert "config.toml" in call("seal", copy).out
+    assert json.loads(call("seal", copy, "--json").out) == {"changed": []}
+    assert call("info", copy).code == 0
+    config.write_text("model = 3")
+    done = call("seal", copy)
+    assert done.code == 1
+    assert "model" in done.err
+    assert call("info", copy).code == 1
+    assert call("seal", tmp_path / "none").code == 2
+    assert not (tmp_path / "none").exists()

@@ -9,10 +9,13 @@ import torch
 import itransf
 from contracts.cases import CASES, MODEL_CASES, make_model, random_triples
 from itransf.models import MODELS, SIDES, ConceptModel, Sizes
+from itransf.records import Manifest, RunRecord, write_manifest
 from itransf.registry import REGULARIZERS
 from itransf.run import resolve_config
 from itransf.storage import RunFolder
 from itransf.training.trainer import load_weights, weights
+
+RECORD = RunRecord("id", "2026-01-01", "0", "graph", "hash", "model", 0)
 
 
 @pytest.mark.parametrize(("name", "case"), MODEL_CASES)
@@ -20,8 +23,11 @@ def test_weights_saved_and_loaded_are_bit_equal(name: str, case: dict[str, Any],
     model, other = make_model(name, case).float(), make_model(name, case, seed=9).float()
     triples = random_triples(12)
     assert not torch.equal(model.score(*triples), other.score(*triples))
-    RunFolder(tmp_path).write_tensors("model.safetensors", weights(model), {"why": "test"})
-    stored, told = RunFolder(tmp_path).read_tensors("model.safetensors")
+    folder = RunFolder(tmp_path)
+    write_manifest(tmp_path, Manifest(RECORD))
+    folder.stage_tensors("model.safetensors", weights(model), {"why": "test"})
+    folder.commit()
+    stored, told = folder.read_tensors("model.safetensors")
     load_weights(other, stored)
     assert told == {"why": "test"}
     assert set(stored) == set(weights(model))

@@ -18,7 +18,6 @@ from itransf.data import load
 from itransf.data.graph import Graph
 from itransf.errors import ConfigError
 from itransf.evaluation import rank_triples
-from itransf.fitting import CHECKPOINT
 from itransf.storage import RunFolder
 from reproduction import jobs, methods, sparse_coding
 
@@ -94,16 +93,15 @@ def test_a_training_that_was_stopped_goes_on(results: Results, shop: Workshop, m
     expected = stored["metrics"]
     assert stored["valid"].keys() == expected.keys()
     assert stored["valid"] != expected
-    write, epochs = RunFolder.write_tensors, list[int]()
+    write, epochs = RunFolder.write_checkpoint, list[int]()
 
-    def fall_over(folder: RunFolder, name: str, tensors: Any, triples: Any) -> None:
-        write(folder, name, tensors, triples)
-        if name == CHECKPOINT:
-            epochs.append(triples["progress"]["epoch"])
-            if len(epochs) == 1:
-                raise KeyboardInterrupt
+    def fall_over(folder: RunFolder, tensors: Any, meta: Any) -> None:
+        write(folder, tensors, meta)
+        epochs.append(meta["progress"]["epoch"])
+        if len(epochs) == 1:
+            raise KeyboardInterrupt
 
-    monkeypatch.setattr(RunFolder, "write_tensors", fall_over)
+    monkeypatch.setattr(RunFolder, "write_checkpoint", fall_over)
     other = Workshop(shop.runs.parent / "others", "cpu")
     with pytest.raises(KeyboardInterrupt):
         run_job(job, results, other)

@@ -17,8 +17,9 @@ from itransf.errors import CheckpointError, ConfigError, ITransFError, RunError
 from itransf.files import _umask, lock
 from itransf.run import open_run
 from itransf.run.opening import check_same
-from itransf.storage import CHECKPOINT, RunFolder
+from itransf.storage import WEIGHTS, RunFolder
 from itransf.training.trainer import weights
+from sealing import put_tensors
 from training.interruption import FragileFolder, InterruptionError
 
 if TYPE_CHECKING:
@@ -99,7 +100,7 @@ class TestOpening:
         self, short: Any, graph: Graph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         self.interrupt(short, graph, tmp_path / "run", monkeypatch, after=4)
-        stored, triples = RunFolder(tmp_path / "run").read_tensors(CHECKPOINT)
+        stored, triples = RunFolder(tmp_path / "run").read_checkpoint()
         assert (triples["phase"], triples["progress"]["epoch"]) == ("training", 2)
         opened = open_run(tmp_path / "run", device="cpu")
         for name, tensor in weights(opened.model).items():
@@ -113,7 +114,7 @@ class TestOpening:
     ) -> None:
         run = short(graph, "transe", "validation.every=0", out=tmp_path / "run")
         assert open_run(tmp_path / "run", device="cpu").unfinished is None
-        (tmp_path / "run" / "model.safetensors").unlink()
+        RunFolder(tmp_path / "run").commit(drop=[WEIGHTS])
         opened = open_run(tmp_path / "run", device="cpu")
         assert opened.unfinished == 3
         assert same_weights(opened, run)
@@ -126,7 +127,11 @@ class TestOpening:
             open_run(tmp_path / "run", device="cpu")
 
     def test_a_run_that_saved_nothing_is_incomplete(self, graph: Graph, configure: Configure, tmp_path: Path) -> None:
-        RunFolder(tmp_path / "run").create(graph, configure("transe"))
+        folder = RunFolder(tmp_path / "run")
+        folder.create(graph, configure("transe"))
+        with pytest.raises(RunError, match="it has no run"):
+            open_run(tmp_path / "run", device="cpu")
+        folder.commit()
         with pytest.raises(CheckpointError, match=r"model\.safetensors: .*not complete"):
             open_run(tmp_path / "run", device="cpu")
 
@@ -135,7 +140,9 @@ class TestOpening:
     ) -> None:
         short(graph, "transe", out=tmp_path / "run")
         for other in (configure("transe", "model.dim=9"), configure("stranse")):
-            RunFolder(tmp_path / "run").write_config(other)
+            folder = RunFolder(tmp_path / "run")
+            folder.stage_config(other)
+            folder.commit()
             with pytest.raises(CheckpointError, match="weights do not fit"):
                 open_run(tmp_path / "run", device="cpu")
 
@@ -153,7 +160,7 @@ class TestOpening:
         folder = RunFolder(tmp_path / "run")
         tensors, triples = folder.read_tensors("model.safetensors")
         tensors[name][0, 0] = value
-        folder.write_tensors("model.safetensors", tensors, triples)
+        put_tensors(folder.path, "model.safetensors", tensors, triples)
         with pytest.raises(CheckpointError, match=f"{fault}.*train again"):
             open_run(tmp_path / "run", device="cpu")
 
@@ -171,6 +178,7 @@ class TestSameness:
     def folder(self, tmp_path: Path, graph: Graph, config: Config) -> RunFolder:
         made = RunFolder(tmp_path / "run")
         made.create(graph, config)
+        made.commit()
         return made
 
     def test_the_same_graph_and_settings_go_on(self, folder: RunFolder, graph: Graph, config: Config) -> None:
@@ -225,9 +233,10 @@ def read_all(folder: Path) -> dict[str, bytes]:
 
 def spoil(folder: Path, how: str) -> None:
     """Make a checkpoint one that cannot be gone on from."""
-    tensors, triples = RunFolder(folder).read_tensors(CHECKPOINT)
+    name = RunFolder(folder).checkpoints[0]
+    tensors, triples = RunFolder(folder).read_tensors(name)
     if how == "cut":
-        os.truncate(folder / CHECKPOINT, 100)
+        os.truncate(folder / name, 100)
         return
     if how == "no triples":
         triples = {}
@@ -237,7 +246,7 @@ def spoil(folder: Path, how: str) -> None:
         tensors = {name: tensor[:1].clone() for name, tensor in tensors.items()}
     elif how == "another device":
         tensors |= {name: torch.zeros(16, dtype=torch.uint8) for name in ("random.now", "random.epoch")}
-    RunFolder(folder).write_tensors(CHECKPOINT, tensors, triples)
+    put_tensors(folder, name, tensors, triples)
 
 
 class TestDamagedCheckpoints:
@@ -261,14 +270,14 @@ class TestDamagedCheckpoints:
             "model.entity_constraint=unit",
         )
         run = short(graph, *settings, out=place, overwrite=True)
-        (place / "model.safetensors").unlink()
+        RunFolder(place).commit(drop=[WEIGHTS])
         opened = open_run(place, device="cpu")
         assert opened.unfinished == 3
         assert torch.equal(weights(opened.model)["entities"], weights(run.model)["entities"])
 
 
 class TestOverwriting:
-    @pytest.mark.parametrize("settings", ["warm_start.run=nowhere", "warm_start.run={run}", "training.max_minutes=1"])
+    @pytest.mark.parametrize("settings", ["warm_start.run=nowhere", "training.max_minutes=1"])
     def test_a_training_that_fails_at_once_brings_the_old_run_back(
         self, short: Any, graph: Graph, place: Path, monkeypatch: pytest.MonkeyPatch, settings: str
     ) -> None:
@@ -279,7 +288,7 @@ class TestOverwriting:
         if "minutes" in settings:
             monkeypatch.setattr("itransf.fitting.build_model", fail)
         with pytest.raises(ITransFError):
-            short(graph, "transe", settings.format(run=place), out=place, overwrite=True)
+            short(graph, "transe", settings, out=place, overwrite=True)
         assert read_all(place) == before
 
     def test_files_of_others_stay(self, short: Any, graph: Graph, place: Path) -> None:
@@ -287,7 +296,6 @@ class TestOverwriting:
         short(graph, "transe", out=place, overwrite=True)
         assert (place / "triples.tsv").read_text() == "mine"
         assert open_run(place, device="cpu").config.name == "transe"
-        assert not (place / ".replaced").exists()
         RunFolder(place).clear()
         assert [path.name for path in place.iterdir()] == ["triples.tsv"]
 
@@ -297,20 +305,6 @@ class TestOverwriting:
             with pytest.raises(RunError, match="is not a run"):
                 short(graph, out=tmp_path, **options)
         assert read_all(tmp_path) == {"config.toml": b"# mine"}
-
-    @pytest.mark.parametrize("has_begun", [False, True])
-    def test_a_run_put_away_by_a_process_that_died_comes_back(
-        self, short: Any, graph: Graph, place: Path, has_begun: bool
-    ) -> None:
-        before = read_all(place)
-        (place / ".replaced").mkdir()
-        for name in before:
-            (place / name).replace(place / ".replaced" / name)
-        if has_begun:
-            RunFolder(place).create(graph, short(graph).config)
-        with pytest.raises(ITransFError):
-            short(graph, "transe", "warm_start.run=nowhere", out=place, overwrite=True)
-        assert read_all(place) == before
 
     def test_a_failed_beginning_leaves_no_folder(self, short: Any, graph: Graph, tmp_path: Path) -> None:
         with pytest.raises(ITransFError):

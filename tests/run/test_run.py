@@ -22,6 +22,7 @@ from itransf.prediction import complete, score_triples
 from itransf.run import Run, open_run, train
 from itransf.storage import RunFolder
 from itransf.teaching import learn_entity, learn_relation
+from sealing import put
 
 if TYPE_CHECKING:
     from conftest import Configure, GraphMaker
@@ -271,7 +272,7 @@ def test_what_cannot_be_named_is_refused_and_nothing_is_written(saved: Path, tmp
 
 @pytest.mark.parametrize("content", ["{", "[]", '{"names": []}', '{"names": {"x": "y"}}', '{"names": {"1": 2}}'])
 def test_a_damaged_file_is_named(content: str, saved: Path) -> None:
-    (saved / "concepts.json").write_text(content, encoding="utf-8")
+    put(saved / "concepts.json", content)
     with pytest.raises(CheckpointError, match=r"concepts\.json"):
         reopen(saved)
 
@@ -279,7 +280,7 @@ def test_a_damaged_file_is_named(content: str, saved: Path) -> None:
 def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("in the way")
     with pytest.raises(WriteError, match="cannot be written"):
-        RunFolder(tmp_path / "file").write_concept_names({1: "city"})
+        RunFolder(tmp_path / "file").stage_concept_names({1: "city"})
 
 
 def test_a_run_tells_cards_and_sharing(saved: Path) -> None:

@@ -39,6 +39,7 @@ from itransf.training.assignment import draw_sample, obey, reassign
 from itransf.training.losses import make_contrast_loss
 from itransf.training.negatives import make_sampler
 from itransf.training.trainer import weights
+from sealing import put_tensors
 
 SIZES = Sizes(9, 3)
 CONCEPTS = 6
@@ -525,6 +526,6 @@ def test_a_run_kept_before_there_were_rules_opens(run: Run, tmp_path: Path) -> N
     tensors, triples = folder.read_tensors("model.safetensors")
     kept = {name: tensor for name, tensor in tensors.items() if not name.endswith(".rules")}
     assert len(kept) == len(tensors) - 2
-    folder.write_tensors("model.safetensors", kept, triples)
+    put_tensors(folder.path, "model.safetensors", kept, triples)
     opened = itransf.open(tmp_path / "old", device="cpu")
     assert not opened.model.project_head.rules.any()

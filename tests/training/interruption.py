@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from itransf.fitting import CHECKPOINT
 from itransf.storage import RunFolder
 
 
@@ -20,10 +19,9 @@ class FragileFolder(RunFolder):
         super().__init__(path)
         self.stop_after, self.phases = stop_after, list[str]()
 
-    def write_tensors(self, name: str, tensors: Any, triples: Any) -> None:
+    def write_checkpoint(self, tensors: Any, meta: Any) -> None:
         """Write, then perhaps fall over."""
-        super().write_tensors(name, tensors, triples)
-        if name == CHECKPOINT:
-            self.phases.append(triples["phase"])
-            if len(self.phases) == self.stop_after:
-                raise InterruptionError
+        super().write_checkpoint(tensors, meta)
+        self.phases.append(meta["phase"])
+        if len(self.phases) == self.stop_after:
+            raise InterruptionError

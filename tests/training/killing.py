@@ -47,10 +47,11 @@ def fit(path: Path) -> None:
     """Start, or go on from what a killed process left."""
     graph, folder = make_graph(), RunFolder(path)
     config = build_config([Layer("test", SETTINGS)])
-    if not folder.has_checkpoint:
+    if not folder.checkpoints:
         folder.create(graph, config)
     model = Fit(graph, config, torch.device("cpu"), folder, progress=False).run(resume=True)
-    folder.write_tensors("model.safetensors", weights(model), {})
+    folder.stage_tensors("model.safetensors", weights(model), {})
+    folder.commit()
 
 
 def start(path: Path) -> int:
@@ -91,8 +92,8 @@ def main(root: Path) -> None:
         os.waitpid(child, 0)
         kills += 1
         folder = RunFolder(root / "broken")
-        if folder.has_checkpoint:  # whatever moment it was, nothing half-written may lie there
-            progress = folder.read_tensors("checkpoint.safetensors")[1]
+        if folder.checkpoints:  # at any moment, what can be read is whole
+            progress = folder.read_checkpoint()[1]
             found.append([progress["phase"], progress["progress"]["epoch"]])
     print(json.dumps({"status": status, "kills": kills, "found": found}))
 

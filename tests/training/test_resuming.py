@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.usefixtures("single_batch_plans")
 
+STATE = "checkpoint-1.safetensors"
 State = tuple[dict[str, Tensor], dict[str, Any]]
 RECIPES = {
     "sgd": ("stranse", "training.optimizer=sgd"),
@@ -52,7 +53,11 @@ def make_trainer(graph: Graph, config: Config) -> Trainer:
 
 def put_away(trainer: Trainer, folder: Path) -> None:
     """Write the state as a run does."""
-    RunFolder(folder).write_tensors("state.safetensors", *trainer.state())
+    stored = RunFolder(folder)
+    if not stored.is_occupied:
+        stored.create(trainer.graph, trainer.config)
+    stored.stage_tensors(STATE, *trainer.state())
+    stored.commit()
 
 
 def run_to_the_end(trainer: Trainer) -> tuple[dict[str, Tensor], list[tuple[float, float | None]], Any]:
@@ -95,7 +100,7 @@ def check_going_on(graph: Graph, config: Config, folder: Path, unbroken: Any) ->
     """Take up the stored state, go on to the end, and compare everything with the unbroken run."""
     tensors, reports, progress = unbroken
     resumed = make_trainer(graph, config)
-    resumed.load_state(*RunFolder(folder).read_tensors("state.safetensors"))
+    resumed.load_state(*RunFolder(folder).read_tensors(STATE))
     found, later, ended = run_to_the_end(resumed)
     assert later == reports[len(reports) - len(later) :]
     assert ended == progress
@@ -113,7 +118,7 @@ def test_a_run_cut_in_an_epoch_goes_on_to_the_same_bits(
     unbroken = run_to_the_end(make_trainer(graph, config))
     for batches in (1, 10, 13):  # five are an epoch: at its start, after its last batch, in its middle
         interrupt(graph, config, batches, tmp_path)
-        stored = RunFolder(tmp_path).read_tensors("state.safetensors")[1]
+        stored = RunFolder(tmp_path).read_tensors(STATE)[1]
         assert stored["epoch"] * 5 + stored["batches"] == batches
         assert stored["batches"] > 0
         check_going_on(graph, config, tmp_path, unbroken)
@@ -166,7 +171,7 @@ def test_kept_best_weights_do_not_change_with_the_model(configure: Configure, gr
     before = {name: tensor.clone() for name, tensor in trainer.best.items()}
     put_away(trainer, tmp_path)
     resumed = make_trainer(graph, config)
-    resumed.load_state(*RunFolder(tmp_path).read_tensors("state.safetensors"))
+    resumed.load_state(*RunFolder(tmp_path).read_tensors(STATE))
     next(resumed.epochs())
     assert resumed.best is not None
     assert all(torch.equal(resumed.best[name], tensor) for name, tensor in before.items())

@@ -27,7 +27,7 @@ from itransf.cli.interpret import interpret_run, write_report
 from itransf.cli.models import list_models
 from itransf.cli.output import make_screen, remark
 from itransf.cli.predict import predict_triples, score_file
-from itransf.cli.runs import export_run, list_runs, show_info
+from itransf.cli.runs import export_run, list_runs, seal_run, show_info
 from itransf.cli.settings import show_presets, show_settings
 from itransf.cli.teach import edit_concepts, learn_triples
 from itransf.cli.train import Stopped, train_model
@@ -56,6 +56,7 @@ EXAMPLES: dict[str, tuple[Callable[..., Any], str]] = {
     "edit": (edit_concepts, "runs/world --forbid borders.head=3 --out runs/edited"),
     "info": (show_info, "runs/world"),
     "runs": (list_runs, "runs"),
+    "seal": (seal_run, "runs/world"),
     "export": (export_run, "runs/world --out tables --format csv"),
     "models": (list_models, "world"),
     "presets": (show_presets, "wn18/itransf"),

@@ -1,4 +1,4 @@
-"""`itransf info`, `itransf runs` and `itransf export`: what a run is, which runs there are, and tables of a model."""
+"""`itransf info`, `runs`, `seal` and `export`: what a run is, which runs there are, checksums, tables of a model."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from typer import Argument, Option
 
+import itransf
 from itransf.cli.options import AsJson, Device, RunFolder, describe_checkpoint, open_run
 from itransf.cli.output import Screen, count, format_number, format_share, tell, warn
 from itransf.config import format_toml
@@ -101,6 +102,25 @@ def show_runs(runs: Sequence[tuple[Path, RunRecord]], screen: Screen) -> None:
             )
         )
     screen.tabulate(columns, rows, names=3)
+
+
+def seal_run(
+    run: RunFolder,
+    check: Annotated[bool, Option("--check", help="Only compare the files with their checksums.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Accept files of a run that were edited by hand.
+
+    A run is refused if a file does not match its checksum. This command computes new checksums, if the run opens.
+    """
+    if check:
+        itransf.storage.RunFolder(run).verify()
+        files = sorted(itransf.storage.RunFolder(run).files)
+        tell({"files": files}, as_json, lambda screen: screen.say(f"All {count(len(files), 'file')} match."))
+        return
+    changed = itransf.seal(run)
+    text = f"Accepted: {', '.join(changed)}." if changed else "No file has changed."
+    tell({"changed": changed}, as_json, lambda screen: screen.say(text))
 
 
 def export_run(

@@ -38,7 +38,7 @@ def read_layer(path: Path) -> Layer:
         raise ConfigError(f"{path}: there is no such config file") from None
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"{path}: cannot be read: {error}") from None
-    except tomllib.TOMLDecodeError as error:
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise ConfigError(f"{path}: is not valid TOML: {error}") from None
 
 

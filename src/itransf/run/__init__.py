@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itransf.run.opening import open_run, train
+from itransf.run.opening import open_run, seal, train
 from itransf.run.run import Run
 from itransf.run.settings import choose_device, flatten, list_idle, list_rescheduled, read_given, resolve_config
 
@@ -18,5 +18,6 @@ __all__ = [
     "open_run",
     "read_given",
     "resolve_config",
+    "seal",
     "train",
 ]

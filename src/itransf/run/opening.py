@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
+import torch
 from torch import Tensor
+from torch.overrides import TorchFunctionMode
 
 from itransf.config import Config
 from itransf.data.datasets import load
@@ -15,11 +19,14 @@ from itransf.errors import CheckpointError, ConfigError, RunError
 from itransf.fitting import Fit, build_model
 from itransf.models.base import SIDES, Model
 from itransf.models.concepts import ConceptModel
-from itransf.records import hash_graph
+from itransf.records import Manifest, hash_graph, read_manifest, write_manifest
 from itransf.run.run import Run
 from itransf.run.settings import CHANGEABLE, Device, Given, check_settings, choose_device, flatten, resolve_config
-from itransf.storage import CHECKPOINT, WEIGHTS, RunFolder
-from itransf.training.trainer import load_weights, weights
+from itransf.storage import WEIGHTS, RunFolder
+from itransf.training.trainer import Progress, load_weights, weights
+
+_ATTEMPTS = 100  # to open a run that another process replaces meanwhile
+_FEW_ELEMENTS = 1_000_000  # of a tensor, which may be created in any case
 
 
 def train(
@@ -60,7 +67,7 @@ def train(
     place = choose_device(device)
     folder = None if out is None else RunFolder(Path(out))
     stored = None
-    if resume and folder is not None and folder.has_checkpoint:
+    if resume and folder is not None and folder.checkpoints:
         stored = folder.read_config()
     resolved = resolve_config(triples, preset, config, chosen, place, stored)
     fit = Fit(triples, resolved, place, folder, progress)
@@ -68,19 +75,20 @@ def train(
         return Run(triples, resolved, fit.run(), fit.history)
     with folder.locked():
         if stored is not None:
+            folder.verify([name for name in folder.files if name not in folder.checkpoints])
             check_same(folder, triples, resolved, stored)
             return finish(fit, folder, resume=True)
-        if resume and not folder.is_barely_begun:
-            raise folder.refuse()
-        with folder.replaced(overwrite or resume):
+        with folder.replaced(overwrite):
             folder.create(triples, resolved)
             return finish(fit, folder, resume=False)
 
 
 def finish(fit: Fit, folder: RunFolder, resume: bool) -> Run:
     """Train to the end and write the result."""
-    names, record = folder.read_concept_names(), replace(folder.read_record(), metrics={})
-    run = Run(fit.graph, fit.config, fit.run(resume), fit.history, names, record=record)
+    names = folder.read_concept_names() if resume else {}
+    model = fit.run(resume)
+    record = replace(folder.read_record(), metrics={})
+    run = Run(fit.graph, fit.config, model, fit.history, names, record=record)
     run.write_result(folder)
     return run
 
@@ -108,20 +116,94 @@ def open_run(path: str | Path, device: Device = "auto") -> Run:
         CheckpointError: Files of the run are damaged, or of another format.
     """
     folder = RunFolder(Path(path))
-    record = folder.read_record()
-    config, graph = folder.read_config(), folder.read_graph()
-    model = build_model(graph, config, choose_device(device))
+    for _ in range(_ATTEMPTS):
+        before = folder.read_manifest()
+        try:
+            run = open_folder(folder, device)
+        except CheckpointError:
+            if folder.read_manifest() == before:
+                raise
+            continue
+        if folder.read_manifest() == before:
+            return run
+    raise RunError(f"{folder.path}: another process keeps writing to it; try again when it has ended")
+
+
+def open_folder(folder: RunFolder, device: Device) -> Run:
+    """Open a run in a folder that nobody changes meanwhile."""
+    record, config, graph = folder.read_record(), folder.read_config(), folder.read_graph()
     stored, epoch, is_mean = find_weights(folder)
-    try:
-        load_weights(model, stored)
-    except (KeyError, RuntimeError) as error:
-        raise CheckpointError(f"{folder.path}: its weights do not fit its config: {error}") from None
-    check_weights(model, folder.path)
+    model = build_like(graph, config, stored, choose_device(device), folder.path)
     if is_mean:
         model.constrain(None, None)
     run = Run(graph, config, model, folder.read_history(), folder.read_concept_names(), epoch, record)
     run.is_stored = True
     return run
+
+
+def seal(path: str | Path) -> list[str]:
+    """Accept the files of a run as they are, after somebody edited them, and return the names of those that changed.
+
+    The run must open with them. Files are compared with their checksums whenever a run is opened.
+
+    Args:
+        path: Run folder.
+
+    Raises:
+        RunError: There is no run.
+        CheckpointError: The run does not open with its present files.
+    """
+    folder = RunFolder(Path(path))
+    read_manifest(folder.path, sealed=False)
+    with folder.locked():
+        old = read_manifest(folder.path, sealed=False)
+        present = folder.measure()
+        changed = sorted(name for name in {*old.files, *present} if old.files.get(name) != present.get(name))
+        run = open_folder(RunFolder(folder.path, Manifest(old.record, present)), "cpu")
+        record = replace(run.record, model=run.config.name, seed=run.config.seed, data_hash=hash_graph(run.graph))
+        write_manifest(folder.path, Manifest(record, present))
+    return changed
+
+
+class _Bounded(TorchFunctionMode):
+    """Refuses to create tensors of more than `most` elements."""
+
+    def __init__(self, most: int) -> None:
+        super().__init__()
+        self.most = most
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        given = kwargs or {}
+        if func in _FACTORIES:
+            shape = given.get("size") or next((part for part in args if isinstance(part, tuple | list)), args)
+            elements = math.prod(size for size in shape if isinstance(size, int))
+            if elements ** (2 if func is torch.eye else 1) > self.most:
+                raise _TooLargeError
+        return func(*args, **given)
+
+
+_FACTORIES = {torch.empty, torch.eye, torch.full, torch.ones, torch.rand, torch.randint, torch.randn, torch.zeros}
+
+
+class _TooLargeError(Exception):
+    """A tensor has more elements than it may have."""
+
+
+def build_like(graph: Graph, config: Config, stored: Mapping[str, Tensor], device: torch.device, path: Path) -> Model:
+    """Return a model with stored weights; settings of a larger model are refused before its memory is used."""
+    most = max([_FEW_ELEMENTS, *(tensor.numel() for tensor in stored.values())])
+    try:
+        with _Bounded(most):
+            model = build_model(graph, config, device)
+        load_weights(model, stored)
+    except _TooLargeError:
+        fault = "they have fewer numbers than model.dim and the other settings of the model ask for"
+    except (KeyError, ValueError) as error:
+        fault = str(error)
+    else:
+        check_weights(model, path)
+        return model
+    raise CheckpointError(f"{path}: its weights do not fit its config: {fault}; restore the files or train again")
 
 
 def check_weights(model: Model, path: Path) -> None:
@@ -139,6 +221,11 @@ def check_weights(model: Model, path: Path) -> None:
                 f"{path}: a relation uses concept {int(wrong[0])} on its {side} side, but there are {rules.shape[1]}; "
                 "restore its weights or train again"
             )
+        chosen = supports.sort(1).values
+        if bool((chosen[:, 1:] == chosen[:, :-1]).any()):
+            raise CheckpointError(
+                f"{path}: a relation uses a concept twice on its {side} side; restore its weights or train again"
+            )
 
 
 def find_weights(folder: RunFolder) -> tuple[dict[str, Tensor], int | None, bool]:
@@ -147,15 +234,17 @@ def find_weights(folder: RunFolder) -> tuple[dict[str, Tensor], int | None, bool
     A checkpoint gives its best weights or, if nothing was validated yet, their average so far, or its last ones. An
     average does not satisfy the constraints of the model.
     """
-    if (folder.path / WEIGHTS).is_file() or not folder.has_checkpoint:
+    if WEIGHTS in folder.files or not folder.checkpoints:
         return folder.read_tensors(WEIGHTS)[0], None, False
-    tensors, meta = folder.read_tensors(CHECKPOINT)
-    if "phase" not in meta or "progress" not in meta:
-        raise CheckpointError(f"{folder.path}: its checkpoint lacks the state of training; train again")
+    tensors, meta = folder.read_checkpoint()
     if meta["phase"] != "training":
         raise RunError(f"{folder.path}: is still in its warm start; continue with 'itransf train ... --resume'")
-    for prefix, key in (("best.", "best_epoch"), ("average.", "epoch"), ("model.", "epoch")):
+    try:
+        progress = Progress.read(meta["progress"])
+    except (KeyError, ValueError) as error:
+        raise CheckpointError(f"{folder.path}: its checkpoint has no progress ({error}); train again") from None
+    for prefix, epoch in (("best.", progress.best_epoch), ("average.", progress.epoch), ("model.", progress.epoch)):
         found = {name.removeprefix(prefix): value for name, value in tensors.items() if name.startswith(prefix)}
         if found:
-            return found, int(meta["progress"][key]), prefix == "average."
+            return found, epoch, prefix == "average."
     raise CheckpointError(f"{folder.path}: its checkpoint has no weights; train again")

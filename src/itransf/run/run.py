@@ -6,7 +6,8 @@ import functools
 import inspect
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, TypeVar
@@ -18,7 +19,7 @@ from itransf.errors import ConfigError, RunError
 from itransf.models import ConceptModel, Model
 from itransf.prediction.inputs import GivenTriple
 from itransf.prediction.predict import DEFAULT_MEMORY
-from itransf.records import RunRecord
+from itransf.records import RunRecord, read_manifest
 from itransf.storage import WEIGHTS, RunFolder
 from itransf.training.trainer import weights
 
@@ -183,10 +184,10 @@ class Run:
             RunError: The folder holds another run.
         """
         checked = interpret.check_names(names, self.concepts().weights.shape[2])
-        folder = self._find_folder(path)
-        self.concept_names = {key: name for key, name in {**self.concept_names, **checked}.items() if name}
-        if folder is not None:
-            folder.write_concept_names(self.concept_names)
+        with self._changing(path) as folder:
+            self.concept_names = {key: name for key, name in {**self.concept_names, **checked}.items() if name}
+            if folder is not None:
+                folder.stage_concept_names(self.concept_names)
 
     def label(self, labels: str | Path | Mapping[str, str], path: str | Path | None = None) -> None:
         """Give entities and relations readable labels.
@@ -200,10 +201,10 @@ class Run:
             RunError: The folder holds another run.
         """
         labelled = self.graph.labelled(labels)
-        folder = self._find_folder(path)
-        self.graph = labelled
-        if folder is not None:
-            folder.write_names(self.graph)
+        with self._changing(path) as folder:
+            self.graph = labelled
+            if folder is not None:
+                folder.stage_names(self.graph)
 
     def record_metrics(self, found: evaluation.Evaluation, path: str | Path | None = None) -> None:
         """Add the filtered metrics of an evaluation to the record of the run.
@@ -215,20 +216,23 @@ class Run:
         Raises:
             RunError: The folder holds another run.
         """
-        folder = self._find_folder(path)
-        metrics = {**self.record.metrics, found.split: found.to_dict()["filtered"]["both"]}
-        self.record = replace(self.record, metrics=metrics)
-        if folder is not None:
-            folder.write_record(self.record)
+        with self._changing(path):
+            metrics = {**self.record.metrics, found.split: found.to_dict()["filtered"]["both"]}
+            self.record = replace(self.record, metrics=metrics)
 
-    def _find_folder(self, path: str | Path | None) -> RunFolder | None:
-        """Return the folder of this run, if one is given."""
+    @contextmanager
+    def _changing(self, path: str | Path | None) -> Iterator[RunFolder | None]:
+        """Yield the folder of this run, if it is given; what the block stages is committed, with the record."""
         if path is None:
-            return None
+            yield None
+            return
         folder = RunFolder(Path(path))
-        if folder.read_record().id != self.record.id:
-            raise RunError(f"{folder.path}: holds another run; give the folder of this one, or save it first")
-        return folder
+        read_manifest(folder.path)  # raises before anything is created
+        with folder.locked():
+            if folder.read_record().id != self.record.id:
+                raise RunError(f"{folder.path}: holds another run; give the folder of this one, or save it first")
+            yield folder
+            folder.commit(self.record)
 
     def learn_relation(
         self,
@@ -352,9 +356,9 @@ class Run:
             self.write_result(folder)
 
     def write_result(self, folder: RunFolder) -> None:
-        """Write what training changes into a folder that `RunFolder.create` made."""
-        folder.write_tensors(WEIGHTS, weights(self.model), {})
-        folder.write_history(self.history)
-        folder.write_concept_names(self.concept_names)
-        folder.write_record(self.record)
+        """Commit what training changes to a folder that `RunFolder.create` or a checkpoint began."""
+        folder.stage_tensors(WEIGHTS, weights(self.model), {})
+        folder.stage_history(self.history)
+        folder.stage_concept_names(self.concept_names)
+        folder.commit(self.record, drop=folder.list_outdated())
         self.is_stored = True

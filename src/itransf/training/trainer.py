@@ -65,6 +65,23 @@ class Progress:
     finished: bool = False
     averaged: int = 0
 
+    @classmethod
+    def read(cls, stored: Mapping[str, Any]) -> Progress:
+        """Return the progress of a checkpoint.
+
+        Raises:
+            ValueError: A number is missing or is not one that a training can have.
+        """
+        fresh = vars(cls())
+        for name, value in stored.items():
+            if name == "best_metric":
+                is_right = value is None or type(value) is float
+            else:
+                is_right = type(value) is type(fresh.get(name))
+            if not is_right or (name not in ("loss_sum", "best_metric") and value < 0):
+                raise ValueError(f"{name} = {value!r}")
+        return cls(**{name: stored[name] for name in fresh})
+
 
 class Average:
     """A running mean of parameters over epochs (Polyak and Juditsky, 1992).
@@ -300,19 +317,25 @@ class Trainer:
 
     def load_state(self, tensors: dict[str, Tensor], progress: dict[str, Any]) -> None:
         """Restore a stored state."""
-        self.progress = Progress(**progress)
+        self.progress = Progress.read(progress)
+        if self.progress.batches > -(-len(self.train) // self.config.training.batch_size):
+            raise ValueError(f"batches = {self.progress.batches}")
         self.optimizer.steps = self.progress.steps
         load_weights(self.model, _under("model.", tensors))
         self.best = self._bring("best.", tensors) or None
         self.average.means, self.average.count = self._bring("average.", tensors), self.progress.averaged
-        for name, tensor in _under("optimizer.", tensors).items():
-            self.optimizer.state[name].copy_(tensor)
+        for name, tensor in self.optimizer.state.items():
+            check_alike(name, tensors[f"optimizer.{name}"], tensor)
+            tensor.copy_(tensors[f"optimizer.{name}"])
         self.generator.set_state(tensors["random.now"].cpu())
         self.epoch_random_state = tensors["random.epoch"].cpu()
 
     def _bring(self, prefix: str, tensors: dict[str, Tensor]) -> dict[str, Tensor]:
-        """Return stored tensors whose names have this prefix, without it, on the model's device."""
-        return {name: tensor.to(self.train.device) for name, tensor in _under(prefix, tensors).items()}
+        """Return stored weights whose names have this prefix, without it, on the model's device; all or none."""
+        found, own = _under(prefix, tensors), weights(self.model)
+        for name in own if found else ():
+            check_alike(name, found[name], own[name])
+        return {name: found[name].to(self.train.device) for name in own if found}
 
 
 def shuffle_triples(relations: Tensor, block_size: int, generator: torch.Generator) -> Tensor:
@@ -346,11 +369,24 @@ def copy_weights(model: Model) -> dict[str, Tensor]:
 
 
 @torch.no_grad()
-def load_weights(model: Model, stored: dict[str, Tensor]) -> None:
-    """Copy stored weights into a model of the same shape; stored weights without rules leave them as they are."""
+def load_weights(model: Model, stored: Mapping[str, Tensor]) -> None:
+    """Copy stored weights into a model; stored weights without rules leave them as they are.
+
+    Raises:
+        KeyError: A weight is missing.
+        ValueError: A weight has another shape or type of number.
+    """
     for name, tensor in weights(model).items():
         if name in stored or not name.endswith(".rules"):
+            check_alike(name, stored[name], tensor)
             tensor.copy_(stored[name])
+
+
+def check_alike(name: str, found: Tensor, expected: Tensor) -> None:
+    """Refuse a stored tensor that has another shape or type of number than it should have."""
+    if (found.shape, found.dtype) != (expected.shape, expected.dtype):
+        shapes = f"is {list(found.shape)} of {found.dtype}, not {list(expected.shape)} of {expected.dtype}"
+        raise ValueError(f"{name!r} {shapes}")
 
 
 def _under(prefix: str, tensors: dict[str, Tensor]) -> dict[str, Tensor]:
