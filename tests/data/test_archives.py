@@ -14,6 +14,7 @@ import pytest
 
 from itransf.data import archives
 from itransf.data.archives import is_archive, read_content, read_members, strip_archive, strip_compression
+from itransf.data.memory import bounded
 from itransf.errors import DataError
 
 TAR_ENDINGS = {".tar": "w", ".tar.gz": "w:gz", ".tgz": "w:gz", ".tar.xz": "w:xz", ".tar.bz2": "w:bz2"}
@@ -81,13 +82,19 @@ def test_only_regular_members_of_a_zip(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("ending", [".tar.xz", ".zip"])
-def test_expanded_size_is_bounded(tmp_path: Path, ending: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_expanded_size_is_bounded(tmp_path: Path, ending: str) -> None:
     write = write_zip if ending == ".zip" else write_tar
     path = write(tmp_path / f"x{ending}", {"train.txt": b"0" * 6000, "x/train.txt": b"0" * 6000})
-    monkeypatch.setattr(archives, "MAX_EXPANDED", 12_000)
-    assert len(read_members(path, wants_train)) == 2
-    monkeypatch.setattr(archives, "MAX_EXPANDED", 11_999)
-    with pytest.raises(DataError, match=r"expands to more than .* GiB; unpack it"):
+    with bounded(4 * 12_000):
+        assert len(read_members(path, wants_train)) == 2
+    with bounded(4 * 12_000 - 1), pytest.raises(DataError, match=r"x.*train\.txt: .*memory"):
+        read_members(path, wants_train)
+
+
+def test_members_that_are_passed_in_a_tar_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = write_tar(tmp_path / "x.tar.xz", {"other.txt": b"0" * 6000, "train.txt": b"0"})
+    monkeypatch.setattr(archives, "MOST_PASSED", 5999)
+    with pytest.raises(DataError, match="unpack it"):
         read_members(path, wants_train)
 
 
@@ -131,9 +138,7 @@ def test_compressed_files(tmp_path: Path, ending: str, compress: Callable[[bytes
 @pytest.mark.parametrize(
     ("ending", "compress"), [(".gz", gzip.compress), (".xz", lzma.compress), (".bz2", bz2.compress)]
 )
-def test_damaged_and_oversized_files(
-    tmp_path: Path, ending: str, compress: Callable[[bytes], bytes], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_damaged_and_oversized_files(tmp_path: Path, ending: str, compress: Callable[[bytes], bytes]) -> None:
     path = tmp_path / f"triples.tsv{ending}"
     path.write_bytes(compress(bytes(range(256)) * 64)[:-20])
     with pytest.raises(DataError, match="is damaged"):
@@ -142,15 +147,16 @@ def test_damaged_and_oversized_files(
     with pytest.raises(DataError, match="is damaged"):
         read_content(path)
     path.write_bytes(compress(b"0" * 1000))
-    monkeypatch.setattr(archives, "MAX_EXPANDED", 999)
-    with pytest.raises(DataError, match="expands to more than"):
+    with bounded(3999), pytest.raises(DataError, match=r"triples\.tsv.*--memory"):
         read_content(path)
+    with bounded(4000):
+        assert len(read_content(path)) == 1000
 
 
-def test_plain_files_may_be_of_any_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_plain_files_are_bounded_as_well(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_bytes(b"0" * 1000)
-    monkeypatch.setattr(archives, "MAX_EXPANDED", 999)
-    assert len(read_content(tmp_path / "a.txt")) == 1000
+    with bounded(3999), pytest.raises(DataError, match=r"a\.txt: .*--memory"):
+        read_content(tmp_path / "a.txt")
 
 
 def test_a_folder_cannot_be_read_as_a_file(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from typer import Argument, Option, Typer
 
 import itransf
-from itransf.cli.options import AsJson, DataSource, Header, Labels, Separator, Strict
+from itransf.cli.options import AsJson, DataSource, Header, Labels, Memory, Separator, Strict, parse_memory
 from itransf.cli.output import Screen, format_number, format_share, tell, warn
 from itransf.errors import DataError, did_you_mean
 
@@ -69,11 +69,13 @@ def describe_data(
     separator: Separator = None,
     header: Header = None,
     strict: Strict = False,
+    memory: Memory = None,
     everything: Annotated[bool, Option("--all", help="List every relation.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Describe a graph: counts, relations, test leakage."""
-    graph = itransf.load(data, labels=labels, separator=separator, header=header, strict=strict)
+    reading: dict[str, Any] = {"labels": labels, "separator": separator, "header": header, "strict": strict}
+    graph = itransf.load(data, **reading, memory=parse_memory(memory) if memory else None)
     if not as_json:
         warn(graph.notes)
     description = itransf.data.describe(graph)

@@ -51,6 +51,11 @@ def refuse_taken(folder: Path, overwrite: bool) -> None:
         raise RunError(f"{folder}: is in use; replace the run with --overwrite, or choose another --out")
 
 
+Memory = Annotated[
+    str | None, Option(metavar="SIZE", help="Memory for reading files: 512MB, 8GB. [default: half of what is free]")
+]
+
+
 def parse_memory(text: str) -> int:
     """Turn "512MB", "1.5 GiB" or a plain number of bytes into bytes."""
     match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([kmgt]?)(i?)b?\s*", text.lower())

@@ -18,11 +18,13 @@ from itransf.cli.options import (
     Device,
     Header,
     Labels,
+    Memory,
     Overwrite,
     Quiet,
     Separator,
     Settings,
     Strict,
+    parse_memory,
 )
 from itransf.cli.output import Screen, count, remark, tell, warn
 from itransf.errors import ConfigError
@@ -48,6 +50,7 @@ def train_model(
     separator: Separator = None,
     header: Header = None,
     strict: Strict = False,
+    memory: Memory = None,
     device: Device = "auto",
     quiet: Quiet = False,
     as_json: AsJson = False,
@@ -60,6 +63,7 @@ def train_model(
     if resume and overwrite:
         raise ConfigError("--resume and --overwrite exclude each other")
     reading: dict[str, Any] = {"labels": labels, "separator": separator, "header": header, "strict": strict}
+    reading["memory"] = parse_memory(memory) if memory else None
     graph = itransf.load(data, **reading, progress=not quiet)
     warn(graph.notes)
     given = [*([f"model.name={model}"] if model else []), *(settings or ())]
@@ -91,7 +95,7 @@ def train_model(
 def read_stored(folder: Path) -> Any:
     """Return the settings of the run to resume, if there is one."""
     begun = itransf.storage.RunFolder(folder)
-    return begun.read_config() if begun.has_checkpoint else None
+    return begun.read_config() if begun.checkpoints else None
 
 
 def show_result(run: itransf.Run, content: dict[str, Any], quiet: bool, screen: Screen) -> None:

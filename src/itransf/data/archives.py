@@ -13,11 +13,13 @@ from collections.abc import Callable, Iterator
 from pathlib import Path, PurePosixPath
 from typing import IO, Any
 
+from itransf.data.memory import bounded
 from itransf.errors import DataError
 
-MAX_EXPANDED = 4 * 2**30
-"""Bytes that a compressed file or an archive may expand to."""
+MOST_PASSED = 16 * 2**30
+"""Bytes of other members that are expanded to find the wanted ones in a tar."""
 
+_BLOCK = 2**20
 _ARCHIVES = (".tar.xz", ".tar.gz", ".tgz", ".tar.bz2", ".tar", ".zip", ".whl")
 _ZIPS = (".zip", ".whl")
 _OPENERS: dict[str, Any] = {".gz": gzip.open, ".xz": lzma.open, ".bz2": bz2.open}
@@ -54,22 +56,23 @@ def read_content(path: Path) -> bytes:
 def expand(raw: IO[bytes], where: str) -> bytes:
     """Return the bytes of an open file, expanded if the name `where` ends in .gz, .xz or .bz2."""
     opener = next((_OPENERS[ending] for ending in _OPENERS if where.lower().endswith(ending)), None)
-    if opener is None:
-        return raw.read()
-    try:
-        content: bytes = opener(raw).read(MAX_EXPANDED + 1)
-    except (*_DAMAGED, OSError) as error:
-        raise DataError(f"{where} is damaged or not what its name says ({error}); get it again") from None
-    if len(content) > MAX_EXPANDED:
-        raise DataError(f"{where} expands to more than {MAX_EXPANDED / 2**30:,.1f} GiB; unpack it and give the result")
-    return content
+    content = bytearray()
+    with bounded() as budget:
+        try:
+            stream = raw if opener is None else opener(raw)
+            while block := stream.read(_BLOCK):
+                budget.take_text(len(block), where)
+                content += block
+        except (*_DAMAGED, OSError) as error:
+            raise DataError(f"{where} is damaged or not what its name says ({error}); get it again") from None
+    return bytes(content)
 
 
 def read_members(path: Path, is_wanted: Callable[[str], bool]) -> dict[str, bytes]:
     """Return the contents of the wanted members of an archive, by name.
 
     Nothing is written to disk. Only regular files are read. An archive with a member that points outside of it, or that
-    expands to more than `MAX_EXPANDED` bytes, is refused.
+    takes more memory than reading may, is refused.
 
     Args:
         path: The archive.
@@ -93,23 +96,22 @@ def read_members(path: Path, is_wanted: Callable[[str], bool]) -> dict[str, byte
 def _read_wanted(archive: Any, path: Path, is_wanted: Callable[[str], bool]) -> dict[str, bytes]:
     """Return the contents of the wanted members of an open archive."""
     found: dict[str, bytes] = {}
-    left = MAX_EXPANDED
-    is_tar = isinstance(archive, tarfile.TarFile)
+    is_tar, passed = isinstance(archive, tarfile.TarFile), 0
     for member, name, size, is_regular in _list_members(archive):
         parts = PurePosixPath(name.replace("\\", "/"))
         if parts.is_absolute() or ".." in parts.parts or name[1:2] == ":":
             raise DataError(f"{path}: the member {name!r} points outside the archive; do not trust this file")
         wanted = is_wanted(name)
-        # A tar is expanded to get past a member; a zip is not.
-        left -= size if wanted or is_tar else 0
-        if left < 0:
+        passed += size if is_tar and not wanted else 0  # a tar is expanded to get past a member
+        if passed > MOST_PASSED:
             raise DataError(
-                f"{path} expands to more than {MAX_EXPANDED / 2**30:,.1f} GiB; unpack it and give the folder"
+                f"{path}: expands to more than {MOST_PASSED / 2**30:,.0f} GiB; unpack it and give the folder"
             )
         if wanted and not is_regular:
             raise DataError(f"{path}: the member {name!r} is not a regular file; pack the file itself")
         if wanted:
-            # No more is read than the size it declares.
+            with bounded() as budget:  # no more is read than the size it declares
+                budget.take_text(size, f"{path}: {name}")
             found[name] = archive.extractfile(member).read() if is_tar else archive.read(member)
     return found
 

@@ -9,7 +9,7 @@ import re
 import sys
 import time
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path, PurePosixPath
@@ -19,6 +19,7 @@ from itransf.data.download import PackagedFiles, fetch
 from itransf.data.frames import NamedTriples, gather_triples
 from itransf.data.graph import Graph, build_graph
 from itransf.data.layout import Table
+from itransf.data.memory import bounded
 from itransf.data.planted import plant
 from itransf.data.reading import read_columns
 from itransf.data.splits import SPLITS, TEST_SHARE, VALID_SHARE, encode_and_split, encode_splits
@@ -90,6 +91,7 @@ def load(
     seed: int = 0,
     valid_share: float = VALID_SHARE,
     test_share: float = TEST_SHARE,
+    memory: int | None = None,
     progress: bool = True,
 ) -> Graph:
     """Load a graph.
@@ -105,6 +107,7 @@ def load(
         seed: Random seed of the split of a single file, and of a planted graph.
         valid_share: Share of a single file's triples for valid.
         test_share: Share of a single file's triples for test.
+        memory: Bytes of memory that reading files may take; by default half of what is free.
         progress: Whether to show the progress of a download.
 
     Raises:
@@ -112,24 +115,29 @@ def load(
         FetchError: A named dataset is not on this machine and could not be downloaded.
     """
     dataset = find_dataset(source) if isinstance(source, str) else None
-    if not isinstance(source, str | os.PathLike):
-        graph = Graph.from_triples(source, valid_share=valid_share, test_share=test_share, seed=seed)
-    elif dataset is not None and dataset.name == "planted":
-        graph = plant(seed=seed).graph
-    else:
-        path = _find_path(source) if dataset is None else obtain(dataset, progress)
-        read = partial(read_columns, separator=separator, header=header)
-        if path.is_dir() or is_archive(path.name):
-            name = path.resolve().name if path.is_dir() else strip_archive(path.name)
-            files = _find_in_folder(path) if path.is_dir() else _find_in_archive(path)
-            absent = Table(gather_triples((), "").data, str(path), str, absent=True)
-            tables = [read(files[split][0], content=files[split][1]) if split in files else absent for split in SPLITS]
-            encoded = encode_splits(tables, strict)
+    with bounded(memory):
+        if not isinstance(source, str | os.PathLike):
+            graph = Graph.from_triples(source, valid_share=valid_share, test_share=test_share, seed=seed)
+        elif dataset is not None and dataset.name == "planted":
+            graph = plant(seed=seed).graph
         else:
-            name = Path(strip_compression(path.name)).stem
-            encoded = encode_and_split(read(path), valid_share, test_share, seed)
-        graph = build_graph(name if dataset is None else dataset.name, encoded)
-    return graph if labels is None else graph.labelled(labels)
+            path = _find_path(source) if dataset is None else obtain(dataset, progress)
+            read = partial(read_columns, separator=separator, header=header)
+            if path.is_dir() or is_archive(path.name):
+                name = path.resolve().name if path.is_dir() else strip_archive(path.name)
+                encoded = encode_splits(_read_splits(path, read), strict)
+            else:
+                name = Path(strip_compression(path.name)).stem
+                encoded = encode_and_split(read(path), valid_share, test_share, seed)
+            graph = build_graph(name if dataset is None else dataset.name, encoded)
+        return graph if labels is None else graph.labelled(labels)
+
+
+def _read_splits(path: Path, read: Callable[..., Table]) -> list[Table]:
+    """Return the tables of train, valid and test in a folder or an archive."""
+    files = _find_in_folder(path) if path.is_dir() else _find_in_archive(path)
+    absent = Table(gather_triples((), "").data, str(path), str, absent=True)
+    return [read(files[split][0], content=files[split][1]) if split in files else absent for split in SPLITS]
 
 
 def obtain(dataset: Dataset, progress: bool = True) -> Path:

@@ -12,10 +12,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from itransf.data.layout import TRIPLE, Table, find_columns, note_columns
+from itransf.data.memory import bounded
 from itransf.data.vocabulary import check_text
 from itransf.errors import DataError
 
 _INDEX = re.compile(r"__index_level_\d+__")  # what pandas calls the index of a frame among its columns
+_PER_BYTE = 2  # bytes of memory for a byte of text: the column, and its copy without blanks
+_DIGITS, _OFFSET = 20, 4  # bytes of a number as text, and of the place of a text in its column
 _TEXTS = ("string", "large_string", "string_view", "null")
 
 
@@ -98,6 +101,7 @@ def take_columns(
     wanted: Sequence[str] = TRIPLE,
     optional: Sequence[str] = (),
     blanks: bool = False,
+    header: Sequence[str] | None = None,
 ) -> Table:
     """Take the wanted columns from a table, by name or because there are no others; numbers become text.
 
@@ -107,12 +111,21 @@ def take_columns(
         wanted: Names of the columns.
         optional: Columns among them that may be missing.
         blanks: Whether fields may be empty.
+        header: All columns of the source, if the table only has those that are wanted, in the order of the source.
     """
-    header = tuple(table.column_names)
-    columns = find_columns(header, wanted, optional) or _take_all(header, where, wanted, optional)
-    data = {name: _to_text(table.column(place), header[place], where, blanks) for name, place in columns.items()}
-    notes = note_columns(header, columns, where)
-    return Table(pa.table(data), where, lambda row: f"{where}, row {row + 1}", notes, header)
+    names = tuple(table.column_names)
+    columns = choose_columns(tuple(header or names), where, wanted, optional)
+    places = columns if header is None else {name: place for place, name in enumerate(columns)}
+    data = {name: _to_text(table.column(place), names[place], where, blanks) for name, place in places.items()}
+    notes = note_columns(tuple(header or names), columns, where)
+    return Table(pa.table(data), where, lambda row: f"{where}, row {row + 1}", notes, tuple(header or names))
+
+
+def choose_columns(
+    header: Sequence[str], where: str, wanted: Sequence[str], optional: Sequence[str] = ()
+) -> dict[str, int]:
+    """Return the places of the wanted columns, by name or because there are no others."""
+    return find_columns(tuple(header), wanted, optional) or _take_all(header, where, wanted, optional)
 
 
 def _check_names(names: tuple[Any, ...], row: int, locate: Callable[[int], str]) -> list[str]:
@@ -147,15 +160,50 @@ def _take_all(names: Sequence[str], where: str, wanted: Sequence[str], optional:
 
 def _to_text(column: pa.ChunkedArray, name: str, where: str, blanks: bool) -> pa.ChunkedArray:
     """Return a column as text, refusing other values."""
-    encoded = pa.types.is_dictionary(column.type)
-    kind = column.type.value_type if encoded else column.type
-    if not (pa.types.is_integer(kind) or str(kind) in _TEXTS):
-        raise DataError(f"{where}: the column {name!r} holds {kind}, not names; convert it to strings")
-    if encoded:
+    check_kind(column.type, name, where)
+    with bounded() as budget:
+        budget.take(_PER_BYTE * _measure_text(column), where)
+    if pa.types.is_dictionary(column.type):
         chunks = [chunk.dictionary.cast(pa.string()).take(chunk.indices) for chunk in column.chunks]
         column = pa.chunked_array(chunks, pa.string())
+    try:
+        column.validate(full=True)
+    except pa.ArrowInvalid:
+        raise _find_bad_text(column, name, where) from None
     text = pc.fill_null(pc.utf8_trim_whitespace(column.cast(pa.string())), "")
     row = pc.index(text, "").as_py()
     if row >= 0 and not blanks:
         raise DataError(f"{where}, row {row + 1}: {name!r} is empty; fill it in or remove the row")
     return text
+
+
+def check_kind(kind: pa.DataType, name: str, where: str) -> None:
+    """Refuse a column that holds something else than text or whole numbers."""
+    plain = kind.value_type if pa.types.is_dictionary(kind) else kind
+    if not (pa.types.is_integer(plain) or str(plain) in _TEXTS):
+        raise DataError(f"{where}: the column {name!r} holds {plain}, not names; convert it to strings")
+
+
+def _measure_text(column: pa.ChunkedArray) -> int:
+    """Return the bytes that a column has as text, at most, without making it one."""
+    size = 0
+    for chunk in column.chunks:
+        if pa.types.is_dictionary(column.type):
+            lengths = pc.binary_length(chunk.dictionary.cast(pa.large_binary()).fill_null(b""))
+            size += pc.sum(lengths.take(chunk.indices.fill_null(0))).as_py() or 0 if len(lengths) else 0
+        elif pa.types.is_integer(column.type):
+            size += _DIGITS * len(chunk)
+        else:
+            size += chunk.nbytes
+    return size + _OFFSET * len(column)
+
+
+def _find_bad_text(column: pa.ChunkedArray, name: str, where: str) -> DataError:
+    """Return the error for the first value that is not UTF-8; slow."""
+    for row, value in enumerate(column.cast(pa.binary()).to_pylist()):
+        try:
+            (value or b"").decode()
+        except UnicodeDecodeError as error:
+            byte = value[error.start]
+            return DataError(f"{where}, row {row + 1}: byte 0x{byte:02x} in {name!r} is not UTF-8; correct the value")
+    return DataError(f"{where}: the column {name!r} cannot be read; write the file again")

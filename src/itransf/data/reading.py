@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence, Set
 from functools import cache
 from pathlib import Path
 
@@ -16,14 +16,19 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 
 from itransf.data.archives import read_content
-from itransf.data.frames import take_columns
+from itransf.data.frames import check_kind, choose_columns, take_columns
 from itransf.data.known import Integers
 from itransf.data.layout import SEPARATORS, TRIPLE, Layout, Table, detect_layout, is_kind, note_columns, refuse_formats
+from itransf.data.memory import Budget, bounded
 from itransf.errors import DataError
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _BLANK_LINES = re.compile(rb"^ +(?=\r?$)", re.MULTILINE)
+_LINE_ENDS = re.compile(rb"\r\n?|\n")
 _FURTHER_COLUMNS = re.compile(rb"^([^\t\r\n]*\t[^\t\r\n]*)\t[^\r\n]*", re.MULTILINE)
+_ROWS = 2**14  # rows of a Parquet file that are read at a time
+_COPIES = 2  # of a column while it is decoded
+_MOST_COLUMNS = 100_000  # and parts of other lists in the metadata of a Parquet file
 _FEW_TRIPLES = 10  # a file with fewer says little about what is usual in it
 _UNCLOSED = 'a quote opens here and is not closed on this line; close it, or write "" for a quote in a quoted name'
 
@@ -58,7 +63,8 @@ def read_columns(
     content = read_content(Path(path)) if content is None else content
     refuse_formats(content, where)
     if is_kind(where, ".parquet"):
-        return take_columns(_read_parquet(content, where), where, wanted, optional, blanks)
+        with bounded() as budget:
+            return _read_parquet(content, where, wanted, optional, blanks, budget)
     content = content.removeprefix(_BYTE_ORDER_MARK)
     if len(wanted) == 1:
         content = _BLANK_LINES.sub(b"", content)
@@ -98,11 +104,39 @@ def read_labels(path: Path) -> dict[str, str]:
     return labels
 
 
-def _read_parquet(content: bytes, where: str) -> pa.Table:
+def _read_parquet(
+    content: bytes, where: str, wanted: Sequence[str], optional: Sequence[str], blanks: bool, budget: Budget
+) -> Table:
+    """Read the wanted columns of a Parquet file, batch by batch; repeated values are not expanded on the way."""
+    before = pa.total_allocated_bytes()
     try:
-        return pq.read_table(pa.BufferReader(content))
-    except (pa.ArrowInvalid, OSError) as error:
-        raise DataError(f"{where} is not a readable Parquet file: {error}") from None
+        limits = {"thrift_string_size_limit": len(content), "thrift_container_size_limit": _MOST_COLUMNS}
+        described = pq.ParquetFile(pa.BufferReader(content), **limits)
+        schema = described.schema_arrow
+        columns = choose_columns(tuple(schema.names), where, wanted, optional)
+        for place in columns.values():
+            check_kind(schema.field(place).type, schema.names[place], where)
+        names = [schema.names[place] for place in columns.values()]
+        budget.check(_COPIES * _measure_parquet(described.metadata, {*names}), where)
+        texts = [name for name in names if not pa.types.is_integer(schema.field(name).type)]
+        file = pq.ParquetFile(pa.BufferReader(content), read_dictionary=texts, **limits)
+        batches = []
+        for batch in file.iter_batches(_ROWS, columns=names, use_threads=False):
+            budget.check(pa.total_allocated_bytes() - before, where)
+            batches.append(batch)
+    except (pa.ArrowException, OSError, MemoryError) as error:
+        reason = str(error).partition("\n")[0][:200]
+        raise DataError(f"{where} is not a readable Parquet file: {reason}") from None
+    empty = pa.schema([schema.field(name) for name in names])
+    table = pa.Table.from_batches(batches) if batches else empty.empty_table()
+    return take_columns(table.select(names), where, wanted, optional, blanks, tuple(schema.names))
+
+
+def _measure_parquet(metadata: pq.FileMetaData, names: Set[str]) -> int:
+    """Return the bytes of some columns of a Parquet file before their compression."""
+    groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
+    chunks = [group.column(place) for group in groups for place in range(group.num_columns)]
+    return sum(chunk.total_uncompressed_size for chunk in chunks if chunk.path_in_schema in names)
 
 
 def _parse_text(content: bytes, layout: Layout, where: str, blanks: bool) -> pa.Table:
@@ -166,7 +200,7 @@ def _find_fault(content: bytes, layout: Layout, where: str, blanks: bool) -> Dat
     except UnicodeDecodeError as error:
         if content[:2] in (b"\xff\xfe", b"\xfe\xff"):
             return DataError(f"{where}, line 1: the file is UTF-16, not UTF-8; convert it: iconv -f utf-16 -t utf-8")
-        line = len(content[: error.start + 1].splitlines())
+        line = 1 + sum(1 for _ in _LINE_ENDS.finditer(content, 0, error.start))
         return DataError(
             f"{where}, line {line}: byte 0x{content[error.start]:02x} is not UTF-8; "
             "save the file as UTF-8, for instance: iconv -f latin1 -t utf-8"
@@ -202,12 +236,13 @@ def _check_record(fields: list[str], layout: Layout, many_lines: bool, blanks: b
 
 def _iterate_records(content: bytes, layout: Layout) -> Iterator[tuple[int, int, list[str]]]:
     """Yield first line, last line and fields of every record below the header that is not blank."""
+    lines = io.TextIOWrapper(io.BytesIO(content), "utf-8", "replace", newline="")
     if not layout.quoted:
-        for number, line in enumerate(content.splitlines(), start=1):
-            if number > layout.skip and line.strip(b" "):
-                yield number, number, line.decode("utf-8", "replace").split(layout.separator)
+        for number, line in enumerate(lines, start=1):
+            if number > layout.skip and line.strip(" \r\n"):
+                yield number, number, line.rstrip("\r\n").split(layout.separator)
         return
-    rows = csv.reader(io.StringIO(content.decode("utf-8", "replace"), newline=""), delimiter=layout.separator)
+    rows = csv.reader(lines, delimiter=layout.separator)
     previous = 0
     for fields in rows:
         if rows.line_num > layout.skip and (len(fields) > 1 or "".join(fields).strip(" ")):

@@ -1,0 +1,95 @@
+"""The memory that reading may use: a small file that expands to a large one is refused before memory runs out."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from pathlib import Path
+
+from itransf.errors import ConfigError, DataError
+
+_PER_BYTE = 4  # bytes of memory that reading a byte of text takes: the text, its columns, and their cleaned copies
+_UNKNOWN = 4 * 2**30  # bytes that are free where the system does not say
+_MEMINFO, _CGROUP = Path("/proc/meminfo"), Path("/sys/fs/cgroup")
+
+
+class Budget:
+    """Memory that is left for reading."""
+
+    def __init__(self, memory: int) -> None:
+        self.memory = self.left = memory
+
+    def take_text(self, size: int, where: str) -> None:
+        """Take the memory that so many bytes of text need.
+
+        Raises:
+            DataError: There is not as much left.
+        """
+        self.take(_PER_BYTE * size, where)
+
+    def take(self, size: int, where: str) -> None:
+        """Take memory.
+
+        Raises:
+            DataError: There is not as much left.
+        """
+        self.check(size, where)
+        self.left -= size
+
+    def check(self, size: int, where: str) -> None:
+        """Refuse a source that takes more memory than is left.
+
+        Raises:
+            DataError: It does.
+        """
+        if size > self.left:
+            raise DataError(
+                f"{where}: reading it takes more than {self.memory / 2**20:,.0f} MiB of memory; if you trust the file, "
+                "allow more (--memory 16GB, memory=...)"
+            )
+
+
+_ACTIVE: ContextVar[Budget | None] = ContextVar("reading budget", default=None)
+
+
+@contextmanager
+def bounded(memory: int | None = None) -> Iterator[Budget]:
+    """Bound the memory of what the block reads; a block within another one shares its budget.
+
+    Args:
+        memory: Bytes; by default half of what is free.
+    """
+    if memory is not None and (isinstance(memory, bool) or not isinstance(memory, int) or memory < 1):
+        raise ConfigError(f"memory = {memory!r}: give a number of bytes, at least 1")
+    active = _ACTIVE.get()
+    if active is not None:
+        yield active
+        return
+    token = _ACTIVE.set(Budget(memory or find_free() // 2))
+    try:
+        budget = _ACTIVE.get()
+        assert budget is not None, "just set"
+        yield budget
+    finally:
+        _ACTIVE.reset(token)
+
+
+def find_free() -> int:
+    """Return the bytes of memory that are free, for the machine and for the container."""
+    found = []
+    try:
+        lines = dict(line.split(":", 1) for line in _MEMINFO.read_text(encoding="utf-8").splitlines())
+        found.append(int(lines["MemAvailable"].split()[0]) * 1024)
+    except (OSError, KeyError, ValueError):
+        if hasattr(os, "sysconf") and "SC_PHYS_PAGES" in os.sysconf_names:
+            found.append(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2)
+    for limit, usage in (("memory.max", "memory.current"), ("memory.limit_in_bytes", "memory.usage_in_bytes")):
+        folder = _CGROUP if limit == "memory.max" else _CGROUP / "memory"
+        try:
+            numbers = [int((folder / name).read_text(encoding="utf-8")) for name in (limit, usage)]
+        except (OSError, ValueError):  # there is none, or it is "max"
+            continue
+        found.append(max(0, numbers[0] - numbers[1]))
+    return min(found, default=_UNKNOWN)
