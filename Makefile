@@ -5,13 +5,19 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: demo test docs lint clean
+.PHONY: demo test test-trust docs lint clean
 
 demo: $(VENV)/.installed-plots
 	$(BIN)/itransf demo
 
 test: lint docs
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --cov --cov-report=term
+
+# Trials by force, under an hour on two cores: make test-trust SEED=1
+SEED ?= 0
+test-trust: $(VENV)/.installed-dev
+	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.trust --seed $(SEED)
+	$(BIN)/python -m benchmarks.render
 
 docs: $(VENV)/.installed-dev
 	$(BIN)/python -m sphinx -q -W --keep-going -b html docs docs/_build/html

@@ -8,6 +8,7 @@ The text of the pages is written by hand; tables are put between `<!-- begin: ta
 from __future__ import annotations
 
 import argparse
+import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from benchmarks import ceilings, defaults, engine, interpretation_page, peers, s
 from benchmarks.markdown import put_tables
 from benchmarks.records import DOCS, RESULTS, Record, read_records
 from benchmarks.scaling_figure import write_figure
+from benchmarks.trust import page as trust_page
 from itransf.files import write_text
 
 PAGES: Mapping[str, Mapping[str, Callable[[Record], str]]] = {
@@ -29,6 +31,8 @@ PAGES: Mapping[str, Mapping[str, Callable[[Record], str]]] = {
 }
 """Pages, and the functions that render their records, by the name of the benchmark."""
 
+NOTHING = "Nothing is measured yet.\n"
+
 
 def render(records: Mapping[str, Record], sections: Mapping[str, Callable[[Record], str]]) -> str:
     """Return a section for each record of these benchmarks."""
@@ -38,7 +42,7 @@ def render(records: Mapping[str, Record], sections: Mapping[str, Callable[[Recor
         for record in records.values()
         if record["benchmark"] == kind
     ]
-    return "\n".join(found) or "Nothing is measured yet.\n"
+    return "\n".join(found) or NOTHING
 
 
 def render_all(results: Path) -> Iterator[tuple[str, str]]:
@@ -47,6 +51,9 @@ def render_all(results: Path) -> Iterator[tuple[str, str]]:
     for page, sections in PAGES.items():
         yield page, render(records, sections)
     yield "interpretation", interpretation_page.render(read_records(results, "interpretation"))
+    trust = results / trust_page.FILE
+    is_stored = trust.is_file()
+    yield "reliability", trust_page.render(json.loads(trust.read_text(encoding="utf-8"))) if is_stored else NOTHING
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -18,11 +18,11 @@ def test_sections_are_rendered_in_order_and_other_records_ignored() -> None:
 
 
 def test_the_command_writes_every_page(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    for name in (*PAGES, "interpretation"):
+    for name in (*PAGES, "interpretation", "reliability"):
         (tmp_path / f"{name}.md").write_text(f"# {name}\n\n{MARKS}", encoding="utf-8")
     main(["--results", str(tmp_path), "--docs", str(tmp_path)])
     assert "Nothing is measured" in (tmp_path / "performance.md").read_text(encoding="utf-8")
-    assert capsys.readouterr().out.count("wrote") == len(PAGES) + 1
+    assert capsys.readouterr().out.count("wrote") == len(PAGES) + 2
 
 
 @pytest.mark.parametrize(("name", "tables"), list(render_all(RESULTS)), ids=lambda value: str(value)[:12])
