@@ -85,7 +85,7 @@ def test_a_run_of_an_older_version_is_refused_with_the_version_that_reads_it(tmp
     ],
 )
 def test_values_of_another_type_are_damage(record: RunRecord, tmp_path: Path, change: dict[str, object]) -> None:
-    content = {"format": 2, **record.to_dict(), "files": {}, **change}
+    content = {"format": 2, **record.to_dict(), "files": {}, "commit": "x", **change}
     (tmp_path / "run.json").write_text(format_sealed(content))
     with pytest.raises(CheckpointError, match=r"run\.json: .*damaged"):
         read_manifest(tmp_path)

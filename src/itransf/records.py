@@ -103,10 +103,17 @@ class RunRecord:
 
 @dataclass(frozen=True)
 class Manifest:
-    """The content of run.json: the record of a run, and the checksums of its files by name."""
+    """The content of run.json.
+
+    Attributes:
+        record: Identity and results of the run.
+        files: Checksums of its files by name.
+        commit: Unique identifier of this state of the folder.
+    """
 
     record: RunRecord
     files: Mapping[str, Checksum] = field(default_factory=dict)
+    commit: str = field(default_factory=lambda: uuid.uuid4().hex, compare=False)
 
 
 def list_plugins(config: Config) -> dict[str, str]:
@@ -130,7 +137,8 @@ def hash_graph(graph: Graph) -> str:
 def write_manifest(folder: Path, manifest: Manifest) -> None:
     """Write run.json, the file that makes a folder a run."""
     files = {name: checksum._asdict() for name, checksum in sorted(manifest.files.items())}
-    write_text(folder / FILE, format_sealed({"format": FORMAT, **manifest.record.to_dict(), "files": files}))
+    content = {"format": FORMAT, **manifest.record.to_dict(), "files": files, "commit": manifest.commit}
+    write_text(folder / FILE, format_sealed(content))
 
 
 def read_manifest(folder: Path, sealed: bool = True) -> Manifest:
@@ -162,7 +170,7 @@ def read_manifest(folder: Path, sealed: bool = True) -> Manifest:
     known = {entry.name for entry in fields(RunRecord)}
     record = RunRecord(**{key: value for key, value in content.items() if key in known})
     files = {name: Checksum(**check_object(entry, _CHECKSUM, path)) for name, entry in content["files"].items()}
-    return Manifest(replace(record, notes=tuple(record.notes)), files)
+    return Manifest(replace(record, notes=tuple(record.notes)), files, content["commit"])
 
 
 def format_sealed(content: Mapping[str, Any]) -> str:
@@ -253,7 +261,7 @@ def _is_metrics(value: Any) -> bool:
 
 
 _MANIFEST: dict[str, Callable[[Any], bool]] = {
-    **dict.fromkeys(("id", "created", "version", "graph", "data_hash", "model", "checksum"), is_text),
+    **dict.fromkeys(("id", "created", "version", "graph", "data_hash", "model", "commit", "checksum"), is_text),
     "seed": lambda value: isinstance(value, int) and not isinstance(value, bool),
     "parent": lambda value: value is None or is_text(value),
     "seconds": is_number,

@@ -25,6 +25,7 @@ TOLD = {
     "concepts": ("RUN",),
     "info": ("RUN",),
     "runs": (".",),
+    "seal": ("RUN", "--check"),
     "export": ("RUN", "--out", "vectors"),
     "presets": ("wn18/itransf",),
     "settings": ("averaging",),

@@ -117,20 +117,17 @@ def open_run(path: str | Path, device: Device = "auto") -> Run:
     """
     folder = RunFolder(Path(path))
     for _ in range(_ATTEMPTS):
-        before = folder.read_manifest()
+        present = folder.read_manifest()
         try:
-            run = open_folder(folder, device)
+            return open_folder(RunFolder(folder.path, present), device)
         except CheckpointError:
-            if folder.read_manifest() == before:
+            if folder.read_manifest().commit == present.commit:
                 raise
-            continue
-        if folder.read_manifest() == before:
-            return run
     raise RunError(f"{folder.path}: another process keeps writing to it; try again when it has ended")
 
 
 def open_folder(folder: RunFolder, device: Device) -> Run:
-    """Open a run in a folder that nobody changes meanwhile."""
+    """Open a run; files that do not match the checksums of the folder are refused."""
     record, config, graph = folder.read_record(), folder.read_config(), folder.read_graph()
     stored, epoch, is_mean = find_weights(folder)
     model = build_like(graph, config, stored, choose_device(device), folder.path)
