@@ -75,7 +75,7 @@ class Fit:
         needs_transe = bool(warm_start.epochs) and not warm_start.run
         if needs_transe and not MODELS[self.config.name].can_start_from_transe:
             raise ConfigError(
-                f"warm_start.epochs = {warm_start.epochs}: a {self.config.name} model cannot start from TransE "
+                f"warm_start.epochs = {warm_start.epochs}: the model {self.config.name} cannot start from TransE "
                 "embeddings; set it to 0"
             )
         tracker = TRACKERS[self.config.training.tracker]()

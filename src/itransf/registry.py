@@ -27,11 +27,13 @@ class Registry(Mapping[str, Any]):
         kind: Singular noun for messages, such as "model".
         group: Entry point group of packages that add to it.
         builtin: Function that returns the built-in names and where each is defined, as "module:attribute".
+        methods: Attributes that the objects have.
     """
 
     kind: str
     group: str
     builtin: Callable[[], dict[str, str]]
+    methods: tuple[str, ...] = ()
 
     @cached_property
     def names(self) -> dict[str, str]:
@@ -69,12 +71,17 @@ class Registry(Mapping[str, Any]):
 
     def _load(self, name: str, load: Callable[[], Any]) -> Any:
         try:
-            return load()
+            found = load()
         except (ImportError, AttributeError) as error:
             raise ConfigError(
                 f"the {self.kind} {name!r} cannot be imported ({error}); install the package that defines it, or run "
                 "where Python finds it"
             ) from None
+        missing = [method for method in self.methods if not hasattr(found, method)]
+        if missing or not callable(found):
+            lacks = f" (it has no {missing[0]!r})" if missing else ""
+            raise ConfigError(f"{name!r} is not a {self.kind}{lacks}; see docs/extending.md")
+        return found
 
     def source(self, name: str) -> str | None:
         """Return where a name that is not built in comes from, for a run's record."""
@@ -93,7 +100,7 @@ class Registry(Mapping[str, Any]):
         Raises:
             ConfigError: The name is a dotted path that was neither named nor imported before, or is not installed.
         """
-        if name in self.names or name in self.installed or name in TRUSTED or name.partition(":")[0] in sys.modules:
+        if name in self.names or name in self.installed or name in TRUSTED or _is_imported(name.partition(":")[0]):
             return
         if not is_path(name):
             raise ConfigError(
@@ -116,6 +123,15 @@ def is_path(name: str) -> bool:
     return bool(colon) and attribute.isidentifier() and all(part.isidentifier() for part in module.split("."))
 
 
+def _is_imported(module: str) -> bool:
+    """Return whether the user's program has imported a module; those that any program has do not count."""
+    root = module.partition(".")[0]
+    return module in sys.modules and root not in sys.stdlib_module_names and root not in _LIBRARIES
+
+
+_LIBRARIES = {"torch", "numpy", "safetensors", "typer", "rich", "pyarrow", "numba", "triton", "matplotlib", "sympy"}
+
+
 def _find_models() -> dict[str, str]:
     """Return the built-in models: each module of `itransf.models` whose class of the same name cites a paper."""
     found: dict[str, str] = {}
@@ -131,18 +147,23 @@ def _in(module: str, **names: str) -> Callable[[], dict[str, str]]:
     return lambda: {name: f"itransf.training.{module}:{attribute}" for name, attribute in names.items()}
 
 
-MODELS = Registry("model", "itransf.models", _find_models)
+MODELS = Registry("model", "itransf.models", _find_models, ("Config", "build", "score"))
 LOSSES = Registry(
     "loss",
     "itransf.losses",
     _in("losses", hinge="hinge", self_adversarial="self_adversarial", cross_entropy="cross_entropy"),
 )
 SAMPLERS = Registry(
-    "sampler", "itransf.samplers", _in("negatives", uniform="UniformSampler", bernoulli="BernoulliSampler")
+    "sampler",
+    "itransf.samplers",
+    _in("negatives", uniform="UniformSampler", bernoulli="BernoulliSampler"),
+    ("corrupt",),
 )
-OPTIMIZERS = Registry("optimizer", "itransf.optimizers", _in("optimizers", sgd="SGD", adagrad="Adagrad", adam="Adam"))
+OPTIMIZERS = Registry(
+    "optimizer", "itransf.optimizers", _in("optimizers", sgd="SGD", adagrad="Adagrad", adam="Adam"), ("step",)
+)
 REGULARIZERS = Registry("regularizer", "itransf.regularizers", _in("losses", n3="n3", l2="l2", l1="l1"))
-TRACKERS = Registry("tracker", "itransf.trackers", _in("trackers", none="NoTracker", log="LogTracker"))
+TRACKERS = Registry("tracker", "itransf.trackers", _in("trackers", none="NoTracker", log="LogTracker"), ("epoch",))
 
 BY_SETTING = {
     "model.name": MODELS,

@@ -84,7 +84,7 @@ def test_a_command_that_needs_only_scores_works(place: Place, command: str, tmp_
 @pytest.mark.parametrize("command", REFUSED)
 def test_a_command_that_needs_concepts_or_projections_is_refused(place: Place, command: str, tmp_path: Path) -> None:
     name = place.model.rpartition(":")[2].lower()
-    check_refusal(*place.call(REFUSED[command], tmp_path / "new.html"), f"{name} model", "itransf")
+    check_refusal(*place.call(REFUSED[command], tmp_path / "new.html"), "model", name, "itransf")
     assert not (tmp_path / "new.html").exists()
 
 
@@ -93,5 +93,5 @@ def test_a_relation_is_learned_only_where_it_is_an_embedding(place: Place, tmp_p
     if LEARNS_RELATIONS[place.model]:
         assert outcome[0] == 0, outcome
     else:
-        check_refusal(*outcome, f"{place.model.lower()} model", "parameters", "train again")
+        check_refusal(*outcome, f"model {place.model.lower()}", "parameters", "train again")
     assert (tmp_path / "new.html").exists() == LEARNS_RELATIONS[place.model]

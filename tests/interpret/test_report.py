@@ -64,7 +64,7 @@ def test_a_model_that_cannot_be_explained_has_a_report_that_says_so(
     report = Run(run.graph, run.config, model, run.history).report(tmp_path / "report.html")
     text = "".join(check_page(report.read_text(encoding="utf-8")).text)
     assert f"{kind.__name__} has no concepts" in text
-    assert f"{kind.__name__} model cannot be split" in text
+    assert f"{kind.__name__} cannot be split" in text
     assert "MRR on test" in text
 
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import re
 import threading
 from dataclasses import replace
 from pathlib import Path
@@ -19,7 +20,7 @@ from itransf.run import open_run
 from itransf.run.opening import check_same
 from itransf.storage import WEIGHTS, RunFolder
 from itransf.training.trainer import weights
-from sealing import put_tensors
+from sealing import put, put_tensors
 from training.interruption import FragileFolder, InterruptionError
 
 if TYPE_CHECKING:
@@ -338,3 +339,35 @@ class TestTwoAtOnce:
         for thread in threads:
             thread.join()
         assert _umask() == before
+
+
+@pytest.mark.parametrize(
+    ("setting", "name"),
+    [
+        ("tracker", "os:abort"),
+        ("tracker", "torch:save"),
+        ("optimizer", "shutil:rmtree"),
+        ("tracker", "itransf.files:write_text"),
+    ],
+)
+def test_a_run_does_not_choose_what_is_called(short: Any, graph: Graph, place: Path, setting: str, name: str) -> None:
+    config = place / "config.toml"
+    lines = [
+        f'{setting} = "{name}"' if line.startswith(f"{setting} = ") else line
+        for line in config.read_text().splitlines()
+    ]
+    put(config, "\n".join(lines) + "\n")
+    with pytest.raises(CheckpointError, match=name):
+        open_run(place, device="cpu")
+
+
+def test_weights_of_a_larger_model_are_refused_before_it_is_built(
+    short: Any, graph: Graph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for model in ("transe", "stranse", "itransf", "distmult", "complex", "ntn"):
+        path = tmp_path / model
+        short(graph, model, out=path)
+        config = path / "config.toml"
+        put(config, re.sub(r"\ndim = \d+", "\ndim = 1000000", config.read_text()))
+        with pytest.raises(CheckpointError, match=r"do not fit .*model\.dim"):
+            open_run(path, device="cpu")

@@ -103,7 +103,7 @@ def test_the_same_triples_give_the_same_bits(short: Callable[..., Run], graph: G
 
 @pytest.mark.parametrize("name", ["stranse", "transr"])
 def test_models_with_matrices_of_their_own_are_refused(short: Callable[..., Run], graph: Graph, name: str) -> None:
-    with pytest.raises(ConfigError, match=rf"{name} model .*relation .*\.weight"):
+    with pytest.raises(ConfigError, match=rf"model {name} .*relation .*\.weight"):
         short(graph, name).learn_relation("likes", PAIRS)
 
 

@@ -12,7 +12,7 @@ import itransf
 from itransf.cli.options import AsJson
 from itransf.cli.output import Screen, tell, warn
 from itransf.errors import ConfigError
-from itransf.registry import MODELS
+from itransf.registry import MODELS, TRUSTED
 
 if TYPE_CHECKING:
     from itransf.models import Model
@@ -27,11 +27,11 @@ def list_models(
 ) -> None:
     """List the models: formula, paper and capabilities.
 
-    Models of installed packages (entry points in the group itransf.models) are included.
+    Models of installed packages (entry points in the group itransf.models) and those named by --plugin are included.
     """
     graph = None if data is None else itransf.load(data)
     found = []
-    for name in MODELS:
+    for name in (*MODELS, *sorted(TRUSTED)):
         try:
             found.append(describe_model(name, graph))
         except ConfigError as error:  # an installed package that cannot be imported

@@ -155,7 +155,9 @@ class ValidationConfig:
     """Validation and early stopping."""
 
     every: int = setting(
-        10, "Epochs between two validations. 0 never validates and keeps the last weights.", "a tenth of the epochs"
+        10,
+        "Epochs between two validations. 0 never validates and keeps the last weights.",
+        "a tenth of the default epochs",
     )
     metric: Literal["mrr", "mr", "hits@1", "hits@3", "hits@10"] = setting(
         "mrr", "Metric that decides which weights are kept."

@@ -144,7 +144,7 @@ def check_concepts(model: Model) -> ConceptModel:
         ConfigError: They do not.
     """
     if not isinstance(model, ConceptModel):
-        raise ConfigError(f'a {type(model).__name__} model has no concepts; train one with model.name = "itransf"')
+        raise ConfigError(f'the model {type(model).__name__} has no concepts; train one with model.name = "itransf"')
     return model
 
 

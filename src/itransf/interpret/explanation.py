@@ -239,8 +239,8 @@ def check_explainable(model: Model) -> Translation:
     """
     if not is_explainable(model):
         raise ConfigError(
-            f"the score of a {type(model).__name__} model is not a distance between entities that matrices project, "
-            "so it cannot be explained; train itransf, stranse, transr or transe for that"
+            f"the score of the model {type(model).__name__} is not a distance between entities that matrices project, "
+            "so neither its scores nor its relations can be explained; train itransf, stranse, transr or transe"
         )
     return model
 

@@ -59,7 +59,7 @@ def export_tables(model: Model, graph: Graph) -> dict[str, pa.Table]:
         matrices = tabulate_relation_matrices(model, graph)
         tables |= {"matrices": pa.concat_tables(matrices)} if matrices else {}
     if not tables:
-        raise ConfigError(f"a {type(model).__name__} model has no embeddings, concepts or matrices to export")
+        raise ConfigError(f"the model {type(model).__name__} has no embeddings, concepts or matrices to export")
     return tables
 
 

@@ -196,7 +196,7 @@ class Model(nn.Module, ABC):
         Raises:
             ConfigError: The model names none.
         """
-        raise ConfigError(f"a {type(self).__name__} model has no factors to regularize; set regularizer.weight = 0")
+        raise ConfigError(f"the model {type(self).__name__} has no factors to regularize; set regularizer.weight = 0")
 
     def penalty(self, heads: Tensor, relations: Tensor, tails: Tensor) -> Tensor | None:
         """Return a term of the model's own that is added to the mean loss of a batch, if any."""

@@ -257,7 +257,7 @@ def drop_concepts(model: C, graph: Graph, costs: Costs, gone: Sequence[int]) -> 
     settings = model.config
     if not (hasattr(settings, "concepts") and hasattr(settings, "support_size")):
         raise ConfigError(
-            f"concepts of a {type(model).__name__} model cannot be merged or pruned: "
+            f"concepts of the model {type(model).__name__} cannot be merged or pruned: "
             "its settings have no model.concepts and model.support_size"
         )
     kept = [concept for concept in range(len(model.concepts)) if concept not in gone]

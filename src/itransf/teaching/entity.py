@@ -55,7 +55,7 @@ def learn_entity(
             raise DataError(f"{locate(row)}: does not contain {name!r}; give triples with it as head or tail")
         named.append((head, relation, tail))
     extended = extend_graph(graph, "entity", name, named, locate)
-    refusal = f"a {config.name} model cannot learn an entity: its entities have no embedding, or more than one"
+    refusal = f"the model {config.name} cannot learn an entity: its entities have no embedding, or more than one"
     larger = extend_model(model, extended, list_tables, refusal)
     (table,) = list_tables(larger)
     new = extended.train[len(graph.train) :]

@@ -19,7 +19,7 @@ from itransf.training.negatives import Corruption
 
 RELATION_EFFORT = Effort(steps=30, rate=0.05, hold=10.0)
 MOST_TRIPLES, RIVALS = 100, 512  # triples that pairs of concepts are compared on, and entities as negatives
-FEWEST_RIVALS = 64
+FEWEST_RIVALS, FEWEST_TRIPLES = 64, 2  # with one triple, every pair fits it exactly
 PAIR_WORK = 8_000_000_000  # differences of two numbers in one search for a pair: seconds on a CPU
 
 
@@ -74,7 +74,7 @@ def begin_relation(
         named.append((names[0], name, names[-1]))
     extended = extend_graph(graph, "relation", name, named, locate)
     refusal = (
-        f"a {kind} model cannot learn a relation from a few triples: its relations have more parameters than one "
+        f"the model {kind} cannot learn a relation from a few triples: its relations have more parameters than one "
         "embedding and do not share concepts"
     )
     return extend_model(model, extended, list_tables, refusal), extended, len(extended.train) - len(graph.train)
@@ -114,7 +114,7 @@ def measure_pairs(model: ConceptModel, triples: Tensor, config: Config) -> Tenso
     generator = torch.Generator(triples.device).manual_seed(config.seed)
     _, m, d = model.project_alone(triples[:1, 0]).shape
     budget = PAIR_WORK // (len(SIDES) * m * m * d)  # triples times negatives
-    most = max(1, min(MOST_TRIPLES, budget // FEWEST_RIVALS))
+    most = max(FEWEST_TRIPLES, min(MOST_TRIPLES, budget // FEWEST_RIVALS))
     chosen = torch.randperm(len(triples), generator=generator, device=triples.device)[:most]
     heads, _, tails = triples[chosen].unbind(1)
     drawn = torch.randperm(model.sizes.entities, generator=generator, device=triples.device)

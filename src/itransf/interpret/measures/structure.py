@@ -93,7 +93,7 @@ def read_model(model: Model, graph: Graph, name: str) -> Reading:
         return Reading(name, graph, model, scale_rows(weights), weights)
     if not is_explainable(model):
         raise ConfigError(
-            f"a {type(model).__name__} model has neither concepts nor matrices to measure; "
+            f"the model {type(model).__name__} has neither concepts nor matrices to measure; "
             "give runs of itransf, stranse, transr or transe"
         )
     everyone = torch.arange(len(graph.relations), device=model.entities.device)
