@@ -136,7 +136,10 @@ def lock(path: Path) -> Iterator[bool]:
     The lock of a process that dies is released. Where files cannot be locked, it always succeeds.
     """
     while True:
-        descriptor = os.open(path, os.O_CREAT | os.O_RDWR, 0o666)
+        try:
+            descriptor = os.open(path, os.O_CREAT | os.O_RDWR, 0o666)
+        except OSError as error:
+            raise WriteError(f"{path} cannot be written: {error.strerror}; choose another place") from None
         try:
             if not _take(descriptor):
                 yield False

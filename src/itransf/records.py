@@ -270,7 +270,10 @@ _MANIFEST: dict[str, Callable[[Any], bool]] = {
     "plugins": is_texts,
     "files": lambda value: isinstance(value, dict) and all(map(_NAME.fullmatch, value)),
 }
-_CHECKSUM: dict[str, Callable[[Any], bool]] = {"size": is_count, "crc32": is_text}
+_CHECKSUM: dict[str, Callable[[Any], bool]] = {
+    "size": is_count,
+    "crc32": lambda value: is_text(value) and re.fullmatch("[0-9a-f]{8}", value) is not None,
+}
 
 
 def damaged(path: Path, fault: str) -> CheckpointError:

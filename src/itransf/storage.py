@@ -32,7 +32,7 @@ import torch
 from safetensors import SafetensorError, safe_open
 from torch import Tensor
 
-from itransf.config import Config, build_config, check_trusted, format_toml, read_layer
+from itransf.config import Config, build_config, check_trusted, format_toml, parse_layer
 from itransf.data.graph import SPLITS, Graph, Triples
 from itransf.data.vocabulary import Vocabulary
 from itransf.errors import CheckpointError, ConfigError, DataError, RunError, WriteError
@@ -335,8 +335,9 @@ class RunFolder:
                 return read(path)
             except FileNotFoundError:
                 continue
-            except (OSError, SafetensorError) as error:
-                raise damaged(self.path / name, f"cannot be read ({error})") from None
+            except (OSError, RuntimeError, SafetensorError) as error:
+                if path.exists():
+                    raise damaged(self.path / name, f"cannot be read ({error})") from None
         raise CheckpointError(f"{self.path / name}: is missing; restore it or train again")
 
     def _read_json(self, name: str, keys: Mapping[str, Callable[[Any], bool]]) -> dict[str, Any]:
@@ -351,7 +352,7 @@ class RunFolder:
     def read_config(self) -> Config:
         """Read the settings; code from outside the package is imported only if it is installed or was named."""
         try:
-            layer = self._read(CONFIG, read_layer)
+            layer = parse_layer(self._read(CONFIG, Path.read_bytes), self.path / CONFIG)
             check_trusted(layer, str(self.path))
             return build_config([layer])
         except ConfigError as error:

@@ -151,7 +151,7 @@ class TestOpening:
         ("name", "value", "fault"),
         [
             ("entities", float("nan"), "'entities' .*not all numbers"),
-            ("project_tail.support", 99, "concept 99 on its tail side"),
+            ("project_tail.support", 99, "'project_tail.support' has concept 99"),
         ],
     )
     def test_weights_that_no_training_gives_are_refused(
@@ -369,5 +369,5 @@ def test_weights_of_a_larger_model_are_refused_before_it_is_built(
         short(graph, model, out=path)
         config = path / "config.toml"
         put(config, re.sub(r"\ndim = \d+", "\ndim = 1000000", config.read_text()))
-        with pytest.raises(CheckpointError, match=r"do not fit .*model\.dim"):
+        with pytest.raises(CheckpointError, match=r"do not fit: .*model\.dim"):
             open_run(path, device="cpu")

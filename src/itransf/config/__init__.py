@@ -14,6 +14,7 @@ from itransf.config.layers import (
     check_trusted,
     describe_settings,
     format_toml,
+    parse_layer,
     read_layer,
 )
 from itransf.config.sections import (
@@ -46,6 +47,7 @@ __all__ = [
     "check_trusted",
     "describe_settings",
     "format_toml",
+    "parse_layer",
     "read_layer",
     "setting",
 ]

@@ -33,10 +33,18 @@ class Layer:
 def read_layer(path: Path) -> Layer:
     """Read a TOML file of settings."""
     try:
-        return Layer(str(path), tomllib.loads(path.read_text(encoding="utf-8")))
+        return parse_layer(path.read_bytes(), path)
     except FileNotFoundError:
         raise ConfigError(f"{path}: there is no such config file") from None
-    except (OSError, UnicodeDecodeError) as error:
+    except OSError as error:
+        raise ConfigError(f"{path}: cannot be read: {error}") from None
+
+
+def parse_layer(content: bytes, path: Path) -> Layer:
+    """Return the settings in the bytes of a TOML file."""
+    try:
+        return Layer(str(path), tomllib.loads(content.decode()))
+    except UnicodeDecodeError as error:
         raise ConfigError(f"{path}: cannot be read: {error}") from None
     except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise ConfigError(f"{path}: is not valid TOML: {error}") from None

@@ -17,13 +17,12 @@ from itransf.data.datasets import load
 from itransf.data.graph import Graph, NamedTriples
 from itransf.errors import CheckpointError, ConfigError, RunError
 from itransf.fitting import Fit, build_model
-from itransf.models.base import SIDES, Model
-from itransf.models.concepts import ConceptModel
+from itransf.models.base import Model
 from itransf.records import Manifest, hash_graph, read_manifest, write_manifest
 from itransf.run.run import Run
 from itransf.run.settings import CHANGEABLE, Device, Given, check_settings, choose_device, flatten, resolve_config
 from itransf.storage import WEIGHTS, RunFolder
-from itransf.training.trainer import Progress, load_weights, weights
+from itransf.training.trainer import Progress, load_weights
 
 _ATTEMPTS = 100  # to open a run that another process replaces meanwhile
 _FEW_ELEMENTS = 1_000_000  # of a tensor, which may be created in any case
@@ -198,31 +197,8 @@ def build_like(graph: Graph, config: Config, stored: Mapping[str, Tensor], devic
     except (KeyError, ValueError) as error:
         fault = str(error)
     else:
-        check_weights(model, path)
         return model
-    raise CheckpointError(f"{path}: its weights do not fit its config: {fault}; restore the files or train again")
-
-
-def check_weights(model: Model, path: Path) -> None:
-    """Refuse weights that cannot be the result of training."""
-    for name, tensor in weights(model).items():
-        if tensor.is_floating_point() and not tensor.isfinite().all():
-            raise CheckpointError(f"{path}: its weights {name!r} are not all numbers; restore them or train again")
-    if not isinstance(model, ConceptModel):
-        return
-    for side in SIDES:
-        supports, rules = model.supports(side), model.rules(side)  # (r, k) and (r, m)
-        wrong = supports[(supports < 0) | (supports >= rules.shape[1])]
-        if len(wrong):
-            raise CheckpointError(
-                f"{path}: a relation uses concept {int(wrong[0])} on its {side} side, but there are {rules.shape[1]}; "
-                "restore its weights or train again"
-            )
-        chosen = supports.sort(1).values
-        if bool((chosen[:, 1:] == chosen[:, :-1]).any()):
-            raise CheckpointError(
-                f"{path}: a relation uses a concept twice on its {side} side; restore its weights or train again"
-            )
+    raise CheckpointError(f"{path}: its weights do not fit: {fault}; restore the files or train again")
 
 
 def find_weights(folder: RunFolder) -> tuple[dict[str, Tensor], int | None, bool]:

@@ -333,6 +333,7 @@ class Trainer:
     def _bring(self, prefix: str, tensors: dict[str, Tensor]) -> dict[str, Tensor]:
         """Return stored weights whose names have this prefix, without it, on the model's device; all or none."""
         found, own = _under(prefix, tensors), weights(self.model)
+        check_values(found)
         for name in own if found else ():
             check_alike(name, found[name], own[name])
         return {name: found[name].to(self.train.device) for name in own if found}
@@ -374,12 +375,28 @@ def load_weights(model: Model, stored: Mapping[str, Tensor]) -> None:
 
     Raises:
         KeyError: A weight is missing.
-        ValueError: A weight has another shape or type of number.
+        ValueError: A weight has another shape or type of number, or values that no training gives.
     """
+    check_values(stored)
     for name, tensor in weights(model).items():
         if name in stored or not name.endswith(".rules"):
             check_alike(name, stored[name], tensor)
             tensor.copy_(stored[name])
+
+
+def check_values(stored: Mapping[str, Tensor]) -> None:
+    """Refuse weights that are not numbers, and supports with a concept that does not exist or is there twice."""
+    for name, tensor in stored.items():
+        if tensor.is_floating_point() and not tensor.isfinite().all():
+            raise ValueError(f"{name!r} are not all numbers")
+        if name.endswith(".support") and tensor.dim() == 2:
+            concepts = stored[f"{name.removesuffix('support')}scores"].shape[-1]
+            wrong = tensor[(tensor < 0) | (tensor >= concepts)]
+            if len(wrong):
+                raise ValueError(f"{name!r} has concept {int(wrong[0])}, but there are {concepts}")
+            chosen = tensor.sort(1).values
+            if bool((chosen[:, 1:] == chosen[:, :-1]).any()):
+                raise ValueError(f"{name!r} has a concept twice")
 
 
 def check_alike(name: str, found: Tensor, expected: Tensor) -> None:
