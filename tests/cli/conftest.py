@@ -12,6 +12,7 @@ import pytest
 
 import itransf
 from itransf.cli import main
+from itransf.registry import TRUSTED
 
 COUNTRIES = {
     "France": ("Paris", "Lyon", "Lille"),
@@ -52,9 +53,13 @@ class Outcome:
 
 def call(*arguments: object) -> Outcome:
     """Run `itransf` with these arguments, in this process."""
-    out, err = io.StringIO(), io.StringIO()
-    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err), pytest.raises(SystemExit) as stop:
-        main([str(argument) for argument in arguments])
+    out, err, trusted = io.StringIO(), io.StringIO(), set(TRUSTED)
+    try:
+        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err), pytest.raises(SystemExit) as stop:
+            main([str(argument) for argument in arguments])
+    finally:  # what one command trusts, another process would not
+        TRUSTED.clear()
+        TRUSTED.update(trusted)
     code = stop.value.code
     assert isinstance(code, int)
     return Outcome(code, out.getvalue(), err.getvalue())

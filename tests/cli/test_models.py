@@ -59,3 +59,5 @@ def test_a_model_of_the_user_shows_its_source(tmp_path: Path, monkeypatch: pytes
     found = describe_model("own_model:Mine", None)
     assert (found["formula"], found["paper"], found["source"]) == ("My formula", None, "own_model:Mine")
     assert not found["capabilities"]["fused steps"]
+    assert "own_model:Mine" in call("--plugin", "own_model:Mine", "models").out
+    assert "own_model:Mine" not in call("models").out
