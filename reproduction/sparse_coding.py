@@ -200,7 +200,7 @@ def compose_model(model: STransE, concepts: Tensor, codes: Floats, most: int) ->
     composed.relations.copy_(model.relations)
     composed.concepts.copy_(concepts)
     for side, own in zip(SIDES, np.split(codes, len(SIDES)), strict=True):
-        composed.concept_projection(side).scores.copy_(torch.from_numpy(own))
+        composed.concept_attention(side).scores.copy_(torch.from_numpy(own))
     return composed.eval()
 
 

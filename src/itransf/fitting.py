@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
@@ -72,25 +72,29 @@ class Fit:
         if resume and self.folder is not None and self.folder.checkpoints:
             tensors, meta = self.folder.read_checkpoint()
         self.history = meta.get("history", [])
-        needs_transe = bool(warm_start.epochs) and not warm_start.run
-        if needs_transe and not MODELS[self.config.name].can_start_from_transe:
+        is_warm = bool(warm_start.epochs) and not warm_start.run
+        if (is_warm or warm_start.run) and not MODELS[self.config.name].starts_from:
+            key = "run" if warm_start.run else "epochs"
             raise ConfigError(
-                f"warm_start.epochs = {warm_start.epochs}: the model {self.config.name} cannot start from TransE "
-                "embeddings; set it to 0"
+                f"warm_start.{key} = {getattr(warm_start, key)!r}: the model {self.config.name} cannot start from "
+                "another model; leave it out"
             )
         tracker = TRACKERS[self.config.training.tracker]()
         tracker.start(self.config.to_dict(), self.graph.name)
-        phase = meta.get("phase", "warm start" if needs_transe else "training")
-        start: Mapping[str, Tensor] = self._read_vectors() if warm_start.run and tensors is None else {}
+        phase = meta.get("phase", "warm start" if is_warm else "training")
+        start = self._read_start() if warm_start.run and tensors is None else None
         repeats = self.config.training.deterministic and self.device.type == "cuda"
         with torch.inference_mode(False), torch.enable_grad(), deterministic(repeats):
             if phase == "warm start":
                 warm = self._make_trainer(warm_config(self.config), None)
                 self._run_phase(warm, phase, tensors, meta, tracker.epoch)
-                start, tensors = warm.model.embeddings(), None
+                start, tensors = warm.model, None
             trainer = self._make_trainer(self.config, self._make_validate())
             if tensors is None:
-                load_vectors(trainer.model, start)
+                if start is not None:
+                    trainer.model.start_from(
+                        start, torch.bincount(trainer.train[:, 1], minlength=start.sizes.relations)
+                    )
                 if isinstance(trainer.model, ConceptModel) and self.config.assignment.init == "mirrored":
                     mirror_supports(trainer.model, mine_structure(self.graph, SHARE), self.config.seed)
                 if self.start is not None:
@@ -185,36 +189,39 @@ class Fit:
 
         return validate
 
-    def _read_vectors(self) -> dict[str, Tensor]:
-        """Read the embeddings of another run on the same graph."""
+    def _read_start(self) -> Model:
+        """Read the embeddings of another run on the same graph into a model of the kind that this one starts from."""
         other = RunFolder(Path(self.config.warm_start.run))
         other.read_record()  # raises if there is no run
         graph = other.read_graph()
         if graph.entities.names != self.graph.entities.names or graph.relations.names != self.graph.relations.names:
             raise ConfigError(f"warm_start.run: {other.path} was trained on another graph; choose a run on this one")
         tensors, _ = other.read_tensors(WEIGHTS)
-        wanted = build_model(self.graph, self.config, torch.device("cpu")).embeddings()
-        for name, table in wanted.items():
+        start = build_model(self.graph, warm_config(self.config), self.device)
+        for name, table in start.embeddings().items():
             if name not in tensors or tensors[name].shape != table.shape:
                 found = tuple(tensors[name].shape) if name in tensors else "none"
                 raise ConfigError(
                     f"warm_start.run: {other.path} has {name} embeddings of shape {found}, this model needs "
                     f"{tuple(table.shape)} (model.dim = {self.config.model.dim})"
                 )
-        return {name: tensors[name] for name in wanted}
+            with torch.no_grad():
+                table.copy_(tensors[name])
+        return start
 
 
 def warm_config(config: Config) -> Config:
-    """Return the settings of the TransE epochs that come first."""
-    transe = MODELS["transe"].Config
-    shared = {entry.name: getattr(config.model, entry.name) for entry in fields(transe)}
+    """Return the settings of the simpler model that is trained first."""
+    name = MODELS[config.name].starts_from
+    kind = MODELS[name].Config
+    shared = {entry.name: getattr(config.model, entry.name) for entry in fields(kind)}
     negatives = config.negatives
     if config.warm_start.sampler != "same":
         negatives = replace(negatives, sampler=config.warm_start.sampler, domain=0.0)
     return replace(
         config,
-        name="transe",
-        model=transe(**shared),
+        name=name,
+        model=kind(**shared),
         negatives=negatives,
         training=replace(
             config.training,
@@ -228,13 +235,6 @@ def warm_config(config: Config) -> Config:
 def limits_of(config: Config) -> list[float]:
     """Return the limits that may end a training: epochs, minutes, patience."""
     return [config.training.epochs, config.training.max_minutes, config.validation.patience]
-
-
-@torch.no_grad()
-def load_vectors(model: Model, vectors: Mapping[str, Tensor]) -> None:
-    """Initialize a model with these embeddings."""
-    for name, tensor in vectors.items():
-        model.get_parameter(name).copy_(tensor)
 
 
 def describe_epoch(report: EpochReport, phase: str) -> dict[str, Any]:

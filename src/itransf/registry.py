@@ -133,12 +133,12 @@ _LIBRARIES = {"torch", "numpy", "safetensors", "typer", "rich", "pyarrow", "numb
 
 
 def _find_models() -> dict[str, str]:
-    """Return the built-in models: each module of `itransf.models` whose class of the same name cites a paper."""
+    """Return the built-in models: modules of `itransf.models` whose class of the same name sets `paper`."""
     found: dict[str, str] = {}
     for file in sorted((Path(__file__).parent / "models").glob("*.py")):
         text = file.read_text(encoding="utf-8")
         for name in re.findall(r"^class (\w+)\(", text, re.MULTILINE):
-            if name.lower() == file.stem and "paper = Paper(" in text:
+            if name.lower() == file.stem and re.search(r"^    paper\b", text, re.MULTILINE):
                 found[file.stem] = f"itransf.models.{file.stem}:{name}"
     return found
 

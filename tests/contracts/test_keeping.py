@@ -8,7 +8,7 @@ import torch
 
 import itransf
 from contracts.cases import CASES, MODEL_CASES, make_model, random_triples
-from itransf.models import MODELS, SIDES, ConceptModel, Sizes
+from itransf.models import MODELS, SIDES, ProjectingConcepts, Sizes
 from itransf.records import Manifest, RunRecord, write_manifest
 from itransf.registry import REGULARIZERS
 from itransf.run import resolve_config
@@ -88,6 +88,6 @@ def test_regularizers_apply_to_the_factors_of_every_model(name: str, case: dict[
 @pytest.mark.parametrize(("name", "case"), CASES)
 def test_concept_models_score_each_concept_alone(name: str, case: dict[str, Any]) -> None:
     model = make_model(name, case)
-    if isinstance(model, ConceptModel):
+    if isinstance(model, ProjectingConcepts):
         for side in SIDES:
             assert model.single_concept_scores(*random_triples(3), side).shape == (3, len(model.concepts))

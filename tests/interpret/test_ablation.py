@@ -27,7 +27,7 @@ def run(request: pytest.FixtureRequest, random_graph: Callable, short: Callable)
     found = short(random_graph(valid=20), "itransf", f"model.attention={request.param}")
     with torch.no_grad():  # weights that differ, and matrices that matter
         for side in SIDES:
-            scores = found.model.concept_projection(side).scores
+            scores = found.model.concept_attention(side).scores
             scores.copy_(torch.randn(scores.shape, generator=torch.Generator().manual_seed(len(side))))
         found.model.concepts.add_(
             0.3 * torch.randn(found.model.concepts.shape, generator=torch.Generator().manual_seed(1))
@@ -44,7 +44,7 @@ def read_matrices(model: Model, side: str) -> torch.Tensor:
 def test_weights_are_spread_over_the_rest_of_the_support(run: Run) -> None:
     changed = remove_concepts(run.model, mark_concept(run.model, 2))
     for side in SIDES:
-        projection = run.model.concept_projection(side)
+        projection = run.model.concept_attention(side)
         left = projection.attention().detach().clone()
         left[:, 2] = 0.0
         if projection.kind != "l1":
@@ -89,7 +89,7 @@ def test_the_model_itself_stays_as_it_is_to_the_bit(run: Run) -> None:
 
 def test_a_side_that_uses_nothing_else_leaves_entities_where_they_are(random_graph: Callable, short: Callable) -> None:
     model = short(random_graph(), "itransf", "model.support_size=1").model
-    concept = int(model.concept_projection("head").support[0, 0])
+    concept = int(model.concept_attention("head").support[0, 0])
     matrix = read_matrices(remove_concepts(model, mark_concept(model, concept)), "head")[0]
     torch.testing.assert_close(matrix, torch.eye(len(matrix)))
 

@@ -75,7 +75,7 @@ def test_each_concept_gives_what_the_formula_says(kind: str, norm: int, projecte
     concepts = model.concepts.detach().numpy()
     summands, names = [], []
     for side, entity, sign in (("head", h, 1.0), ("tail", t, -1.0)):
-        attention = model.concept_projection(side).attention()[relation].detach().numpy()
+        attention = model.concept_attention(side).attention()[relation].detach().numpy()
         whole = sum(a * (d @ entity) for a, d in zip(attention, concepts, strict=True))
         length = np.linalg.norm(whole)
         factor = {"unit": 1 / length, "ball": 1 / max(length, 1.0), "none": 1.0}[projected]
@@ -267,8 +267,8 @@ def rank_with(model: Any, attention: dict[str, torch.Tensor]) -> tuple[float, fl
         for name in ("entities", "relations", "concepts"):
             getattr(free, name).copy_(getattr(model, name))
         for side in ("head", "tail"):
-            free.concept_projection(side).scores.copy_(model.concept_projection(side).attention())
-            free.concept_projection(side).scores[TRIPLE[1]] = attention[side]
+            free.concept_attention(side).scores.copy_(model.concept_attention(side).attention())
+            free.concept_attention(side).scores[TRIPLE[1]] = attention[side]
     graph = make_graph()
     ranks = rank_triples(free, ROWS, graph.known, loops=graph.statistics.has_loops, keep_scores=True)
     assert ranks.scores is not None
@@ -280,7 +280,7 @@ def rank_with(model: Any, attention: dict[str, torch.Tensor]) -> tuple[float, fl
 def test_a_removal_equals_a_model_whose_weights_are_renormalised(kind: str, projected: str) -> None:
     model = make_concepts(kind, projected=projected)
     found = try_removals(model, make_graph(), ROWS, "tail", MEMORY)
-    attention = {side: model.concept_projection(side).attention()[TRIPLE[1]].detach() for side in ("head", "tail")}
+    attention = {side: model.concept_attention(side).attention()[TRIPLE[1]].detach() for side in ("head", "tail")}
     assert len(found) == sum(int((weights != 0).sum()) for weights in attention.values())
     for removal in found:
         changed = {side: weights.clone() for side, weights in attention.items()}
@@ -308,7 +308,7 @@ def test_of_many_concepts_only_the_heaviest_are_tried(monkeypatch: pytest.Monkey
     found = try_removals(model, make_graph(), ROWS, "head", MEMORY)
     assert len(found) == 4
     for side in ("head", "tail"):
-        weights = model.concept_projection(side).attention()[0]
+        weights = model.concept_attention(side).attention()[0]
         heaviest = set(weights.topk(2).indices.tolist())
         assert {removal.concept for removal in found if removal.side == side} == heaviest
 

@@ -20,7 +20,7 @@ def make_itransf(seed: int = 0, sizes: Sizes = SIZES, **settings: Any) -> ITrans
     model = ITransF(sizes, ITransF.Config(**chosen))
     with torch.no_grad():
         for side in SIDES:
-            model.concept_projection(side).scores.normal_(0.0, 0.3)
+            model.concept_attention(side).scores.normal_(0.0, 0.3)
         model.concepts.add_(torch.randn_like(model.concepts), alpha=0.3)
     return model
 
@@ -74,7 +74,7 @@ class TestAttention:
     def test_at_most_k_weights_are_not_zero_and_they_sum_to_one(self, size: int) -> None:
         model = make_itransf(support_size=size)
         for side in SIDES:
-            attention = model.concept_projection(side).attention().detach()
+            attention = model.concept_attention(side).attention().detach()
             assert attention.shape == (4, 7)
             assert ((attention != 0).sum(1) == min(size, 7)).all()
             torch.testing.assert_close(attention.sum(1), torch.ones(4))
@@ -85,7 +85,7 @@ class TestAttention:
             support = model.supports(side)
             assert support is not None
             supported = torch.zeros(4, 7, dtype=torch.bool).scatter_(1, support, value=True)
-            attention = model.concept_projection(side).attention()
+            attention = model.concept_attention(side).attention()
             assert bool((attention[~supported] == 0.0).all())
             assert bool((attention[supported] > 0.0).all())
 
@@ -101,16 +101,16 @@ class TestAttention:
         sharp, flat = make_itransf(temperature=0.25), make_itransf(temperature=4.0)
         assert not any("temperature" in name for name in sharp.state_dict())
         for side in SIDES:
-            projection = sharp.concept_projection(side)
+            projection = sharp.concept_attention(side)
             scores = projection.scores.gather(1, projection.support)
             wanted = torch.softmax(scores / 0.25, dim=1)
             torch.testing.assert_close(projection.weights(torch.arange(4)), wanted)
-            assert flat.concept_projection(side).attention().max() < projection.attention().max()
+            assert flat.concept_attention(side).attention().max() < projection.attention().max()
 
     def test_dense_attention_uses_every_concept(self) -> None:
         model = make_itransf(attention="dense", support_size=2)
         for side in SIDES:
-            attention = model.concept_projection(side).attention()
+            attention = model.concept_attention(side).attention()
             assert bool((attention > 0).all())
             torch.testing.assert_close(attention.sum(1), torch.ones(4))
             assert model.supports(side).shape[1] == len(model.concepts)
@@ -119,7 +119,7 @@ class TestAttention:
     def test_l1_attention_has_no_softmax_and_a_penalty(self) -> None:
         model = make_itransf(attention="l1", support_size=2, l1_weight=0.001)
         for side in SIDES:
-            projection = model.concept_projection(side)
+            projection = model.concept_attention(side)
             torch.testing.assert_close(projection.attention(), projection.scores)
             assert bool((projection.attention() < 0).any())
             assert model.supports(side).shape[1] == len(model.concepts)
@@ -129,7 +129,7 @@ class TestAttention:
         model = make_itransf(attention="l1", l1_weight=0.5)
         relations = [3, 1, 3, 3]
         triples = torch.tensor([0, 1, 2, 3]), torch.tensor(relations), torch.tensor([1, 2, 0, 1])
-        scores = {side: model.concept_projection(side).scores for side in SIDES}
+        scores = {side: model.concept_attention(side).scores for side in SIDES}
         total = sum(float(rows[relation].detach().abs().sum()) for rows in scores.values() for relation in relations)
         penalty = model.penalty(*triples)
         assert float(penalty.detach()) == pytest.approx(0.5 * total / 4)

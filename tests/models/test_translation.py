@@ -6,7 +6,8 @@ import pytest
 import torch
 
 from itransf.models import ITransF, Sizes, STransE, TransE, TransR
-from itransf.models.projection import FullProjection, random_supports
+from itransf.models.concepts import random_supports
+from itransf.models.projection import FullProjection
 from itransf.models.translation import start_vectors
 from itransf.registry import REGULARIZERS
 

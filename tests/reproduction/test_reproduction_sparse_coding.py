@@ -83,7 +83,7 @@ def test_the_model_has_the_mixtures_and_the_old_vectors(coding: SparseCoding, mo
     assert coding.error == pytest.approx(float(error), rel=1e-3)
     assert coding.error < 0.02
     for place, side in enumerate(SIDES):
-        attention = coding.model.concept_projection(side).attention().detach().numpy()
+        attention = coding.model.concept_attention(side).attention().detach().numpy()
         np.testing.assert_array_equal(attention, coding.codes[place])
 
 

@@ -19,7 +19,7 @@ from itransf.data.vocabulary import Vocabulary
 from itransf.errors import ConfigError, DataError
 from itransf.interpret.ablation import Ablation
 from itransf.models import SIDES, ITransF, Side, Sizes
-from itransf.models.projection import FORBIDDEN, FREE, PINNED
+from itransf.models.concepts import FORBIDDEN, FREE, PINNED
 from itransf.run import Run
 from itransf.storage import RunFolder
 from itransf.teaching import edit
@@ -104,7 +104,7 @@ def untouched(model: ITransF, before: dict[str, Tensor]) -> bool:
 def well_formed(model: ITransF) -> bool:
     """Whether supports are distinct, ascending, and keep to the rules."""
     for side in SIDES:
-        projection = model.concept_projection(side)
+        projection = model.concept_attention(side)
         inside = torch.zeros_like(projection.rules, dtype=torch.bool).scatter_(1, projection.support, True)
         if not bool((projection.support.diff(dim=1) > 0).all()):
             return False
@@ -118,10 +118,10 @@ class TestForbid:
     def test_the_cheapest_takes_its_place_and_score(self, side: Side) -> None:
         model, costs = make_model(), make_costs()
         before = copies(model)
-        old = model.concept_projection(side)
+        old = model.concept_attention(side)
         concept = int(old.support[1, 0])
         edited = forbid(model, costs, 1, side, concept)
-        new = edited.concept_projection(side)
+        new = edited.concept_attention(side)
         outside = [c for c in range(CONCEPTS) if c not in old.support[1].tolist()]
         cheapest = min(outside, key=lambda c: float(costs[side][1, c]))
         assert set(new.support[1].tolist()) == {*old.support[1].tolist()} - {concept} | {cheapest}
@@ -132,14 +132,14 @@ class TestForbid:
 
     def test_others_stay_as_they_are(self, side: Side) -> None:
         model = make_model()
-        edited = forbid(model, make_costs(), 1, side, int(model.concept_projection(side).support[1, 0]))
-        new, old = edited.concept_projection(side), model.concept_projection(side)
+        edited = forbid(model, make_costs(), 1, side, int(model.concept_attention(side).support[1, 0]))
+        new, old = edited.concept_attention(side), model.concept_attention(side)
         assert torch.equal(new.support[[0, 2]], old.support[[0, 2]])
         assert torch.equal(edited.concepts, model.concepts)
 
     def test_what_is_not_used_changes_no_score(self, side: Side) -> None:
         model = make_model()
-        unused = next(c for c in range(CONCEPTS) if c not in model.concept_projection(side).support[0].tolist())
+        unused = next(c for c in range(CONCEPTS) if c not in model.concept_attention(side).support[0].tolist())
         edited = forbid(model, make_costs(), 0, side, unused)
         assert torch.equal(score_everything(edited), score_everything(model))
 
@@ -147,7 +147,7 @@ class TestForbid:
         model = make_model()
         for concept in range(3):
             model = forbid(model, make_costs(), 0, side, concept)
-        assert model.concept_projection(side).support[0].tolist() == [3, 4, 5]
+        assert model.concept_attention(side).support[0].tolist() == [3, 4, 5]
         with pytest.raises(ConfigError, match=r"4 of 6 concepts .*forbidden"):
             forbid(model, make_costs(), 0, side, 3)
 
@@ -216,7 +216,7 @@ class TestMerge:
         torch.testing.assert_close(edited.concepts[1], 0.75 * model.concepts[1] + 0.25 * model.concepts[3])
         assert torch.equal(edited.concepts[[0, 2, 3, 4]], model.concepts[[0, 2, 4, 5]])
         for side in SIDES:
-            old, new = model.concept_projection(side), edited.concept_projection(side)
+            old, new = model.concept_attention(side), edited.concept_attention(side)
             for relation in range(3):
                 had = {1, 3} & set(old.support[relation].tolist())
                 assert (1 in new.support[relation].tolist()) == bool(had)
@@ -268,7 +268,7 @@ class TestPrune:
     def test_users_of_nothing_that_goes_keep_their_scores(self) -> None:
         model = make_model()
         for side in SIDES:
-            model.concept_projection(side).support[0] = torch.tensor([0, 2, 5])
+            model.concept_attention(side).support[0] = torch.tensor([0, 2, 5])
         edited = prune(model, make_costs(), [0, 2, 3, 5])
         rows = torch.cartesian_prod(torch.arange(9), torch.tensor([0]), torch.arange(9)).T
         torch.testing.assert_close(edited.score(*rows), model.score(*rows))
@@ -317,7 +317,7 @@ class TestRulesHold:
         total = torch.zeros(CONCEPTS)
         for relation in graph.train[:, 1].tolist():
             for side in SIDES:
-                total += model.concept_projection(side).attention()[relation].detach()
+                total += model.concept_attention(side).attention()[relation].detach()
         torch.testing.assert_close(measure_use(model, graph), total)
 
 

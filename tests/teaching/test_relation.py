@@ -266,7 +266,7 @@ def test_a_planted_pair_is_recovered(configure: Callable[..., Any], number_graph
     assert divmod(int(costs.argmin()), 8) == (3, 5)
     start_attention(model, graph, config, 6)
     for side, best, own in (("head", 3, costs[:, 5]), ("tail", 5, costs[3])):
-        projection = model.concept_projection(side)  # type: ignore[arg-type]
+        projection = model.concept_attention(side)  # type: ignore[arg-type]
         assert projection.support[-1].tolist() == sorted(own.argsort()[:2].tolist())
         assert int(projection.scores[-1].argmax()) == best
         torch.testing.assert_close(projection.scores[-1].detach(), own.min() - own)

@@ -57,13 +57,13 @@ def make_sample(graph: Graph, triples: int = 0, negatives: int = 2, seed: int = 
 
 
 def supports_of(model: ITransF) -> dict[Side, Tensor]:
-    return {side: model.concept_projection(side).support.clone() for side in SIDES}
+    return {side: model.concept_attention(side).support.clone() for side in SIDES}
 
 
 def brute_force_costs(model: ITransF, sample: Sample, side: Side, loss: ContrastLoss) -> Tensor:
     """The paper's L_{r,i}: put all of a side's weight on concept i and add up each relation's loss."""
     kept = supports_of(model)
-    support = model.concept_projection(side).support
+    support = model.concept_attention(side).support
     costs = torch.zeros(model.sizes.relations, 6, dtype=torch.float64)
     for concept in range(6):
         support.fill_(concept)

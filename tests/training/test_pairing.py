@@ -10,7 +10,7 @@ from torch import Tensor
 from itransf.config import AssignmentConfig, LossConfig
 from itransf.data.graph import Graph
 from itransf.models import SIDES, ITransF
-from itransf.models.projection import FORBIDDEN, PINNED
+from itransf.models.concepts import FORBIDDEN, PINNED
 from itransf.training import assignment as sampling
 from itransf.training.assignment import (
     NEARNESS,

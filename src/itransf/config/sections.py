@@ -68,6 +68,11 @@ class LossConfig:
         "Random entities, shared by a batch, that cross_entropy runs over. 0 takes all entities (1-vs-all).",
         "all up to 2,500 entities, else 1024",
     )
+    relation_weight: float = setting(
+        0.0,
+        "Weight of an additional cross-entropy of the right relation between head and tail (cross_entropy; Chen et "
+        "al., 2021). 0 switches it off.",
+    )
 
 
 @dataclass(frozen=True)
@@ -142,12 +147,17 @@ class AssignmentConfig:
 class WarmStartConfig:
     """Initialization of entity and relation embeddings."""
 
-    epochs: int = setting(0, "Epochs of TransE trained first, with the same loss and optimizer. 0 starts at random.")
+    epochs: int = setting(
+        0,
+        "Epochs of a simpler model trained first, with the same loss and optimizer: of TransE for translation models, "
+        "of ComplEx for icomplex. 0 starts at random.",
+        "two thirds of all epochs for icomplex, else 0",
+    )
     learning_rate: float = setting(0.0, "Learning rate of these epochs. 0 uses training.learning_rate.")
     sampler: str = setting(
         "same", "Negative sampler of these epochs: same as in training, or a sampler's name without domain sampling."
     )
-    run: str = setting("", "Folder of a finished run on the same graph whose embeddings are used instead.")
+    run: str = setting("", "Folder of a finished run of that model on the same graph that is used instead.")
 
 
 @dataclass(frozen=True)

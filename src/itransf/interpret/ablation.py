@@ -52,7 +52,7 @@ def remove_concepts(model: ConceptModel, removed: npt.NDArray[np.bool_]) -> Mode
     """
     copies: dict[int, Any] = {id(kept): kept for kept in (*model.parameters(), *model.buffers())}
     for side, mask in zip(SIDES, torch.from_numpy(removed).to(model.concepts.device), strict=True):
-        projection = model.concept_projection(side)
+        projection = model.concept_attention(side)
         weights = projection.attention()
         left = weights.masked_fill(mask, 0.0)
         if projection.kind != "l1":

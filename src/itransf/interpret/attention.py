@@ -15,7 +15,7 @@ from itransf.data.graph import Graph
 from itransf.data.vocabulary import Vocabulary
 from itransf.errors import ConfigError, DataError, check_count, did_you_mean
 from itransf.models import SIDES, ConceptModel, Model, Side
-from itransf.models.projection import AttentionKind
+from itransf.models.concepts import AttentionKind
 
 _WILD = frozenset("*?[")
 
@@ -156,7 +156,7 @@ def read_attention(model: Model, graph: Graph) -> Attention:
         ConfigError: The model has no concepts.
     """
     concepts = check_concepts(model)
-    projections = [concepts.concept_projection(side) for side in SIDES]
+    projections = [concepts.concept_attention(side) for side in SIDES]
     weights = torch.stack([projection.attention() for projection in projections])
     supports = torch.stack([projection.support for projection in projections])
     return Attention(

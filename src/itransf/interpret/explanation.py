@@ -279,7 +279,7 @@ def try_removals(model: Model, graph: Graph, rows: Triples, side: Side, memory: 
     relation, loops = int(rows[0, 1]), graph.statistics.has_loops
     found = []
     for number, changed in enumerate(SIDES):
-        weights = model.concept_projection(changed).attention()[relation].detach()
+        weights = model.concept_attention(changed).attention()[relation].detach()
         used = weights.nonzero().squeeze(1).tolist() if len(weights.nonzero()) > 1 else []
         for concept in sorted(used, key=lambda one: -abs(float(weights[one])))[:MOST_REMOVED]:
             removed = np.zeros((len(SIDES), model.sizes.relations, len(model.concepts)), dtype=np.bool_)

@@ -133,7 +133,7 @@ def profile_relation(model: Model, graph: Graph, relation: str, top: int = 3) ->
     if isinstance(explained, ConceptModel):
         attention = read_attention(explained, graph)
         concepts = {side: attention.row(number, side).concepts for side in SIDES}
-        weights = [explained.concept_projection(side).attention().double() for side in SIDES]
+        weights = [explained.concept_attention(side).attention().double() for side in SIDES]
         straight, crossed = compare_sides([each[[number]] for each in weights], weights)
     others = [other for other in range(len(graph.relations)) if other != number]
     everyone = torch.tensor(others, dtype=torch.int64, device="cpu")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from itransf.models.base import SIDES, Model, Paper, QueryModel, Side, Sizes
-from itransf.models.concepts import ConceptModel
+from itransf.models.concepts import ConceptModel, ProjectingConcepts
 from itransf.models.itransf import ITransF
 from itransf.models.stranse import STransE
 from itransf.models.transe import TransE
@@ -18,6 +18,7 @@ __all__ = [
     "ITransF",
     "Model",
     "Paper",
+    "ProjectingConcepts",
     "QueryModel",
     "STransE",
     "Side",

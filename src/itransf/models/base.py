@@ -77,13 +77,13 @@ class Model(nn.Module, ABC):
         Config: Frozen dataclass of the model's own settings.
         paper: Publication, if there is one.
         fused: Whether the fused training steps compute exactly this class; not inherited.
-        can_start_from_transe: Whether `warm_start.epochs` of TransE may initialize the embeddings.
+        starts_from: Model that `warm_start.epochs` trains first, if the model can start from one.
     """
 
     Config: ClassVar[type]
     paper: ClassVar[Paper | None] = None
     fused: ClassVar[bool] = False
-    can_start_from_transe: ClassVar[bool] = False
+    starts_from: ClassVar[str] = ""
 
     def __init__(self, sizes: Sizes, config: Any) -> None:
         super().__init__()
@@ -198,6 +198,12 @@ class Model(nn.Module, ABC):
         """
         raise ConfigError(f"the model {type(self).__name__} has no factors to regularize; set regularizer.weight = 0")
 
+    def score_relations(self, heads: Tensor, tails: Tensor) -> Tensor:
+        """Return the plausibility of every relation between heads and tails, (b, r)."""
+        count = self.sizes.relations
+        relations = torch.arange(count, device=heads.device).repeat(len(heads))
+        return self.score(heads.repeat_interleave(count), relations, tails.repeat_interleave(count)).view(-1, count)
+
     def penalty(self, heads: Tensor, relations: Tensor, tails: Tensor) -> Tensor | None:
         """Return a term of the model's own that is added to the mean loss of a batch, if any."""
         return None
@@ -213,6 +219,17 @@ class Model(nn.Module, ABC):
         """Return the tables "entities" (e, ...) and "relations" (r, ...), where the model has them."""
         found = {name: getattr(self, name, None) for name in ("entities", "relations")}
         return {name: table for name, table in found.items() if isinstance(table, nn.Parameter)}
+
+    @torch.no_grad()
+    def start_from(self, model: Model, counts: Tensor) -> None:
+        """Start with what another model learned on the same graph; by default, with its embeddings.
+
+        Args:
+            model: Trained model of the kind that `starts_from` names.
+            counts: Training triples of each relation, (r,).
+        """
+        for name, table in model.embeddings().items():
+            self.get_parameter(name).copy_(table)
 
 
 class QueryModel(Model):

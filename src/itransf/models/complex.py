@@ -7,7 +7,7 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from itransf.models.base import Paper, Side, look_up
+from itransf.models.base import Paper, Side
 from itransf.models.distmult import DistMult, DistMultConfig
 
 
@@ -18,25 +18,32 @@ class ComplEx(DistMult):
     """
 
     Config: ClassVar[type] = DistMultConfig
-    paper = Paper(
+    paper: ClassVar[Paper | None] = Paper(
         "Complex Embeddings for Simple Link Prediction",
         "Trouillon, Welbl, Riedel, Gaussier, Bouchard",
         "ICML 2016",
         "https://proceedings.mlr.press/v48/trouillon16.html",
     )
+    fused: ClassVar[bool] = True
     numbers: ClassVar[int] = 2
 
-    def queries(self, anchors: Tensor, relations: Tensor, side: Side) -> Tensor:
+    def multiply(self, entities: Tensor, relations: Tensor, side: Side) -> Tensor:
         """Return h r when tails are asked for, t conj(r) when heads are, (b, 2 d)."""
-        real, imaginary = look_up(self.entities, anchors).chunk(2, dim=1)
-        r_real, r_imaginary = look_up(self.relations, relations).chunk(2, dim=1)
+        real, imaginary = entities.chunk(2, dim=1)
+        r_real, r_imaginary = relations.chunk(2, dim=1)
         if side == "head":
             r_imaginary = -r_imaginary
         product = real * r_real - imaginary * r_imaginary, real * r_imaginary + imaginary * r_real
         return torch.cat(product, dim=1)
 
-    def factors(self, heads: Tensor, relations: Tensor, tails: Tensor) -> tuple[Tensor, ...]:
-        """Return the moduli of the embeddings of each triple, (b, d)."""
-        parts = [vectors.chunk(2, dim=1) for vectors in super().factors(heads, relations, tails)]
+    def pair(self, heads: Tensor, tails: Tensor) -> Tensor:
+        """Return conj(h) t, (b, 2 d): Re <h, r, conj(t)> is its dot product with r."""
+        real, imaginary = heads.chunk(2, dim=1)
+        t_real, t_imaginary = tails.chunk(2, dim=1)
+        return torch.cat([real * t_real + imaginary * t_imaginary, real * t_imaginary - imaginary * t_real], dim=1)
+
+    def moduli(self, vectors: Tensor) -> Tensor:
+        """Return the moduli of complex numbers, (b, d)."""
+        real, imaginary = vectors.chunk(2, dim=1)
         # The floor keeps the gradient of the root finite where a number is zero.
-        return tuple((real.square() + imaginary.square()).clamp_min(1e-24).sqrt() for real, imaginary in parts)
+        return (real.square() + imaginary.square()).clamp_min(1e-24).sqrt()

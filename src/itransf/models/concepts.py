@@ -3,38 +3,98 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from typing import ClassVar, Literal
 
+import torch
 from torch import Tensor, nn
 
-from itransf.models.base import Model, Side
-from itransf.models.projection import ConceptProjection
+from itransf.models.base import SIDES, Model, Side, look_up
+from itransf.ops.attention import scatter_weights, sparse_softmax
+
+AttentionKind = Literal["sparse", "dense", "l1", "signed"]
+FREE, PINNED, FORBIDDEN = 0, 1, -1  # a person's rule for a concept of a relation
+
+
+class ConceptAttention(nn.Module):
+    """Attention of relations over concepts.
+
+    `support` (r, k) holds the concepts that each relation may use. `rules` (r, m) holds which of them a person pinned
+    or forbade; code that writes supports must keep to them.
+
+    Args:
+        concepts: Number m of concepts.
+        relations: Number of relations.
+        support_size: Maximum number k of concepts of a relation; ignored where all concepts are used.
+        kind: `sparse` (softmax over at most k), `dense` (softmax over all m), `l1` (free weights of all m), `signed`
+            (free weights of at most k).
+        temperature: Temperature of the softmax.
+    """
+
+    support: Tensor
+    rules: Tensor
+
+    def __init__(
+        self, concepts: int, relations: int, support_size: int, kind: AttentionKind, temperature: float = 1.0
+    ) -> None:
+        super().__init__()
+        self.kind, self.temperature = kind, temperature
+        k = support_size if kind in ("sparse", "signed") else concepts
+        # Free weights start as the softmax of equal scores: an even mixture.
+        start = 1.0 / k if kind in ("l1", "signed") else 0.0
+        self.scores = nn.Parameter(torch.full((relations, concepts), start, device="cpu"))
+        everything = torch.arange(concepts, device="cpu").repeat(relations, 1)
+        self.register_buffer("support", random_supports(relations, concepts, k) if k < concepts else everything)
+        self.register_buffer("rules", torch.full((relations, concepts), FREE, dtype=torch.int8, device="cpu"))
+
+    @property
+    def has_free_weights(self) -> bool:
+        """Whether weights can have any sign and sum."""
+        return self.kind in ("l1", "signed")
+
+    def weights(self, relations: Tensor) -> Tensor:
+        """Return the attention weights on each relation's support, (u, k)."""
+        scores, support = look_up(self.scores, relations), self.support[relations]  # (u, m), (u, k)
+        if self.has_free_weights:
+            return scores.gather(-1, support)
+        return sparse_softmax(scores, support, self.temperature)
+
+    def attention(self) -> Tensor:
+        """Return the attention of every relation over all concepts, (r, m)."""
+        everything = torch.arange(len(self.scores), device=self.scores.device)
+        return scatter_weights(self.weights(everything), self.support, self.scores.shape[1])
 
 
 class ConceptModel(Model):
-    """A model whose relations share concepts. Code that reads, chooses or edits concepts asks for this class.
+    """A model whose relations share concepts. Code that reads or edits concepts asks for this class.
 
     Attributes:
         concepts: Concept parameters, (m, ...).
+        parts: Parts of a relation that have their own attention.
     """
 
+    parts: ClassVar[tuple[str, ...]] = SIDES
     concepts: nn.Parameter
 
     @abstractmethod
-    def concept_projection(self, side: Side) -> ConceptProjection:
-        """Return the attention, supports and rules of one side."""
+    def concept_attention(self, part: str) -> ConceptAttention:
+        """Return the attention, supports and rules of one part of all relations."""
 
     @property
     def has_supports(self) -> bool:
-        """Whether attention is sparse, so that each side of a relation chooses its concepts."""
-        return self.concept_projection("head").kind == "sparse"
+        """Whether attention is sparse, so that each relation chooses its concepts."""
+        return self.concept_attention(self.parts[0]).kind in ("sparse", "signed")
 
-    def supports(self, side: Side) -> Tensor:
-        """Return the concepts of each relation on `side`, (r, k); writing to it changes the model."""
-        return self.concept_projection(side).support
+    def supports(self, part: str) -> Tensor:
+        """Return the concepts of each relation in `part`, (r, k); writing to it changes the model."""
+        return self.concept_attention(part).support
 
-    def rules(self, side: Side) -> Tensor:
-        """Return which concepts are pinned or forbidden to each relation on `side`, (r, m)."""
-        return self.concept_projection(side).rules
+    def rules(self, part: str) -> Tensor:
+        """Return which concepts are pinned or forbidden to each relation in `part`, (r, m)."""
+        return self.concept_attention(part).rules
+
+
+class ProjectingConcepts(ConceptModel):
+    """A concept model whose concepts project entities; the assignment step of the paper chooses the supports."""
 
     @abstractmethod
     def single_concept_scores(self, heads: Tensor, relations: Tensor, tails: Tensor, side: Side) -> Tensor:
@@ -47,3 +107,9 @@ class ConceptModel(Model):
     @abstractmethod
     def exact_translations(self, heads: Tensor, relations: Tensor, tails: Tensor) -> Tensor:
         """Return the relation vector that would fit each triple exactly, (b, d)."""
+
+
+def random_supports(relations: int, concepts: int, size: int, generator: torch.Generator | None = None) -> Tensor:
+    """Return `size` distinct concepts per relation, ascending, (r, k)."""
+    drawn = torch.rand(relations, concepts, generator=generator, device="cpu")
+    return drawn.argsort(dim=1)[:, :size].sort(dim=1).values

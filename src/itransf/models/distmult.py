@@ -10,6 +10,7 @@ from torch import Tensor, nn
 
 from itransf.config import setting
 from itransf.models.base import Compare, Paper, QueryModel, Side, Sizes, TrainingGraph, look_up, size_settings
+from itransf.ops.grouped import multiply_transposed
 
 SCALE = 1e-3  # standard deviation of initial embeddings (Lacroix et al., 2018)
 
@@ -26,20 +27,24 @@ class DistMult(QueryModel):
 
     Config: ClassVar[type] = DistMultConfig
     config: DistMultConfig
-    paper = Paper(
+    paper: ClassVar[Paper | None] = Paper(
         "Embedding Entities and Relations for Learning and Inference in Knowledge Bases",
         "Yang, Yih, He, Gao, Deng",
         "ICLR 2015",
         "https://arxiv.org/abs/1412.6575",
     )
+    fused: ClassVar[bool] = True
     compare: Compare = "dot"
     numbers: ClassVar[int] = 1  # real numbers per dimension
 
     def __init__(self, sizes: Sizes, config: DistMultConfig) -> None:
         super().__init__(sizes, config)
-        width = self.numbers * config.dim
-        self.entities = nn.Parameter(SCALE * torch.randn(sizes.entities, width, device="cpu"))
-        self.relations = nn.Parameter(SCALE * torch.randn(sizes.relations, width, device="cpu"))
+        self.entities = self.start_table(sizes.entities)
+        self.relations = self.start_table(sizes.relations)
+
+    def start_table(self, rows: int) -> nn.Parameter:
+        """Return a table of random embeddings."""
+        return nn.Parameter(SCALE * torch.randn(rows, self.numbers * self.config.dim, device="cpu"))
 
     @classmethod
     def defaults(cls, graph: TrainingGraph, device: str) -> dict[str, dict[str, Any]]:
@@ -48,10 +53,36 @@ class DistMult(QueryModel):
         found["training"] |= {"optimizer": "adagrad", "learning_rate": 0.1, "lr_decay": "none", "block_size": 1}
         return found | {"loss": {"candidates": 0}, "regularizer": {"weight": 0.01}}
 
+    def relation_table(self) -> Tensor:
+        """Return the vectors of all relations, (r, d); their gradient is dense."""
+        return self.relations
+
+    def relation_vectors(self, relations: Tensor) -> Tensor:
+        """Return the vectors of relations, (b, d)."""
+        return look_up(self.relations, relations)
+
+    def multiply(self, entities: Tensor, relations: Tensor, side: Side) -> Tensor:
+        """Return the queries for candidates on `side`, given vectors of the other side and of the relations, (b, d)."""
+        return entities * relations
+
+    def pair(self, heads: Tensor, tails: Tensor) -> Tensor:
+        """Return the vectors whose dot product with a relation's is the score, (b, d)."""
+        return heads * tails
+
+    def moduli(self, vectors: Tensor) -> Tensor:
+        """Return the moduli of the numbers of vectors, (b, d)."""
+        return vectors
+
     def queries(self, anchors: Tensor, relations: Tensor, side: Side) -> Tensor:
-        """Return the elementwise product of entity and relation, on either side."""
-        return look_up(self.entities, anchors) * look_up(self.relations, relations)
+        """Return the products of entities and relations, (b, d)."""
+        return self.multiply(look_up(self.entities, anchors), self.relation_vectors(relations), side)
+
+    def score_relations(self, heads: Tensor, tails: Tensor) -> Tensor:
+        """Return the plausibility of every relation between heads and tails, (b, r)."""
+        pairs = self.pair(look_up(self.entities, heads), look_up(self.entities, tails))
+        return multiply_transposed(pairs, self.relation_table())
 
     def factors(self, heads: Tensor, relations: Tensor, tails: Tensor) -> tuple[Tensor, ...]:
-        """Return the embeddings of each triple."""
-        return look_up(self.entities, heads), look_up(self.relations, relations), look_up(self.entities, tails)
+        """Return the moduli of the embeddings of each triple."""
+        parts = look_up(self.entities, heads), self.relation_vectors(relations), look_up(self.entities, tails)
+        return tuple(self.moduli(part) for part in parts)

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from itransf.config import setting
 from itransf.errors import ConfigError
 from itransf.models.base import SIDES, SMALL, Paper, Side, Sizes, TrainingGraph, look_up
-from itransf.models.concepts import ConceptModel
+from itransf.models.concepts import ProjectingConcepts
 from itransf.models.projection import ConceptProjection, noisy_identities
 from itransf.models.translation import Translation, TranslationConfig
 from itransf.ops.distance import gathered_distance
@@ -58,7 +58,7 @@ class ITransFConfig(TranslationConfig):
             )
 
 
-class ITransF(Translation, ConceptModel):
+class ITransF(Translation, ProjectingConcepts):
     """-|sum_i a_head[r, i] D[i] h + r - sum_i a_tail[r, i] D[i] t|   (Xie et al., 2017, Eq. 1).
 
     The attention a[r] = SparseSoftmax(v[r], support[r]) is non-zero on at most k of the m concepts D, which both
@@ -97,15 +97,15 @@ class ITransF(Translation, ConceptModel):
         found["model"] |= {"concepts": concepts, "support_size": 5 if is_small else 3}
         return found
 
-    def concept_projection(self, side: Side) -> ConceptProjection:
+    def concept_attention(self, part: str) -> ConceptProjection:
         """Return the attention, supports and rules of one side."""
-        return self.project_head if side == "head" else self.project_tail
+        return self.project_head if part == "head" else self.project_tail
 
     def penalty(self, heads: Tensor, relations: Tensor, tails: Tensor) -> Tensor | None:
         """Return the l1 penalty of that kind of attention."""
         if self.config.attention != "l1":
             return None
-        weights = [look_up(self.concept_projection(side).scores, relations) for side in SIDES]
+        weights = [look_up(self.concept_attention(side).scores, relations) for side in SIDES]
         return self.config.l1_weight * torch.stack([each.abs().sum(1).mean() for each in weights]).sum()
 
     def learning_rate_factor(self, parameter: str) -> float:

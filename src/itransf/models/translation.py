@@ -57,7 +57,7 @@ class Translation(QueryModel):
     """
 
     Config: ClassVar[type] = TranslationConfig
-    can_start_from_transe: ClassVar[bool] = True
+    starts_from: ClassVar[str] = "transe"
     tuned: ClassVar[tuple[float, float]] = (0.2, 0.003)
     config: TranslationConfig
     project_head: Projection

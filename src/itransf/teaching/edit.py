@@ -19,8 +19,8 @@ from itransf.fitting import Fit
 from itransf.interpret.ablation import measure_ablations
 from itransf.interpret.attention import check_side
 from itransf.interpret.naming import call_concept, find_concept
-from itransf.models import SIDES, ConceptModel, Model, Side
-from itransf.models.projection import FORBIDDEN, FREE, PINNED, ConceptProjection
+from itransf.models import SIDES, ConceptModel, Model, ProjectingConcepts, Side
+from itransf.models.concepts import FORBIDDEN, FREE, PINNED, ConceptAttention
 from itransf.teaching.fit_rows import rebuild
 from itransf.training.assignment import draw_sample, single_concept_costs
 from itransf.training.losses import make_contrast_loss
@@ -140,6 +140,8 @@ def carry_names(names: Mapping[int, str], numbers: Mapping[int, int]) -> dict[in
 
 def measure_costs(model: ConceptModel, graph: Graph, config: Config) -> Costs:
     """Return the loss of each relation's training triples if a side used one concept alone, as in the block step."""
+    if not isinstance(model, ProjectingConcepts):
+        raise ConfigError(f"the concepts of the model {config.name} cannot be edited yet; train itransf to edit them")
     device = model.concepts.device
     generator = torch.Generator(device).manual_seed(config.seed)
     sampler = make_sampler(graph, config.negatives, device)
@@ -153,7 +155,7 @@ def measure_costs(model: ConceptModel, graph: Graph, config: Config) -> Costs:
 def measure_use(model: ConceptModel, graph: Graph) -> Tensor:
     """Return each concept's attention summed over all training triples and both sides, (m,)."""
     counts = torch.as_tensor(graph.statistics.counts, device=model.concepts.device).to(model.concepts.dtype)
-    return torch.stack([counts @ model.concept_projection(side).attention().abs() for side in SIDES]).sum(0)
+    return torch.stack([counts @ model.concept_attention(side).attention().abs() for side in SIDES]).sum(0)
 
 
 @torch.no_grad()
@@ -165,7 +167,7 @@ def choose_kept(model: ConceptModel, graph: Graph, count: int) -> list[int]:
     m = len(model.concepts)
     if not 0 < count < m:
         raise ConfigError(f"{m} concepts cannot be pruned to {count}; give a number from 1 to {m - 1}")
-    attention = torch.stack([model.concept_projection(side).attention() for side in SIDES])  # (2, r, m)
+    attention = torch.stack([model.concept_attention(side).attention() for side in SIDES])  # (2, r, m)
     users = [(concept, np.flatnonzero((attention[:, :, concept] != 0).any(0).cpu().numpy())) for concept in range(m)]
     ablations = measure_ablations(model, graph, users, ABLATED_TRIPLES)
     losses = [0.0 if found is None else found.lost_overall for found in ablations]
@@ -182,7 +184,7 @@ def forbid_concept(model: ConceptModel, graph: Graph, costs: Costs, relation: in
     If the side uses it, the cheapest other concept takes its place and its score.
     """
     write_rule(model, graph, relation, side, concept, FORBIDDEN)
-    replace_members(model.concept_projection(side), costs[side], relation)
+    replace_members(model.concept_attention(side), costs[side], relation)
 
 
 @torch.no_grad()
@@ -192,7 +194,7 @@ def pin_concept(model: ConceptModel, graph: Graph, relation: int, side: Side, co
     If it is new there, it replaces the concept with the smallest weight that is not pinned, and gets the highest score.
     """
     write_rule(model, graph, relation, side, concept, PINNED)
-    projection = model.concept_projection(side)
+    projection = model.concept_attention(side)
     support, scores = projection.support[relation], projection.scores[relation]
     if concept not in support.tolist():
         free = support[projection.rules[relation, support] != PINNED]
@@ -214,7 +216,7 @@ def merge_concepts(model: C, graph: Graph, costs: Costs, kept: int, gone: int) -
     first, second = (shares / shares.sum()).tolist()
     model.concepts[kept] = first * model.concepts[kept] + second * model.concepts[gone]
     for side in SIDES:
-        projection = model.concept_projection(side)
+        projection = model.concept_attention(side)
         merge_rules(projection, kept, gone)
         both = add_weights(projection, kept, gone)
         for relation, support in enumerate(projection.support.tolist()):
@@ -228,7 +230,7 @@ def merge_concepts(model: C, graph: Graph, costs: Costs, kept: int, gone: int) -
     return drop_concepts(model, graph, costs, [gone])
 
 
-def merge_rules(projection: ConceptProjection, kept: int, gone: int) -> None:
+def merge_rules(projection: ConceptAttention, kept: int, gone: int) -> None:
     """Move the rules of a concept to the one that it is merged into, unless they contradict each other."""
     first, second = projection.rules[:, kept], projection.rules[:, gone]
     if bool((first * second == PINNED * FORBIDDEN).any()):
@@ -239,7 +241,7 @@ def merge_rules(projection: ConceptProjection, kept: int, gone: int) -> None:
     projection.rules[:, gone] = FREE
 
 
-def add_weights(projection: ConceptProjection, first: int, second: int) -> Tensor:
+def add_weights(projection: ConceptAttention, first: int, second: int) -> Tensor:
     """Return the scores (r,) with the weight of two concepts together."""
     scores = projection.scores[:, [first, second]]
     if projection.kind == "l1":
@@ -264,7 +266,7 @@ def drop_concepts(model: C, graph: Graph, costs: Costs, gone: Sequence[int]) -> 
     order = [*kept, *gone]
     numbers = torch.tensor(order, device=model.concepts.device).argsort()
     for side in SIDES:
-        projection = model.concept_projection(side)
+        projection = model.concept_attention(side)
         if bool((projection.rules[:, gone] == PINNED).any()):
             raise ConfigError("a pinned concept cannot be pruned; keep more concepts")
         if projection.support.shape[1] <= len(kept):
@@ -277,7 +279,7 @@ def drop_concepts(model: C, graph: Graph, costs: Costs, gone: Sequence[int]) -> 
     size = min(settings.support_size, len(kept))
     smaller = rebuild(model, graph, replace(settings, concepts=len(kept), support_size=size))
     for side in SIDES:
-        projection = smaller.concept_projection(side)
+        projection = smaller.concept_attention(side)
         if projection.support.shape[1] == len(kept):
             projection.support.copy_(torch.arange(len(kept)).expand_as(projection.support))
         check_rules(projection)
@@ -286,7 +288,7 @@ def drop_concepts(model: C, graph: Graph, costs: Costs, gone: Sequence[int]) -> 
 
 def write_rule(model: ConceptModel, graph: Graph, relation: int, side: Side, concept: int, rule: int) -> None:
     """Write a rule unless it contradicts an earlier one, or the support could not be filled under it."""
-    projection = model.concept_projection(side)
+    projection = model.concept_attention(side)
     if projection.kind != "sparse":
         raise ConfigError(
             f"attention of kind {projection.kind!r} has no supports: every side uses all concepts, so none can be "
@@ -301,7 +303,7 @@ def write_rule(model: ConceptModel, graph: Graph, relation: int, side: Side, con
     check_rules(projection)
 
 
-def check_rules(projection: ConceptProjection) -> None:
+def check_rules(projection: ConceptAttention) -> None:
     """Check that every support can be filled under the rules."""
     m, size = projection.rules.shape[1], projection.support.shape[1]
     pinned, forbidden = (int((projection.rules == rule).sum(1).max()) for rule in (PINNED, FORBIDDEN))
@@ -317,14 +319,14 @@ def check_rules(projection: ConceptProjection) -> None:
         )
 
 
-def swap(projection: ConceptProjection, relation: int, leaving: int, entering: int, score: Tensor) -> None:
+def swap(projection: ConceptAttention, relation: int, leaving: int, entering: int, score: Tensor) -> None:
     """Replace one concept of a support by another, with this score."""
     support = projection.support[relation]
     projection.support[relation] = torch.where(support == leaving, entering, support).sort().values
     projection.scores[relation, entering] = score
 
 
-def find_cheapest(projection: ConceptProjection, costs: Tensor, relation: int, gone: Sequence[int]) -> int:
+def find_cheapest(projection: ConceptAttention, costs: Tensor, relation: int, gone: Sequence[int]) -> int:
     """Return the cheapest concept that a support may take: not in it yet, not forbidden, not gone."""
     barred = projection.rules[relation] == FORBIDDEN
     barred[projection.support[relation]] = True
@@ -332,7 +334,7 @@ def find_cheapest(projection: ConceptProjection, costs: Tensor, relation: int, g
     return int(costs[relation].masked_fill(barred, torch.inf).argmin())
 
 
-def replace_members(projection: ConceptProjection, costs: Tensor, relation: int, gone: Sequence[int] = ()) -> None:
+def replace_members(projection: ConceptAttention, costs: Tensor, relation: int, gone: Sequence[int] = ()) -> None:
     """Replace the concepts of a support that are forbidden or gone by the cheapest allowed ones, with their scores."""
     for member in projection.support[relation].tolist():
         if projection.rules[relation, member] == FORBIDDEN or member in gone:

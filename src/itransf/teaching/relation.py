@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from itransf.config import Config
 from itransf.data.graph import Graph
 from itransf.errors import DataError
-from itransf.models import SIDES, ConceptModel, Model, Translation
+from itransf.models import SIDES, Model, ProjectingConcepts, Translation
 from itransf.prediction.inputs import GivenTriple, list_names, locate_triple
 from itransf.teaching.fit_rows import Effort, check_new_name, extend_graph, extend_model, fit_row, is_called
 from itransf.training.assignment import Sample, choose_pairs, pair_costs
@@ -50,7 +50,7 @@ def learn_relation(
         DataError: The name is taken, or a triple has an unknown entity or another relation.
     """
     larger, extended, count = begin_relation(model, graph, config.name, name, triples, locate)
-    if isinstance(larger, ConceptModel):
+    if isinstance(larger, ProjectingConcepts):
         start_attention(larger, extended, config, count)
     start_embedding(larger, extended, count)
     fit_row(larger, extended, config, "relation", list_tables(larger), count, effort)
@@ -85,12 +85,12 @@ def list_tables(model: Model) -> list[nn.Parameter]:
     table = model.embeddings().get("relations")
     if table is None or table.dim() != 2:
         return []
-    scores = [model.concept_projection(side).scores for side in SIDES] if isinstance(model, ConceptModel) else []
+    scores = [model.concept_attention(side).scores for side in SIDES] if isinstance(model, ProjectingConcepts) else []
     return [table, *scores]
 
 
 @torch.no_grad()
-def start_attention(model: ConceptModel, graph: Graph, config: Config, count: int) -> None:
+def start_attention(model: ProjectingConcepts, graph: Graph, config: Config, count: int) -> None:
     """Choose the supports of the last relation, and start its attention scores from the costs of the concepts."""
     triples = torch.as_tensor(graph.train[-count:], device=model.concepts.device)
     costs = measure_pairs(model, triples, config)
@@ -98,14 +98,14 @@ def start_attention(model: ConceptModel, graph: Graph, config: Config, count: in
     supports = choose_pairs(costs[None], model.supports("head").shape[1], rules)
     head, tail = divmod(int(costs.argmin()), len(costs))
     for side in SIDES:
-        projection, own = model.concept_projection(side), costs[:, tail] if side == "head" else costs[head]
+        projection, own = model.concept_attention(side), costs[:, tail] if side == "head" else costs[head]
         projection.support[-1] = supports[side][0]
         if projection.kind != "l1":  # free weights keep their even start
             projection.scores[-1] = own.min() - own
 
 
 @torch.no_grad()
-def measure_pairs(model: ConceptModel, triples: Tensor, config: Config) -> Tensor:
+def measure_pairs(model: ProjectingConcepts, triples: Tensor, config: Config) -> Tensor:
     """Return the mean loss of triples (n, 3) of one relation for each pair of a head and a tail concept, (m, m).
 
     Each triple is scored with the translation that fits the other triples best, by the run's own loss, against the
@@ -138,7 +138,7 @@ def mark_answers(anchors: Tensor, answers: Tensor, rivals: Tensor) -> Tensor:
 def start_embedding(model: Model, graph: Graph, count: int) -> None:
     """Start the last relation's embedding at the mean of its exact translations, or of the other embeddings."""
     table = model.embeddings()["relations"]
-    if isinstance(model, Translation | ConceptModel):
+    if isinstance(model, Translation | ProjectingConcepts):
         triples = torch.as_tensor(graph.train[-count:], device=table.device)
         table[-1] = model.exact_translations(*triples.unbind(1)).mean(0)
     else:

@@ -10,8 +10,7 @@ from torch import Tensor
 
 from itransf.config import AssignmentConfig
 from itransf.models.base import SIDES, Model, Side
-from itransf.models.concepts import ConceptModel
-from itransf.models.projection import FORBIDDEN, PINNED
+from itransf.models.concepts import FORBIDDEN, PINNED, ProjectingConcepts
 from itransf.ops.grouped import occurrence_numbers
 from itransf.training.losses import ContrastLoss
 from itransf.training.negatives import Corruption, NegativeSampler
@@ -99,7 +98,7 @@ def is_due(schedule: AssignmentConfig, epoch: int, epochs: int) -> bool:
 
 
 @torch.no_grad()
-def single_concept_costs(model: ConceptModel, sample: Sample, side: Side, loss: ContrastLoss) -> Tensor:
+def single_concept_costs(model: ProjectingConcepts, sample: Sample, side: Side, loss: ContrastLoss) -> Tensor:
     """Return each relation's loss if `side` had one concept alone, (r, m), in bounded memory.
 
     A relation whose triples are beyond the margin with every concept would have the cost zero for all of them. Small
@@ -135,7 +134,9 @@ def relation_losses(model: Model, sample: Sample, loss: ContrastLoss) -> Tensor:
 
 
 @torch.no_grad()
-def reassign(model: ConceptModel, sample: Sample, loss: ContrastLoss, config: AssignmentConfig) -> AssignmentReport:
+def reassign(
+    model: ProjectingConcepts, sample: Sample, loss: ContrastLoss, config: AssignmentConfig
+) -> AssignmentReport:
     """Choose the supports of every relation again and write them into the model."""
     seen = torch.zeros(model.sizes.relations, dtype=torch.bool, device=sample.heads.device)
     seen[sample.relations] = True
@@ -158,7 +159,7 @@ def reassign(model: ConceptModel, sample: Sample, loss: ContrastLoss, config: As
 
 
 def _choose(
-    model: ConceptModel, sample: Sample, loss: ContrastLoss, config: AssignmentConfig, size: int
+    model: ProjectingConcepts, sample: Sample, loss: ContrastLoss, config: AssignmentConfig, size: int
 ) -> dict[Side, Tensor]:
     """Return the supports with the lowest costs, (r, k) for each side."""
     rules = {side: model.rules(side) for side in SIDES}
@@ -169,7 +170,7 @@ def _choose(
     }
 
 
-def _write(model: ConceptModel, chosen: dict[Side, Tensor]) -> None:
+def _write(model: ProjectingConcepts, chosen: dict[Side, Tensor]) -> None:
     for side, support in chosen.items():
         model.supports(side).copy_(support)
 
@@ -234,7 +235,7 @@ def _offer(rules: Tensor) -> Tensor:
 
 @torch.no_grad()
 def pair_costs(
-    model: ConceptModel,
+    model: ProjectingConcepts,
     sample: Sample,
     loss: ContrastLoss,
     *,
@@ -277,7 +278,7 @@ def pair_costs(
     return costs
 
 
-def _sum_projections(model: ConceptModel, sample: Sample, side: Side, relations: int) -> Tensor:
+def _sum_projections(model: ProjectingConcepts, sample: Sample, side: Side, relations: int) -> Tensor:
     """Return the summed projections of a relation's entities on `side` by each concept, (r, m, d)."""
     totals: Tensor | None = None
     entities = sample.heads if side == "head" else sample.tails
@@ -292,7 +293,7 @@ def _sum_projections(model: ConceptModel, sample: Sample, side: Side, relations:
 
 
 def _pair_distances(
-    model: ConceptModel, part: Sample, own: Mapping[Side, Tensor], means: Mapping[Side, Tensor]
+    model: ProjectingConcepts, part: Sample, own: Mapping[Side, Tensor], means: Mapping[Side, Tensor]
 ) -> tuple[Tensor, Tensor]:
     """Return the distances of triples, (b, m, m), and of their negatives, (b, n, m, m): head by tail concept."""
     heads, tails = own["head"] - means["head"], own["tail"] - means["tail"]
@@ -306,7 +307,7 @@ def _pair_distances(
     return torch.cdist(heads, tails, p=p), negative
 
 
-def _chunk_size(model: ConceptModel, sample: Sample, pairs: int) -> int:
+def _chunk_size(model: ProjectingConcepts, sample: Sample, pairs: int) -> int:
     """Return the number of triples to compare at once."""
     width = model.config.concepts * max(model.config.dim, pairs)
     copies = sample.corruption.replacements.shape[1] + 2
@@ -314,7 +315,7 @@ def _chunk_size(model: ConceptModel, sample: Sample, pairs: int) -> int:
 
 
 @torch.no_grad()
-def fit_translations(model: ConceptModel, sample: Sample, relations: Tensor) -> Tensor:
+def fit_translations(model: ProjectingConcepts, sample: Sample, relations: Tensor) -> Tensor:
     """Set the embeddings of the marked relations, (r,), to the mean of their exact translations.
 
     Returns:

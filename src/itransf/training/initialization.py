@@ -10,8 +10,7 @@ import torch
 from torch import Tensor
 
 from itransf.data.leakage import Structure
-from itransf.models.concepts import ConceptModel
-from itransf.models.projection import random_supports
+from itransf.models.concepts import ConceptModel, random_supports
 
 SHARE = 0.5
 """Fraction of triples that two relations must share to be mirrored."""

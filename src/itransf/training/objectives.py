@@ -8,6 +8,7 @@ from typing import Any, Protocol
 import numpy as np
 import torch
 from torch import Tensor
+from torch.nn.functional import cross_entropy
 
 from itransf.config import Config
 from itransf.data.graph import Graph
@@ -93,8 +94,11 @@ class CandidateObjective:
             scores = model.score_pool(tails if side == "head" else heads, relations, side, pool)  # (b, n)
             scores.masked_fill_(self._are_answers(batch, side, drawn, scores.shape), MASKED)
             total = total + self.loss(positive, scores).mean()
-        touched = None if drawn is None else torch.cat([heads, tails, drawn])
-        return total / 2, touched
+        total = total / 2
+        if self.config.relation_weight:
+            guesses = self.config.scale * model.score_relations(heads, tails)  # (b, r)
+            total = total + self.config.relation_weight * cross_entropy(guesses, relations)
+        return total, None if drawn is None else torch.cat([heads, tails, drawn])
 
     def _are_answers(self, batch: Tensor, side: Side, drawn: Tensor | None, shape: torch.Size) -> Tensor:
         """Mark the candidates (b, n) that are not negatives: the answer and, if filtered, other training answers."""

@@ -15,7 +15,7 @@ from itransf.config import Config
 from itransf.data.graph import Graph
 from itransf.errors import ITransFError
 from itransf.models.base import Model
-from itransf.models.concepts import ConceptModel
+from itransf.models.concepts import ProjectingConcepts
 from itransf.ops.grouped import occurrence_numbers
 from itransf.registry import REGULARIZERS
 from itransf.training.assignment import AssignmentReport, draw_sample, is_due, reassign
@@ -136,7 +136,7 @@ class Trainer:
         self.sampler = make_sampler(self.graph, self.config.negatives, device)
         self.objective = make_objective(self.graph, self.train, self.sampler, self.config)
         self.optimizer = make_optimizer(self.model, self.config.training)
-        self.engine = make_engine(self.model, self.train, self.sampler, self.optimizer, self.config)
+        self.engine = make_engine(self.model, self.train, self.sampler, self.objective, self.optimizer, self.config)
         self.planned = count_planned_batches(len(self.train), len(self.graph.relations), self.config, device.type)
         self.epoch_random_state = self.plan_random_state = self.generator.get_state()
         self.best: dict[str, Tensor] | None = None
@@ -232,12 +232,12 @@ class Trainer:
         return bool(negatives.domain) and self.progress.epoch < with_domains
 
     def _is_assignment_due(self) -> bool:
-        if not isinstance(self.model, ConceptModel) or not self.model.has_supports:
+        if not isinstance(self.model, ProjectingConcepts) or not self.model.has_supports:
             return False
         return is_due(self.config.assignment, self.progress.epoch, self.config.training.epochs)
 
     def _reassign(self) -> AssignmentReport:
-        assert isinstance(self.model, ConceptModel), "only concept models have assignment steps"
+        assert isinstance(self.model, ProjectingConcepts), "only these have assignment steps"
         settings = self.config.assignment
         sample = draw_sample(self.train, self.sampler, settings.triples, settings.negatives, self.generator)
         return reassign(self.model, sample, make_contrast_loss(self.config.loss), settings)

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from importlib.util import find_spec
-from typing import ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple, Protocol
 
 import torch
 from torch import Tensor
 
 from itransf.config import Config
 from itransf.models.base import Model
+from itransf.models.distmult import DistMult
 from itransf.models.projection import ConceptProjection, FullProjection, NoProjection
 from itransf.models.translation import Translation
 from itransf.training.fused.plan import Layout, Plan, count_planned_batches, count_rows, make_plan
+from itransf.training.fused.products import ProductEngine, can_multiply
 from itransf.training.negatives import NegativeSampler, draw_negatives
+from itransf.training.objectives import Objective
 from itransf.training.optimizers import MOMENTS, RowOptimizer
 
 CONSTRAINTS = {"none": 0, "unit": 1, "ball": 2}
@@ -26,10 +29,26 @@ Projections = list[tuple[str, FullProjection | ConceptProjection]]
 COMPILERS = {"cuda": "triton", "cpu": "numba"}
 
 
+class Engine(Protocol):
+    """Runs many steps at once."""
+
+    def run(self, triples: Tensor, generator: torch.Generator) -> Tensor:
+        """Update on the batches of these triples, sorted by relation inside each, and return their losses, (S,)."""
+        ...
+
+
 def make_engine(
-    model: Model, train: Tensor, sampler: NegativeSampler, optimizer: RowOptimizer, config: Config
-) -> FusedEngine | None:
-    """Return the engine of fused steps, or None if there is no compiler or no kernel for this training."""
+    model: Model,
+    train: Tensor,
+    sampler: NegativeSampler,
+    objective: Objective,
+    optimizer: RowOptimizer,
+    config: Config,
+) -> Engine | None:
+    """Return the engine of fast steps, or None if there is no compiler or no fast step for this training."""
+    if can_multiply(model, optimizer, config):
+        assert isinstance(model, DistMult)
+        return ProductEngine(model, train, objective, optimizer, config)
     if not can_fuse(model, config):
         return None
     assert isinstance(model, Translation)

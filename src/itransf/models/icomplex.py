@@ -1,0 +1,125 @@
+"""IComplEx: ComplEx whose relations are composed of a few shared concepts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+import torch
+from torch import Tensor, nn
+
+from itransf.config import setting
+from itransf.errors import ConfigError
+from itransf.models.base import Model, Sizes, TrainingGraph
+from itransf.models.complex import ComplEx
+from itransf.models.concepts import ConceptAttention, ConceptModel
+from itransf.models.distmult import SCALE, DistMultConfig
+from itransf.ops.coding import learn_codes
+
+Symmetry = Literal["symmetric", "antisymmetric"]
+IMPORTANCE = 2.0  # exponent of a relation's number of triples when the first concepts are chosen
+
+
+@dataclass(frozen=True)
+class IComplExConfig(DistMultConfig):
+    """Settings of IComplEx."""
+
+    concepts: int = setting(
+        30,
+        "Number m of concept vectors that all relations share; half of them, rounded up, are symmetric.",
+        "a third of the relations, or as many as relations where there are fewer than 20",
+    )
+    support_size: int = setting(5, "Maximum number k of concepts of a relation.", "5, or fewer where there are fewer")
+
+    def __post_init__(self) -> None:
+        """Refuse impossible sizes."""
+        if self.concepts < 2:
+            raise ConfigError(f"model.concepts must be at least 2, not {self.concepts}")
+        if not 1 <= self.support_size <= self.concepts:
+            raise ConfigError(
+                f"model.support_size must be from 1 to model.concepts = {self.concepts}, not {self.support_size}"
+            )
+
+
+class IComplEx(ComplEx, ConceptModel):
+    """Re <h, w, conj(t)> with w = sum_i a[r, i] c[i] over at most k shared concepts.
+
+    A concept is symmetric (a real vector, which adds the same to (h, r, t) and (t, r, h)) or antisymmetric (an
+    imaginary one, which adds the opposite). A symmetric relation uses no antisymmetric concept; inverse relations use
+    the same concepts with opposite weights of the antisymmetric ones.
+
+    Training starts with ComplEx (`warm_start.epochs`); its relation vectors are then coded sparsely.
+    """
+
+    Config: ClassVar[type] = IComplExConfig
+    config: IComplExConfig
+    paper = None  # from this package
+    fused: ClassVar[bool] = True
+    parts: ClassVar[tuple[str, ...]] = ("relation",)
+    starts_from: ClassVar[str] = "complex"
+
+    def __init__(self, sizes: Sizes, config: IComplExConfig) -> None:
+        Model.__init__(self, sizes, config)
+        self.entities = self.start_table(sizes.entities)
+        self.concepts = nn.Parameter(SCALE * torch.randn(config.concepts, config.dim, device="cpu"))
+        self.attention = ConceptAttention(config.concepts, sizes.relations, config.support_size, "signed")
+
+    @classmethod
+    def defaults(cls, graph: TrainingGraph, device: str) -> dict[str, dict[str, Any]]:
+        """Return the settings of ComplEx for a graph, with the number of concepts and epochs of ComplEx first."""
+        found = super().defaults(graph, device)
+        relations = len(graph.relations)
+        concepts = max(relations // 3 if relations >= 20 else relations, 2)
+        found["model"] |= {"concepts": concepts, "support_size": min(5, concepts)}
+        epochs = found["training"]["epochs"]
+        found["training"] |= {"epochs": max(epochs // 3, 1), "learning_rate": 0.05}
+        return found | {"warm_start": {"epochs": max(epochs - epochs // 3, 1), "learning_rate": 0.1}}
+
+    @property
+    def symmetric(self) -> int:
+        """Number of symmetric concepts; they come first."""
+        return -(-len(self.concepts) // 2)
+
+    def symmetry(self, concept: int) -> Symmetry:
+        """Return the kind of a concept."""
+        return "symmetric" if concept < self.symmetric else "antisymmetric"
+
+    def concept_attention(self, part: str) -> ConceptAttention:
+        """Return the attention, supports and rules of all relations."""
+        return self.attention
+
+    def relation_table(self) -> Tensor:
+        """Return the vectors that relations compose of concepts, (r, 2 d)."""
+        return self.compose(self.attention.scores.masked_fill(~self._is_supported(), 0.0))
+
+    def relation_vectors(self, relations: Tensor) -> Tensor:
+        """Return the vectors of relations, (b, 2 d)."""
+        return self.relation_table().index_select(0, relations)
+
+    def compose(self, weights: Tensor) -> Tensor:
+        """Return sums of concepts with these weights (n, m), (n, 2 d): real parts, then imaginary ones."""
+        count = self.symmetric
+        real, imaginary = weights[:, :count] @ self.concepts[:count], weights[:, count:] @ self.concepts[count:]
+        return torch.cat([real, imaginary], dim=1)
+
+    def _is_supported(self) -> Tensor:
+        support = self.attention.support
+        return torch.zeros_like(self.attention.rules, dtype=torch.bool).scatter_(1, support, True)
+
+    @torch.no_grad()
+    def start_from(self, model: Model, counts: Tensor) -> None:
+        """Start with the entities of a trained ComplEx and with sparse codes of its relation vectors.
+
+        Args:
+            model: ComplEx of the same dimension.
+            counts: Training triples of each relation, (r,).
+        """
+        assert isinstance(model, ComplEx), "the model that `starts_from` names"
+        self.entities.copy_(model.entities)
+        sizes = [self.symmetric, len(self.concepts) - self.symmetric]
+        vectors = model.relation_table()
+        importance = counts.to(vectors) ** IMPORTANCE
+        codes = learn_codes(vectors, importance, sizes, self.config.support_size)
+        self.concepts.copy_(codes.atoms)
+        self.attention.support.copy_(codes.support)
+        self.attention.scores.zero_().scatter_(1, codes.support, codes.weights)

@@ -1,0 +1,130 @@
+"""Sparse coding: vectors as weighted sums of a few shared atoms, by orthogonal matching pursuit and least squares.
+
+A vector has blocks of equal width, and an atom lies in one block. In a complex vector the blocks are the real and the
+imaginary parts.
+
+Shapes: n vectors, m atoms, k atoms per vector, g blocks, d width of a block.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+ROUNDS = 15  # of pursuit and least squares
+RIDGE = 1e-5  # keeps systems of equations with similar atoms solvable
+SMALLEST = 1e-9
+
+
+class Codes(NamedTuple):
+    """Sparse codes of vectors.
+
+    Attributes:
+        atoms: Atoms of unit length, those of the first block first, (m, d).
+        support: Atoms of each vector, ascending, (n, k).
+        weights: Their weights, (n, k).
+        explained: Fraction of the vectors' squares that the codes explain.
+    """
+
+    atoms: Tensor
+    support: Tensor
+    weights: Tensor
+    explained: float
+
+
+@torch.no_grad()
+def learn_codes(vectors: Tensor, importance: Tensor, sizes: list[int], size: int) -> Codes:
+    """Choose atoms and codes of vectors.
+
+    The atoms start as the most important vectors that are not explained by those before, so the result depends on the
+    vectors and not on a random start.
+
+    Args:
+        vectors: (n, g * d)
+        importance: Weight of each vector in the choice of the first atoms, (n,).
+        sizes: Number of atoms of each block, (g,).
+        size: Number k of atoms of a vector, at most half of them, rounded up, of one block where there are more.
+    """
+    blocks = vectors.chunk(len(sizes), dim=1)
+    atoms = [start_atoms(block, importance, count) for block, count in zip(blocks, sizes, strict=True)]
+    support, weights = pursue(vectors, atoms, size)
+    for _ in range(ROUNDS):
+        codes = vectors.new_zeros(len(vectors), sum(sizes)).scatter_(1, support, weights)
+        parts = torch.split(codes, sizes, dim=1)
+        atoms = [fit_atoms(block, part) for block, part in zip(blocks, parts, strict=True)]
+        support, weights = pursue(vectors, atoms, size)
+    order = support.argsort(dim=1)
+    support, weights = support.gather(1, order), weights.gather(1, order)
+    rest = vectors - combine(widen(atoms), support, weights)
+    explained = 1 - float(rest.square().sum() / vectors.square().sum().clamp_min(SMALLEST))
+    return Codes(torch.cat(atoms), support, weights, explained)
+
+
+def start_atoms(block: Tensor, importance: Tensor, count: int) -> Tensor:
+    """Return `count` rows of a block (n, d) as unit atoms: each has the most that those before do not explain."""
+    rest, chosen = block.clone(), []
+    for _ in range(min(count, len(block))):
+        row = int((rest.square().sum(1) * importance).argmax())
+        chosen.append(row)
+        direction = unit(rest[row : row + 1])[0]
+        rest = rest - (rest @ direction)[:, None] * direction
+        rest[row] = 0
+    spare = block.new_zeros(count - len(chosen), block.shape[1])
+    spare[torch.arange(len(spare)), torch.arange(len(spare)) % block.shape[1]] = 1
+    return torch.cat([unit(block[chosen]), spare])
+
+
+def fit_atoms(block: Tensor, codes: Tensor) -> Tensor:
+    """Return the unit atoms (c, d) that fit a block (n, d) best with these codes (n, c).
+
+    An atom without users is replaced by what is left of a vector that is explained badly.
+    """
+    system = codes.T @ codes + RIDGE * torch.eye(codes.shape[1], device=codes.device)
+    atoms = torch.linalg.solve(system, codes.T @ block)
+    idle = ((codes == 0).all(0) | (atoms.norm(dim=1) < SMALLEST)).nonzero().squeeze(1)
+    rest = block - codes @ atoms
+    worst = rest.square().sum(1).argsort(descending=True)[: len(idle)]
+    atoms[idle[: len(worst)]] = rest[worst]
+    return unit(atoms)
+
+
+def pursue(vectors: Tensor, atoms: list[Tensor], size: int) -> tuple[Tensor, Tensor]:
+    """Return the atoms (n, k) and weights (n, k) of each vector: the best atom for the rest, one after the other."""
+    table = widen(atoms)
+    block = torch.cat([torch.full((len(part),), number) for number, part in enumerate(atoms)]).to(vectors.device)
+    most = -(-size // 2) if min(map(len, atoms)) >= size // 2 else size
+    used = torch.zeros(len(vectors), len(atoms), dtype=torch.int64, device=vectors.device)
+    support = torch.zeros(len(vectors), 0, dtype=torch.int64, device=vectors.device)
+    rest, weights = vectors, vectors.new_zeros(len(vectors), 0)
+    for count in range(1, size + 1):
+        match = (rest @ table.T).abs().scatter(1, support, -1.0).masked_fill((used >= most)[:, block], -1.0)
+        found = match.argmax(1, keepdim=True)
+        support = torch.cat([support, found], dim=1)
+        used.scatter_add_(1, block[found], torch.ones_like(found))
+        chosen = table[support]  # (n, count, g * d)
+        system = chosen @ chosen.transpose(1, 2) + RIDGE * torch.eye(count, device=vectors.device)
+        weights = torch.linalg.solve(system, chosen @ vectors[:, :, None]).squeeze(2)
+        rest = vectors - (weights[:, :, None] * chosen).sum(1)
+    return support, weights
+
+
+def widen(atoms: list[Tensor]) -> Tensor:
+    """Return the atoms of all blocks as whole vectors that are zero in the other blocks, (m, g * d)."""
+    table = atoms[0].new_zeros(sum(map(len, atoms)), len(atoms) * atoms[0].shape[1])
+    start = 0
+    for number, part in enumerate(atoms):
+        table[start : start + len(part)].chunk(len(atoms), dim=1)[number].copy_(part)
+        start += len(part)
+    return table
+
+
+def combine(table: Tensor, support: Tensor, weights: Tensor) -> Tensor:
+    """Return the weighted sums of table rows, (n, g * d)."""
+    return (weights[:, :, None] * table[support]).sum(1)
+
+
+def unit(vectors: Tensor) -> Tensor:
+    """Return vectors of unit length."""
+    return torch.nn.functional.normalize(vectors, dim=1, eps=SMALLEST)
