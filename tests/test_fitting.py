@@ -10,13 +10,22 @@ import pytest
 import torch
 from torch import Tensor
 
+import itransf
 from itransf import fitting
 from itransf.config import Config
 from itransf.data.graph import Graph
 from itransf.data.planted import plant
 from itransf.errors import CheckpointError, ConfigError
 from itransf.evaluation import evaluate
-from itransf.fitting import Fit, build_model, describe_epoch, deterministic, warm_config
+from itransf.fitting import (
+    Fit,
+    build_model,
+    choose_weight,
+    describe_epoch,
+    deterministic,
+    set_weight,
+    warm_config,
+)
 from itransf.models import MODELS, Model
 from itransf.storage import RunFolder
 from itransf.training import EpochReport, Trainer
@@ -46,6 +55,60 @@ def without_time(history: list[dict[str, Any]]) -> list[dict[str, Any]]:
 @pytest.fixture
 def graph(random_graph: GraphMaker) -> Graph:
     return random_graph(entities=12, relations=3, train=24, valid=8, test=8)
+
+
+class TestChoosingTheWeight:
+    CHOOSE = (
+        "loss.name=cross_entropy",
+        "negatives.filtered=false",
+        "regularizer.weight=-1",
+        "training.optimizer=adagrad",
+    )
+
+    def test_the_best_weight_on_validation_is_taken(
+        self, configure: Configure, graph: Graph, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        tried = []
+
+        def validate(self: Fit) -> Any:
+            def measure(model: Model) -> float:
+                tried.append((self.config.regularizer.weight, self.config.name, model.config.dim))
+                return {0.004: 0.1, 0.015: 0.3, 0.05: 0.2, 0.1: 0.3}[self.config.regularizer.weight]
+
+            return measure
+
+        monkeypatch.setattr(Fit, "_make_validate", validate)
+        config = configure("icomplex", *self.CHOOSE, "warm_start.epochs=6", "model.dim=50")
+        chosen = choose_weight(graph, config, CPU)
+        assert chosen == set_weight(config, 0.015)  # the first of equals
+        assert tried == [(weight, "complex", 40) for weight in (0.004, 0.015, 0.05, 0.1)]
+
+    def test_a_given_weight_is_kept_and_no_model_is_trained(self, configure: Configure, graph: Graph) -> None:
+        config = configure("icomplex", "regularizer.weight=0")
+        assert choose_weight(graph, config, CPU) is config
+
+    def test_without_validation_triples_a_fixed_weight_is_taken(
+        self, configure: Configure, random_graph: GraphMaker
+    ) -> None:
+        graph = random_graph(entities=12, relations=3, train=24)
+        assert choose_weight(graph, configure("complex", *self.CHOOSE), CPU).regularizer.weight > 0
+
+    def test_a_trainer_refuses_a_weight_that_is_not_chosen(self, configure: Configure, graph: Graph) -> None:
+        config = configure("complex", *self.CHOOSE)
+        with pytest.raises(ConfigError, match="weight"):
+            Trainer(build_model(graph, config, CPU), graph, config)
+
+    def test_other_negative_weights_are_refused(self, configure: Configure) -> None:
+        with pytest.raises(ConfigError, match=r"regularizer\.weight"):
+            configure("complex", "regularizer.weight=-0.5")
+
+    def test_the_chosen_weight_is_stored_and_resumed(self, configure: Configure, graph: Graph, tmp_path: Path) -> None:
+        config = configure("icomplex", *self.CHOOSE, "warm_start.epochs=2", "training.epochs=2")
+        run = itransf.train(graph, config=config, out=tmp_path / "run", progress=False)
+        assert run.config.regularizer.weight in fitting.WEIGHTS_TRIED
+        assert itransf.open(tmp_path / "run").config == run.config
+        longer = itransf.train(graph, settings=["training.epochs=3"], out=tmp_path / "run", resume=True, progress=False)
+        assert longer.config.regularizer == run.config.regularizer
 
 
 class TestBuilding:

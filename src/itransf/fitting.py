@@ -15,7 +15,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from itransf.config import Config
+from itransf.config import CHOOSE, Config, WarmStartConfig
 from itransf.data.graph import Graph
 from itransf.data.leakage import mine_structure
 from itransf.errors import CheckpointError, ConfigError
@@ -28,6 +28,8 @@ from itransf.training import EpochReport, Trainer
 from itransf.training.initialization import SHARE, mirror_supports
 from itransf.training.trainer import load_weights
 
+WEIGHTS_TRIED = (0.004, 0.015, 0.05, 0.1)
+TRIED_DIM = 40
 _drawing = threading.Lock()  # initial weights are drawn from the random state of the process
 
 
@@ -230,6 +232,36 @@ def warm_config(config: Config) -> Config:
             weight_averaging=0.0,
         ),
     )
+
+
+def choose_weight(graph: Graph, config: Config, device: torch.device, progress: bool = False) -> Config:
+    """Return the settings with a weight of the regularizer, chosen on validation where they ask for it."""
+    if config.regularizer.weight != CHOOSE:
+        return config
+    if len(graph.valid) == 0:
+        return set_weight(config, WEIGHTS_TRIED[1])
+    first = warm_config(config) if config.warm_start.epochs and MODELS[config.name].starts_from else config
+    training = replace(first.training, epochs=max(first.training.epochs // 3, 2))
+    model = replace(first.model, dim=min(first.model.dim, TRIED_DIM)) if hasattr(first.model, "dim") else first.model
+    small = replace(first, model=model, training=training, warm_start=WarmStartConfig())
+    metrics = []
+    with track("choosing regularizer.weight", len(WEIGHTS_TRIED), "trials", progress) as tracker:
+        for weight in WEIGHTS_TRIED:
+            trial = Fit(graph, set_weight(small, weight), device, progress=False)
+            trainer = trial._make_trainer(trial.config, None)
+            for _ in trainer.epochs():
+                pass
+            validate = trial._make_validate()
+            assert validate is not None, "there are validation triples"
+            metrics.append(validate(trainer.model))
+            tracker.advance(1, f"{config.validation.metric} {metrics[-1]:.4g} with {weight:g}")
+    best = min(metrics) if config.validation.metric == "mr" else max(metrics)
+    return set_weight(config, WEIGHTS_TRIED[metrics.index(best)])
+
+
+def set_weight(config: Config, weight: float) -> Config:
+    """Return the settings with this weight of the regularizer."""
+    return replace(config, regularizer=replace(config.regularizer, weight=weight))
 
 
 def limits_of(config: Config) -> list[float]:

@@ -67,7 +67,7 @@ def find_capabilities(kind: type[Model]) -> dict[str, bool]:
         "fast ranking": isinstance(model, itransf.models.QueryModel),
         "concepts": isinstance(model, itransf.models.ConceptModel),
         "explanations": itransf.models.is_explainable(model),
-        "fused steps": bool(vars(kind).get("fused", False)),
+        "fast training": bool(vars(kind).get("fused", False)),
         "new entities": can_learn(model, with_entity, teaching.entity.list_tables),
         "new relations": can_learn(model, with_relation, teaching.relation.list_tables),
     }

@@ -18,6 +18,7 @@ from itransf.config.layers import (
     read_layer,
 )
 from itransf.config.sections import (
+    CHOOSE,
     AssignmentConfig,
     CheckpointConfig,
     Config,
@@ -31,6 +32,7 @@ from itransf.config.sections import (
 )
 
 __all__ = [
+    "CHOOSE",
     "AssignmentConfig",
     "CheckpointConfig",
     "Config",

@@ -12,7 +12,7 @@ from dataclasses import MISSING, dataclass, fields, is_dataclass
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, Union, get_args, get_origin, get_type_hints
 
-from itransf.config.sections import Config
+from itransf.config.sections import CHOOSE, Config
 from itransf.errors import ConfigError, did_you_mean
 from itransf.registry import BY_SETTING, MODELS, is_path
 
@@ -186,6 +186,8 @@ def _check_number(value: float, key: str, sources: Mapping[str, str]) -> None:
     """Refuse numbers that no setting can have."""
     if not math.isfinite(value):
         raise ConfigError(f"{_where(key, sources)}{key} must be a finite number, not {value!r}")
+    if key == "regularizer.weight" and value == CHOOSE:
+        return
     if value < 0 or (value == 0 and key in ABOVE_ZERO):
         bound = "above zero" if key in ABOVE_ZERO else "zero or more"
         raise ConfigError(f"{_where(key, sources)}{key} must be {bound}, not {value!r}")

@@ -51,7 +51,7 @@ class DistMult(QueryModel):
         """Return settings for a graph: cross-entropy over all entities with Adagrad and N3 (Lacroix et al., 2018)."""
         found = size_settings(cls, graph, device)
         found["training"] |= {"optimizer": "adagrad", "learning_rate": 0.1, "lr_decay": "none", "block_size": 1}
-        return found | {"loss": {"candidates": 0}, "regularizer": {"weight": 0.01}}
+        return found | {"regularizer": {"weight": 0.01}}
 
     def relation_table(self) -> Tensor:
         """Return the vectors of all relations, (r, d); their gradient is dense."""

@@ -8,15 +8,18 @@ from typing import Any, ClassVar, Literal
 import torch
 from torch import Tensor, nn
 
-from itransf.config import setting
+from itransf.config import CHOOSE, setting
 from itransf.errors import ConfigError
-from itransf.models.base import Model, Sizes, TrainingGraph
+from itransf.models.base import SMALL, Model, Sizes, TrainingGraph
 from itransf.models.complex import ComplEx
 from itransf.models.concepts import ConceptAttention, ConceptModel
 from itransf.models.distmult import SCALE, DistMultConfig
 from itransf.ops.coding import learn_codes
 
 Symmetry = Literal["symmetric", "antisymmetric"]
+FEW_RELATIONS = 20  # below which there are as many concepts as relations
+SMALL_EPOCHS, FEWEST_EPOCHS, MOST_EPOCHS = 45, 15, 45  # of ComplEx and of fine-tuning together
+VISITS = {"cpu": 1_500_000, "cuda": 9_000_000}  # triples seen in all epochs together
 IMPORTANCE = 2.0  # exponent of a relation's number of triples when the first concepts are chosen
 
 
@@ -29,7 +32,11 @@ class IComplExConfig(DistMultConfig):
         "Number m of concept vectors that all relations share; half of them, rounded up, are symmetric.",
         "a third of the relations, or as many as relations where there are fewer than 20",
     )
-    support_size: int = setting(5, "Maximum number k of concepts of a relation.", "5, or fewer where there are fewer")
+    support_size: int = setting(
+        5,
+        "Maximum number k of concepts of a relation; half of them, rounded up, of one kind.",
+        "5, or fewer where there are fewer",
+    )
 
     def __post_init__(self) -> None:
         """Refuse impossible sizes."""
@@ -66,14 +73,20 @@ class IComplEx(ComplEx, ConceptModel):
 
     @classmethod
     def defaults(cls, graph: TrainingGraph, device: str) -> dict[str, dict[str, Any]]:
-        """Return the settings of ComplEx for a graph, with the number of concepts and epochs of ComplEx first."""
+        """Return settings for a graph, chosen on validation; see docs/defaults.md."""
         found = super().defaults(graph, device)
-        relations = len(graph.relations)
-        concepts = max(relations // 3 if relations >= 20 else relations, 2)
-        found["model"] |= {"concepts": concepts, "support_size": min(5, concepts)}
-        epochs = found["training"]["epochs"]
-        found["training"] |= {"epochs": max(epochs // 3, 1), "learning_rate": 0.05}
-        return found | {"warm_start": {"epochs": max(epochs - epochs // 3, 1), "learning_rate": 0.1}}
+        triples, relations = max(len(graph.train), 1), len(graph.relations)
+        is_small, concepts = triples < SMALL, max(relations // 3 if relations >= FEW_RELATIONS else relations, 2)
+        total = SMALL_EPOCHS if is_small else min(max(VISITS[device] // triples, FEWEST_EPOCHS), MOST_EPOCHS)
+        last = total // 3
+        dim = 100 if is_small or device == "cpu" else 300
+        batch = min(max(triples // 32, 32), 256) if is_small else 1000
+        found["model"] = {"dim": dim, "concepts": concepts, "support_size": min(5, concepts)}
+        found["training"] |= {"epochs": last, "batch_size": batch, "learning_rate": 0.05}
+        found["loss"] = {"candidates": 0 if is_small or device == "cuda" else found["loss"]["candidates"]}
+        found["regularizer"] = {"weight": 0.02 if is_small else CHOOSE}
+        found["validation"] = {"every": max(last // 3, 1)}
+        return found | {"warm_start": {"epochs": total - last, "learning_rate": 0.1}}
 
     @property
     def symmetric(self) -> int:

@@ -16,7 +16,7 @@ from itransf.config import Config
 from itransf.data.datasets import load
 from itransf.data.graph import Graph, NamedTriples
 from itransf.errors import CheckpointError, ConfigError, RunError
-from itransf.fitting import Fit, build_model
+from itransf.fitting import Fit, build_model, choose_weight
 from itransf.models.base import Model
 from itransf.records import Manifest, hash_graph, read_manifest, write_manifest
 from itransf.run.run import Run
@@ -69,16 +69,17 @@ def train(
     if resume and folder is not None and folder.checkpoints:
         stored = folder.read_config()
     resolved = resolve_config(triples, preset, config, chosen, place, stored)
-    fit = Fit(triples, resolved, place, folder, progress)
     if folder is None:
-        return Run(triples, resolved, fit.run(), fit.history)
+        fit = Fit(triples, choose_weight(triples, resolved, place, progress), place, progress=progress)
+        return Run(triples, fit.config, fit.run(), fit.history)
     with folder.locked():
         if stored is not None:
             folder.verify([name for name in folder.files if name not in folder.checkpoints])
             check_same(folder, triples, resolved, stored)
-            return finish(fit, folder, resume=True)
+            return finish(Fit(triples, resolved, place, folder, progress), folder, resume=True)
         with folder.replaced(overwrite):
-            folder.create(triples, resolved)
+            fit = Fit(triples, choose_weight(triples, resolved, place, progress), place, folder, progress)
+            folder.create(triples, fit.config)
             return finish(fit, folder, resume=False)
 
 

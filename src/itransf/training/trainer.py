@@ -11,9 +11,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from itransf.config import Config
+from itransf.config import CHOOSE, Config
 from itransf.data.graph import Graph
-from itransf.errors import ITransFError
+from itransf.errors import ConfigError, ITransFError
 from itransf.models.base import Model
 from itransf.models.concepts import ProjectingConcepts
 from itransf.ops.grouped import occurrence_numbers
@@ -130,6 +130,8 @@ class Trainer:
 
     def __post_init__(self) -> None:
         """Move the triples to the model's device and build sampler, objective, optimizer and engine."""
+        if self.config.regularizer.weight == CHOOSE:
+            raise ConfigError("regularizer.weight = -1 is to be chosen by `itransf.train`; give a weight here")
         device = next(self.model.parameters()).device
         self.train = torch.as_tensor(self.graph.train, device=device)
         self.generator = torch.Generator(device).manual_seed(self.config.seed)

@@ -18,7 +18,7 @@ from itransf.models.projection import FullProjection, NoProjection
 from itransf.models.translation import Translation, TranslationConfig
 from itransf.training.fused import engine as engine_choice
 from itransf.training.fused import plan
-from itransf.training.fused.engine import can_fuse, make_engine
+from itransf.training.fused.engine import Engine, can_fuse, make_engine
 from itransf.training.fused.plan import sort_by_relation
 from itransf.training.negatives import Corruption, SharedCorruption
 from itransf.training.trainer import Trainer, weights
@@ -310,9 +310,10 @@ def test_the_choice_of_an_engine(
 ) -> None:
     monkeypatch.setattr(engine_choice, "load_engine", lambda device: engine_kind)
 
-    def choose(*settings: str) -> FusedEngine | None:
+    def choose(*settings: str) -> Engine | None:
         trainer = make_trainer(graph, configure("stranse", *settings))
-        return make_engine(trainer.model, trainer.train, trainer.sampler, trainer.optimizer, trainer.config)
+        parts = trainer.model, trainer.train, trainer.sampler, trainer.objective, trainer.optimizer, trainer.config
+        return make_engine(*parts)
 
     assert type(choose()) is engine_kind
     assert choose("loss.name=cross_entropy") is None

@@ -15,7 +15,7 @@ from torch import Tensor
 from torch.nn.functional import cross_entropy, log_softmax
 
 from itransf.config import Config
-from itransf.models.base import Model
+from itransf.models.base import Model, look_up
 from itransf.models.distmult import DistMult
 from itransf.registry import REGULARIZERS
 from itransf.training.objectives import MASKED, CandidateObjective, Objective
@@ -192,19 +192,13 @@ class ProductEngine:
         torch.autograd.backward(roots, gradients)
         assert head.grad is not None
         assert tail.grad is not None
-        model.entities.grad = gather_gradients(found, heads, tails, head.grad, tail.grad, entities.shape)
+        if found.rows is None:
+            model.entities.grad = found.entities.index_add_(0, heads, head.grad).index_add_(0, tails, tail.grad)
+        else:
+            rows, values = torch.cat([found.rows, heads, tails]), torch.cat([found.entities, head.grad, tail.grad])
+            torch.autograd.backward(look_up(model.entities, rows), values)  # a sparse gradient of these rows
         self.optimizer.step()
         return total
-
-
-def gather_gradients(
-    found: Gradients, heads: Tensor, tails: Tensor, head: Tensor, tail: Tensor, shape: torch.Size
-) -> Tensor:
-    """Return the gradient of the entities: as candidates (`found`), as heads (b, d) and as tails (b, d)."""
-    if found.rows is None:
-        return found.entities.index_add_(0, heads, head).index_add_(0, tails, tail)
-    rows, values = torch.cat([found.rows, heads, tails]), torch.cat([found.entities, head, tail])
-    return torch.sparse_coo_tensor(rows[None], values, shape, check_invariants=False)
 
 
 @contextmanager
