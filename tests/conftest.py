@@ -127,6 +127,15 @@ def short(configure: Configure) -> Callable[..., Run]:
 
 
 @pytest.fixture(scope="session")
+def signed_run(random_graph: GraphMaker) -> Run:
+    """Return a trained IComplEx, whose relations have one part with signed weights."""
+    graph = random_graph(entities=20, relations=6, train=160, valid=40, test=40)
+    settings = ["model.name=icomplex", "model.dim=8", "model.concepts=5", "model.support_size=3"]
+    settings += ["training.epochs=2", "warm_start.epochs=2"]
+    return train(graph, settings=settings, device="cpu", progress=False)
+
+
+@pytest.fixture(scope="session")
 def interpreters() -> Iterator[Interpreters]:
     """Return fresh interpreters."""
     if not hasattr(os, "fork"):

@@ -152,3 +152,23 @@ def test_the_loss_is_described(after: float, told: str) -> None:
     loss = Ablation(10, 10, 20, 0.5, after)
     assert f"validation MRR {told}" in loss.describe()
     assert loss.to_dict()["lost_overall"] == pytest.approx((0.5 - after) / 2)
+
+
+def test_a_sum_of_concepts_loses_what_a_concept_adds_and_nothing_else(signed_run: Run) -> None:
+    model, triples = signed_run.model, torch.as_tensor(signed_run.graph.train).unbind(1)
+    added = model.concept_scores(*triples)
+    before = model.score(*triples)
+    torch.testing.assert_close(added.sum(1), before)
+    for concept in range(5):
+        changed = remove_concepts(model, mark_concept(model, concept))
+        torch.testing.assert_close(changed.score(*triples), before - added[:, concept])
+        assert changed.entities is model.entities
+    assert torch.equal(model.score(*triples), before)
+
+
+def test_a_sum_without_any_concept_is_zero(signed_run: Run) -> None:
+    changed = remove_concepts(signed_run.model, ~mark_concept(signed_run.model, -1))
+    assert not changed.score_tails(torch.arange(6), torch.arange(6)).any()
+    (loss,) = measure_ablations(signed_run.model, signed_run.graph, [(0, np.arange(6))])
+    assert loss is not None
+    assert loss.ranked == 40

@@ -2,69 +2,42 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import torch
-from torch import Tensor
 
 from itransf.data.graph import Graph, Triples
 from itransf.evaluation import rank_triples
 from itransf.models import SIDES, ConceptModel, Model
-from itransf.models.projection import MatrixProjection
 from itransf.progress import track
-
-
-class ComposedProjection(MatrixProjection):
-    """W[r] = sum_i weights[r, i] D[i] for fixed weights; the identity for a relation without any weight.
-
-    Args:
-        concepts: D, (m, d, d).
-        weights: (r, m).
-    """
-
-    def __init__(self, concepts: Tensor, weights: Tensor) -> None:
-        super().__init__()
-        self.concepts, self.weights = concepts.detach(), weights
-
-    def matrices(self, relations: Tensor) -> Tensor:
-        """Return W[r], (u, d, d)."""
-        weights = self.weights[relations]
-        composed = (weights @ self.concepts.flatten(1)).view(-1, *self.concepts.shape[1:])
-        identity = torch.eye(composed.shape[1], device=composed.device, dtype=composed.dtype)
-        return torch.where((weights == 0).all(dim=1)[:, None, None], identity, composed)
 
 
 @torch.no_grad()
 def remove_concepts(model: ConceptModel, removed: npt.NDArray[np.bool_]) -> Model:
     """Return the model without some of its attention weights; the model itself does not change.
 
-    The other weights of a side are scaled to the sum they had (free weights, which have no fixed sum, stay as they
-    are). A side that is left without any weight has the identity as its matrix.
+    The other weights of a part are scaled to the sum they had; free weights, which have no fixed sum, stay as they are.
+    Without any weight, a side has the identity as its matrix, and a relation that is a sum of concepts scores zero.
 
     Args:
         model: A model with concepts; the model returned shares its parameters.
-        removed: Whether each weight is removed, heads then tails, (2, r, m).
+        removed: Whether each weight is removed, (p, r, m) in the order of `model.parts`.
     """
-    copies: dict[int, Any] = {id(kept): kept for kept in (*model.parameters(), *model.buffers())}
-    for side, mask in zip(SIDES, torch.from_numpy(removed).to(model.concepts.device), strict=True):
-        projection = model.concept_attention(side)
-        weights = projection.attention()
-        left = weights.masked_fill(mask, 0.0)
-        if projection.kind != "l1":
-            rest = left.sum(1, keepdim=True).clamp_min(torch.finfo(left.dtype).tiny)
-            left = left * (weights.sum(1, keepdim=True) / rest)
-        copies[id(projection)] = ComposedProjection(model.concepts, left)
-    return copy.deepcopy(model, copies)
+    attention = [model.concept_attention(part) for part in model.parts]
+    weights = torch.stack([each.attention() for each in attention])  # (p, r, m)
+    left = weights.masked_fill(torch.from_numpy(removed).to(weights.device), 0.0)
+    if not attention[0].has_free_weights:
+        rest = left.sum(2, keepdim=True).clamp_min(torch.finfo(left.dtype).tiny)
+        left = left * (weights.sum(2, keepdim=True) / rest)
+    return model.with_attention(left)
 
 
 def mark_concept(model: ConceptModel, concept: int) -> npt.NDArray[np.bool_]:
-    """Return a mask (2, r, m) that removes one concept from every relation."""
-    return np.tile(np.arange(len(model.concepts)) == concept, (len(SIDES), model.sizes.relations, 1))
+    """Return a mask (p, r, m) that removes one concept from every relation."""
+    return np.tile(np.arange(len(model.concepts)) == concept, (len(model.parts), model.sizes.relations, 1))
 
 
 @dataclass(frozen=True)

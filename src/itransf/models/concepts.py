@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 from abc import abstractmethod
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import torch
 from torch import Tensor, nn
@@ -63,6 +64,13 @@ class ConceptAttention(nn.Module):
         everything = torch.arange(len(self.scores), device=self.scores.device)
         return scatter_weights(self.weights(everything), self.support, self.scores.shape[1])
 
+    def fixed(self, weights: Tensor) -> nn.Module:
+        """Return attention with these weights (r, m), in the place of this one."""
+        relations, concepts = weights.shape
+        made = ConceptAttention(concepts, relations, concepts, "signed").to(weights.device)
+        made.scores = nn.Parameter(weights, requires_grad=False)
+        return made
+
 
 class ConceptModel(Model):
     """A model whose relations share concepts. Code that reads or edits concepts asks for this class.
@@ -80,6 +88,11 @@ class ConceptModel(Model):
         """Return the attention, supports and rules of one part of all relations."""
 
     @property
+    def symmetries(self) -> tuple[str, ...]:
+        """Kind of each concept, "symmetric" or "antisymmetric"; empty where concepts are neither."""
+        return ()
+
+    @property
     def has_supports(self) -> bool:
         """Whether attention is sparse, so that each relation chooses its concepts."""
         return self.concept_attention(self.parts[0]).kind in ("sparse", "signed")
@@ -91,6 +104,18 @@ class ConceptModel(Model):
     def rules(self, part: str) -> Tensor:
         """Return which concepts are pinned or forbidden to each relation in `part`, (r, m)."""
         return self.concept_attention(part).rules
+
+    def shown_weights(self, part: str) -> Tensor:
+        """Return the attention of `part` as people read it, comparable between concepts, (r, m)."""
+        return self.concept_attention(part).attention()
+
+    def with_attention(self, weights: Tensor) -> Model:
+        """Return a copy with these attention weights (p, r, m); it shares all parameters but theirs."""
+        copies: dict[int, Any] = {id(kept): kept for kept in (*self.parameters(), *self.buffers())}
+        for part, own in zip(self.parts, weights, strict=True):
+            attention = self.concept_attention(part)
+            copies[id(attention)] = attention.fixed(own)
+        return copy.deepcopy(self, copies)
 
 
 class ProjectingConcepts(ConceptModel):

@@ -7,14 +7,16 @@ from typing import Any, ClassVar, Literal
 
 import torch
 from torch import Tensor, nn
+from torch.nn.functional import normalize
 
 from itransf.config import CHOOSE, setting
 from itransf.errors import ConfigError
-from itransf.models.base import SMALL, Model, Sizes, TrainingGraph
+from itransf.models.base import SMALL, Model, Sizes, TrainingGraph, look_up
 from itransf.models.complex import ComplEx
 from itransf.models.concepts import ConceptAttention, ConceptModel
 from itransf.models.distmult import SCALE, DistMultConfig
 from itransf.ops.coding import learn_codes
+from itransf.ops.grouped import multiply_transposed
 
 Symmetry = Literal["symmetric", "antisymmetric"]
 FEW_RELATIONS = 20  # below which there are as many concepts as relations
@@ -97,9 +99,28 @@ class IComplEx(ComplEx, ConceptModel):
         """Return the kind of a concept."""
         return "symmetric" if concept < self.symmetric else "antisymmetric"
 
+    @property
+    def symmetries(self) -> tuple[Symmetry, ...]:
+        """Kind of each concept."""
+        return tuple(self.symmetry(concept) for concept in range(len(self.concepts)))
+
     def concept_attention(self, part: str) -> ConceptAttention:
         """Return the attention, supports and rules of all relations."""
         return self.attention
+
+    def shown_weights(self, part: str) -> Tensor:
+        """Return a[r, i] |c[i]| / sum_j |a[r, j]| |c[j]|, (r, m).
+
+        Scores alone are not comparable, because the length of a concept is free. Absolute values sum to one, as the
+        weights of a softmax do; a relation without weights has zeros.
+        """
+        return normalize(self.attention.attention() * self.concepts.norm(dim=1), p=1.0)
+
+    def concept_scores(self, heads: Tensor, relations: Tensor, tails: Tensor) -> Tensor:
+        """Return what each concept adds to the scores of triples, a[r, i] Re <h, c[i], conj(t)>, (b, m)."""
+        alone = self.compose(torch.eye(len(self.concepts), device=heads.device))  # (m, 2 d)
+        pairs = self.pair(look_up(self.entities, heads), look_up(self.entities, tails))
+        return self.attention.attention()[relations] * multiply_transposed(pairs, alone)
 
     def relation_table(self) -> Tensor:
         """Return the vectors that relations compose of concepts, (r, 2 d)."""

@@ -88,6 +88,26 @@ class FullProjection(MatrixProjection):
         return embedding(relations, self.weight, sparse=True).view(-1, self.dim, self.dim)
 
 
+class ComposedProjection(MatrixProjection):
+    """W[r] = sum_i weights[r, i] D[i] for fixed weights; the identity for a relation without any weight.
+
+    Args:
+        concepts: D, (m, d, d).
+        weights: (r, m).
+    """
+
+    def __init__(self, concepts: Tensor, weights: Tensor) -> None:
+        super().__init__()
+        self.concepts, self.weights = concepts.detach(), weights
+
+    def matrices(self, relations: Tensor) -> Tensor:
+        """Return W[r], (u, d, d)."""
+        weights = self.weights[relations]
+        composed = (weights @ self.concepts.flatten(1)).view(-1, *self.concepts.shape[1:])
+        identity = torch.eye(composed.shape[1], device=composed.device, dtype=composed.dtype)
+        return torch.where((weights == 0).all(dim=1)[:, None, None], identity, composed)
+
+
 class ConceptProjection(ConceptAttention, MatrixProjection):
     """Matrices composed of shared concepts: W[r] = sum_i attention[r, i] D[i].
 
@@ -108,6 +128,10 @@ class ConceptProjection(ConceptAttention, MatrixProjection):
     def matrices(self, relations: Tensor) -> Tensor:
         """Return the composed matrices, (u, d, d)."""
         return compose(self.concepts, self.support[relations], self.weights(relations))
+
+    def fixed(self, weights: Tensor) -> ComposedProjection:
+        """Return the projection with these weights (r, m)."""
+        return ComposedProjection(self.concepts, weights)
 
 
 def noisy_identities(count: int, dim: int) -> Tensor:
