@@ -16,7 +16,6 @@ from itransf.errors import MissingExtraError
 from itransf.evaluation import Evaluation
 from itransf.files import make_folder
 from itransf.interpret import Attention, SharedConcept, concepts_behind, write_heatmap
-from itransf.models import Side
 from itransf.prediction import Query, ScoredTriple, answer_queries
 from itransf.run import Run, train
 from itransf.storage import RunFolder
@@ -61,7 +60,7 @@ class Discovery:
 
     triple: ScoredTriple
     lead: float
-    concepts: dict[Side, list[SharedConcept]]
+    concepts: dict[str, list[SharedConcept]]
 
     def to_dict(self) -> dict[str, Any]:
         """Return all of it, ready for JSON."""

@@ -27,6 +27,16 @@ def make_attention() -> Attention:
     return Attention(weights, relations, supports, np.array(COUNTS, dtype=np.int64))
 
 
+def make_inverse_attention() -> Attention:
+    """Return signed shares of two inverse relations, a symmetric one, and one that uses the opposite of it."""
+    shares = [[0.5, 0.0, 0.5, 0.0], [0.5, 0.0, -0.5, 0.0], [0.25, 0.75, 0.0, 0.0], [-0.25, -0.5, 0.0, 0.25]]
+    relations = Vocabulary(("part_of", "has_part", "near", "far"), kind="relation")
+    supports = np.argsort(-np.abs(np.array([shares])), axis=2, kind="stable")[:, :, :3]
+    symmetries = ("symmetric", "symmetric", "antisymmetric", "antisymmetric")
+    weights, counts = np.array([shares], dtype=np.float32), np.array([8, 6, 4, 2], dtype=np.int64)
+    return Attention(weights, relations, supports, counts, "signed", ("relation",), symmetries)
+
+
 def make_signed_attention() -> Attention:
     """Return an l1 attention with weights below zero."""
     weights = np.array([[[0.5, -0.25, 0.0], [0.1, 0.0, 0.4]], [[-0.5, 0.02, 0.0], [0.0, 0.3, -0.1]]], dtype=np.float32)

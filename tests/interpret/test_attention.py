@@ -7,13 +7,14 @@ import numpy as np
 import pytest
 import torch
 
-from golden.attentions import make_attention, make_signed_attention
+from golden.attentions import make_attention, make_inverse_attention, make_signed_attention
 from itransf.data import Graph, Vocabulary
 from itransf.errors import ConfigError, DataError
 from itransf.interpret import Attention, ConceptWeight, choose_relations, make_cards, read_attention
 from itransf.interpret.attention import is_within
 from itransf.models import ITransF, Sizes, TransE
 from itransf.models.itransf import ITransFConfig
+from itransf.run import Run
 
 TRIPLES = [("a", "likes", "b"), ("b", "likes", "c"), ("a", "knows", "c"), ("c", "likes", "a")]
 
@@ -53,6 +54,35 @@ def test_attention_of_free_weights_keeps_their_signs() -> None:
     attention = read_attention(model, graph)
     np.testing.assert_array_equal(attention.weights[0], model.project_head.scores.detach().numpy())
     assert (attention.weights < 0).any()
+
+
+def test_signed_weights_are_shares_of_what_each_concept_adds_to_the_relation(signed_run: Run) -> None:
+    model, attention = signed_run.model, signed_run.concepts()
+    assert (attention.kind, attention.parts, attention.weights.shape) == ("signed", ("relation",), (1, 6, 5))
+    assert attention.symmetries == ("symmetric",) * 3 + ("antisymmetric",) * 2
+    assert attention.antisymmetric == {3, 4}
+    sizes = model.attention.attention().detach().numpy() * model.concepts.detach().norm(dim=1).numpy()
+    np.testing.assert_allclose(attention.weights[0], sizes / np.abs(sizes).sum(axis=1, keepdims=True), rtol=1e-5)
+    assert ((attention.weights != 0).sum(axis=2) <= 3).all()
+    assert (attention.weights < 0).any()
+
+
+def test_the_only_part_need_not_be_named() -> None:
+    attention = make_inverse_attention()
+    assert attention.row("has_part") == attention.row("has_part", "relation")
+    assert attention.row("has_part").concepts == (ConceptWeight(0, 0.5), ConceptWeight(2, -0.5))
+    with pytest.raises(ConfigError, match="there is no part 'head'; use 'relation'"):
+        attention.row("has_part", "head")
+    with pytest.raises(ConfigError, match="use 'head' or 'tail'"):
+        make_attention().row("near")
+
+
+def test_to_dict_lists_the_only_part_as_concepts_and_tells_which_are_antisymmetric() -> None:
+    content = json.loads(json.dumps(make_inverse_attention().choose(["has_part"]).to_dict()))
+    (entry,) = content["relations"]
+    assert (entry["relation"], entry["concepts"][1]) == ("has_part", {"concept": 2, "weight": -0.5})
+    assert content["symmetries"][2] == "antisymmetric"
+    assert "symmetries" not in make_attention().to_dict()
 
 
 def test_relations_come_by_frequency_and_concepts_by_weight() -> None:

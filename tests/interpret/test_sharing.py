@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from golden.attentions import make_attention, make_signed_attention
+from golden.attentions import make_attention, make_inverse_attention, make_signed_attention
 from itransf.data import Vocabulary
 from itransf.errors import DataError
 from itransf.interpret import Attention, build_sharing_graph, concepts_behind, sharing, trace_sharing
@@ -172,3 +172,22 @@ def test_signed_weights_count_by_their_size_and_all_is_ready_for_json() -> None:
     content = json.loads(json.dumps(graph.to_dict()))
     assert content["relations"][1]["donors"][0]["relation"] == "knows"
     assert content["links"][0]["left"] == "likes"
+
+
+def test_relations_with_opposite_antisymmetric_concepts_are_linked_crosswise() -> None:
+    attention = make_inverse_attention()
+    signed = find_shares(attention.weights) * np.sign(attention.weights)
+    weights, crossed = measure_links(signed, attention.antisymmetric)
+    expected = [[1, 1, 0.25, 0], [1, 1, 0.25, 0], [0.25, 0.25, 1, 0], [0, 0, 0, 1]]
+    np.testing.assert_allclose(weights, expected)
+    assert np.argwhere(crossed).tolist() == [[0, 1], [1, 0]]
+    graph = build_sharing_graph(attention, np.array([False, False, False, True]))
+    assert (graph.links[0].left, graph.links[0].right, graph.links[0].concepts) == ("part_of", "has_part", (0, 2))
+
+
+def test_users_of_a_model_without_sides_have_plain_names_and_signed_weights() -> None:
+    (behind,) = concepts_behind(make_inverse_attention(), "part_of").values()
+    assert behind == trace_sharing(make_inverse_attention(), "part_of")
+    assert [(use.name, use.weight) for use in behind[1].others] == [("has_part", -0.5)]
+    shares = find_shares(make_inverse_attention().weights)
+    np.testing.assert_allclose(find_transfer(shares, make_inverse_attention().counts).sum(axis=1), 1.0)

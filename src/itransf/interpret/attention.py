@@ -1,11 +1,11 @@
-"""Attention: which concepts each side of each relation uses and how strongly, for all relations or chosen ones."""
+"""Attention: which concepts each part of each relation uses and how strongly, for all relations or chosen ones."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from fnmatch import fnmatchcase
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +17,7 @@ from itransf.errors import ConfigError, DataError, check_count, did_you_mean
 from itransf.models import SIDES, ConceptModel, Model, Side
 from itransf.models.concepts import AttentionKind
 
+S = TypeVar("S", bound=str)
 _WILD = frozenset("*?[")
 
 
@@ -30,11 +31,11 @@ class ConceptWeight:
 
 @dataclass(frozen=True)
 class AttentionRow:
-    """The concepts of one side of a relation, strongest first."""
+    """The concepts of one part of a relation, strongest first; `side` is the part."""
 
     relation: str
     label: str
-    side: Side
+    side: str
     concepts: tuple[ConceptWeight, ...]
 
 
@@ -43,11 +44,14 @@ class Attention:
     """The attention of a whole model.
 
     Attributes:
-        weights: (2, r, m) attention of heads, then of tails; exactly zero where a concept is not used.
+        weights: (p, r, m) attention of each part, as `ConceptModel.shown_weights` gives it; exactly zero where a
+            concept is not used.
         relations: Names and labels of the relations.
-        supports: (2, r, k) the concepts each side may use; all concepts where attention is not sparse.
+        supports: (p, r, k) the concepts each part may use; all concepts where attention is not sparse.
         counts: (r,) training triples per relation.
-        kind: `sparse`, `dense` or `l1`; only `l1` weights can be negative.
+        kind: `sparse`, `dense`, `l1` or `signed`; only `l1` and `signed` weights can be negative.
+        parts: Parts of a relation that have their own attention: "head" and "tail", or "relation" alone.
+        symmetries: "symmetric" or "antisymmetric" for each concept; empty for a model whose concepts are neither.
     """
 
     weights: npt.NDArray[np.float32]
@@ -55,6 +59,8 @@ class Attention:
     supports: npt.NDArray[np.int64]
     counts: npt.NDArray[np.int64]
     kind: AttentionKind = "sparse"
+    parts: tuple[str, ...] = SIDES
+    symmetries: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         used, concepts = int(self.used.sum()), self.weights.shape[2]
@@ -65,27 +71,40 @@ class Attention:
         """Whether any relation uses each concept, (m,)."""
         return np.asarray((self.weights != 0).any(axis=(0, 1)))
 
-    def row(self, relation: int | str, side: str) -> AttentionRow:
-        """Return the concepts of one side of a relation.
+    @property
+    def antisymmetric(self) -> frozenset[int]:
+        """The antisymmetric concepts."""
+        return frozenset(number for number, kind in enumerate(self.symmetries) if kind == "antisymmetric")
+
+    def place(self, part: str | None) -> int:
+        """Return the number of a part; None is the only part.
+
+        Raises:
+            ConfigError: There is no such part, or there are several.
+        """
+        return 0 if part is None and len(self.parts) == 1 else self.parts.index(check_part(part, self.parts))
+
+    def row(self, relation: int | str, part: str | None = None) -> AttentionRow:
+        """Return the concepts of one part of a relation.
 
         Args:
             relation: Number, name or label of the relation.
-            side: "head" or "tail".
+            part: One of `parts`, such as "head"; not needed where there is one alone.
 
         Raises:
             DataError: The relation is not known.
-            ConfigError: The side is neither "head" nor "tail".
+            ConfigError: There is no such part.
         """
-        asked = check_side(side)
+        place = self.place(part)
         if isinstance(relation, str):
             number = self.relations.index(relation)
         else:
             number = check_count("the number of a relation", relation)
         if number >= len(self.relations):
             raise DataError(f"there is no relation {number}; they are numbered 0 to {len(self.relations) - 1}")
-        weights = self.weights[SIDES.index(asked), number]
+        weights = self.weights[place, number]
         concepts = tuple(ConceptWeight(i, float(weights[i])) for i in strongest_first(weights))
-        return AttentionRow(self.relations.name(number), self.relations.label(number), asked, concepts)
+        return AttentionRow(self.relations.name(number), self.relations.label(number), self.parts[place], concepts)
 
     def find(self, relations: Iterable[str] | None = None) -> list[int]:
         """Return the numbers of these relations, or of all, most frequent first."""
@@ -99,35 +118,45 @@ class Attention:
         numbers = self.find(relations)
         names = [self.relations.name(number) for number in numbers]
         vocabulary = Vocabulary(names, self.relations.labels, kind="relation")
-        return Attention(
-            self.weights[:, numbers], vocabulary, self.supports[:, numbers], self.counts[numbers], self.kind
-        )
+        weights, supports, counts = self.weights[:, numbers], self.supports[:, numbers], self.counts[numbers]
+        return replace(self, weights=weights, relations=vocabulary, supports=supports, counts=counts)
 
     def to_dict(self, relations: Iterable[str] | None = None) -> dict[str, Any]:
-        """Return the non-zero concepts of each relation and side, strongest first, ready for JSON."""
+        """Return the non-zero concepts of each relation, strongest first, ready for JSON.
+
+        They are listed under the name of their part, or under "concepts" where there is one part alone.
+        """
         return {
             "kind": self.kind,
             "concepts": self.weights.shape[2],
             "used_concepts": np.flatnonzero(self.used).tolist(),
+            **({"symmetries": list(self.symmetries)} if self.symmetries else {}),
             "relations": [self._describe(relation) for relation in self.find(relations)],
         }
 
     def _describe(self, relation: int) -> dict[str, Any]:
-        sides: dict[str, Any] = {side: [asdict(use) for use in self.row(relation, side).concepts] for side in SIDES}
+        keys = self.parts if len(self.parts) > 1 else ("concepts",)
+        rows = [[asdict(use) for use in self.row(relation, part).concepts] for part in self.parts]
         return {
             "relation": self.relations.name(relation),
             "label": self.relations.label(relation),
             "train_triples": int(self.counts[relation]),
-            **sides,
+            **dict(zip(keys, rows, strict=True)),
         }
 
 
 def check_side(side: str) -> Side:
     """Return the side of this name."""
-    for known in SIDES:
-        if side == known:
+    return check_part(side, SIDES)
+
+
+def check_part(part: str | None, parts: Sequence[S]) -> S:
+    """Return the part of this name; models with several parts have sides."""
+    for known in parts:
+        if part == known:
             return known
-    raise ConfigError(f"there is no side {side!r}; use 'head' or 'tail'.{did_you_mean(str(side), SIDES)}")
+    kind, listed = "side" if len(parts) > 1 else "part", " or ".join(map(repr, parts))
+    raise ConfigError(f"there is no {kind} {part!r}; use {listed}.{did_you_mean(str(part), parts)}")
 
 
 def strongest_first(weights: npt.NDArray[np.float32]) -> list[int]:
@@ -156,15 +185,16 @@ def read_attention(model: Model, graph: Graph) -> Attention:
         ConfigError: The model has no concepts.
     """
     concepts = check_concepts(model)
-    projections = [concepts.concept_attention(side) for side in SIDES]
-    weights = torch.stack([projection.attention() for projection in projections])
-    supports = torch.stack([projection.support for projection in projections])
+    weights = torch.stack([concepts.shown_weights(part) for part in concepts.parts])
+    supports = torch.stack([concepts.supports(part) for part in concepts.parts])
     return Attention(
         weights.float().cpu().numpy(),
         graph.relations,
         supports.cpu().numpy(),
         graph.statistics.counts,
-        projections[0].kind,
+        concepts.concept_attention(concepts.parts[0]).kind,
+        concepts.parts,
+        concepts.symmetries,
     )
 
 

@@ -127,7 +127,7 @@ class Explanation(LabelledTriple):
     candidates: Mapping[Side, int]
     contributions: tuple[Contribution, ...]
     runner_up: RunnerUp | None
-    sharing: Mapping[Side, tuple[SharedConcept, ...]] | None
+    sharing: Mapping[str, tuple[SharedConcept, ...]] | None
     nearest: tuple[Evidence, ...]
     supporting: tuple[Evidence, ...]
     removals: tuple[Removal, ...]
@@ -260,7 +260,7 @@ def find_runner_up(model: Model, graph: Graph, triple: Triple, side: Side, memor
 @torch.no_grad()
 def trace_concepts(
     model: Model, graph: Graph, relation: int, names: Mapping[int, str]
-) -> Mapping[Side, tuple[SharedConcept, ...]] | None:
+) -> Mapping[str, tuple[SharedConcept, ...]] | None:
     """Return who shares the concepts of a relation, for each side; None for a model without concepts."""
     if not isinstance(model, ConceptModel):
         return None

@@ -19,6 +19,7 @@ LONGEST = 80
 """Maximum number of characters of a name."""
 
 LETTERS = {"head": "H", "tail": "T"}
+"""Letters of the sides; the only part of a relation has none."""
 _FILLING = frozenset(
     {"a", "an", "and", "as", "at", "be", "by", "for", "from", "has", "have", "in", "is", "it", "its", "of", "on"}
     | {"or", "s", "the", "this", "to", "was", "with"}
@@ -93,6 +94,11 @@ def call_concept(concept: int, names: Mapping[int, str]) -> str:
     return f"concept {concept} ({names[concept]})" if names.get(concept) else f"concept {concept}"
 
 
+def call_part(label: str, letters: str) -> str:
+    """Return the label of a relation with the letters of its sides, such as "capital_of (H)"."""
+    return f"{label} ({letters})" if letters else label
+
+
 def split_words(label: str) -> set[str]:
     """Return the words of a relation's label without function words, in lower case."""
     words = {word.lower() for part in _WORD.findall(label) for word in _HUMP.split(part)}
@@ -142,10 +148,10 @@ def name_by_sides(users: Sequence[Use]) -> str:
     strong = [use for use in users if abs(use.weight) >= _SECOND * abs(users[0].weight)][:2]
     sides: dict[str, list[str]] = {}
     for use in strong:
-        sides.setdefault(use.label, []).append(LETTERS[use.side])
+        sides.setdefault(use.label, []).append(LETTERS.get(use.side, ""))
     room = LONGEST // max(len(sides), 1) - 9
     named = [
-        f"{label if len(label) <= room else '…' + label[-room:]} ({', '.join(sorted(letters))})"
+        call_part(label if len(label) <= room else "…" + label[-room:], ", ".join(sorted(letters)))
         for label, letters in sides.items()
     ]
     return " + ".join(named) or "unused"

@@ -9,6 +9,11 @@ weights divided by their sum. The sharing graph is made of two figures:
 - transfer(q -> r) = 1/2 sum_s sum_i a[s, r, i] n_q (a[H, q, i] + a[T, q, i]) / sum_p n_p (a[H, p, i] + a[T, p, i]), n
   being training triples: a concept is assumed to have learned from each relation in proportion to its triples and its
   attention. Over all q, r itself among them, it sums to one.
+
+Where a relation has no sides but one signed sum of symmetric and antisymmetric concepts, transfer is the same with one
+part, and link(r, q) = max(o(r, q), o(r, turned q)). The overlap o counts the concepts whose weights have the same sign;
+`turned` changes the signs of antisymmetric concepts, which gives the inverse relation. The link is crossed where the
+turned overlap is larger.
 """
 
 from __future__ import annotations
@@ -21,8 +26,7 @@ import numpy as np
 import numpy.typing as npt
 
 from itransf.interpret.attention import Attention, strongest_first
-from itransf.interpret.naming import LETTERS, call_concept
-from itransf.models import SIDES, Side
+from itransf.interpret.naming import LETTERS, call_concept, call_part
 
 Floats = npt.NDArray[np.float64]
 LEAST_WEIGHT = 0.05
@@ -36,22 +40,22 @@ _CONCEPTS = 3  # listed of each link
 
 @dataclass(frozen=True)
 class Use:
-    """One side of a relation that uses a concept."""
+    """One part of a relation that uses a concept; `side` is the part."""
 
     relation: str
     label: str
-    side: Side
+    side: str
     weight: float
 
     @property
     def name(self) -> str:
-        """The label with the side, such as "capital_of (H)"."""
-        return f"{self.label} ({LETTERS[self.side]})"
+        """The label with the side, such as "capital_of (H)"; the label alone where a relation has no sides."""
+        return call_part(self.label, LETTERS.get(self.side, ""))
 
 
 @dataclass(frozen=True)
 class SharedConcept:
-    """A concept of one side of a relation, its name if it has one, and its other users, strongest first."""
+    """A concept of one part of a relation, its name if it has one, and its other users, strongest first."""
 
     concept: int
     weight: float
@@ -77,20 +81,21 @@ def list_users(users: Sequence[Use], most: int) -> str:
 
 
 def trace_sharing(
-    attention: Attention, relation: str, side: Side, names: Mapping[int, str] | None = None
+    attention: Attention, relation: str, part: str | None = None, names: Mapping[int, str] | None = None
 ) -> list[SharedConcept]:
-    """Return the concepts one side of a relation uses, strongest first, and who shares each.
+    """Return the concepts one part of a relation uses, strongest first, and who shares each.
 
     Args:
         attention: Attention of the whole model.
         relation: Name or label of the relation.
-        side: "head" or "tail".
+        part: "head" or "tail"; not needed where a relation has one part.
         names: Names that were given to concepts.
 
     Raises:
         DataError: The relation is not known.
+        ConfigError: There is no such part.
     """
-    number, own = attention.relations.index(relation), SIDES.index(side)
+    number, own = attention.relations.index(relation), attention.place(part)
     weights, called = attention.weights[own, number], names or {}
     found = []
     for concept in strongest_first(weights):
@@ -102,24 +107,24 @@ def trace_sharing(
 
 
 def find_users(attention: Attention, concept: int, weak: int = 0) -> list[tuple[int, int]]:
-    """Return the numbers (side, relation) that use a concept, strongest first; `weak` others if none is strong."""
-    flat = attention.weights[:, :, concept].reshape(-1)  # (2, r) -> (2 r,)
+    """Return the numbers (part, relation) that use a concept, strongest first; `weak` others if none is strong."""
+    flat = attention.weights[:, :, concept].reshape(-1)  # (p, r) -> (p r,)
     order = strongest_first(flat)
     strong = [place for place in order if abs(flat[place]) >= LEAST_WEIGHT]
     return [divmod(place, attention.weights.shape[1]) for place in strong or order[:weak]]
 
 
-def describe_use(attention: Attention, concept: int, side: int, relation: int) -> Use:
-    """Return the use of a concept by one side of a relation, given by their numbers."""
-    names, weight = attention.relations, float(attention.weights[side, relation, concept])
-    return Use(names.name(relation), names.label(relation), SIDES[side], weight)
+def describe_use(attention: Attention, concept: int, part: int, relation: int) -> Use:
+    """Return the use of a concept by one part of a relation, given by their numbers."""
+    names, weight = attention.relations, float(attention.weights[part, relation, concept])
+    return Use(names.name(relation), names.label(relation), attention.parts[part], weight)
 
 
 def concepts_behind(
     attention: Attention, relation: str, names: Mapping[int, str] | None = None
-) -> dict[Side, list[SharedConcept]]:
-    """Return the shared concepts that predictions of a relation rely on, for both its sides."""
-    return {side: trace_sharing(attention, relation, side, names) for side in SIDES}
+) -> dict[str, list[SharedConcept]]:
+    """Return the shared concepts that predictions of a relation rely on, for each of its parts."""
+    return {part: trace_sharing(attention, relation, part, names) for part in attention.parts}
 
 
 @dataclass(frozen=True)
@@ -227,7 +232,7 @@ def build_sharing_graph(attention: Attention, rare: npt.NDArray[np.bool_]) -> Sh
 
 
 def find_shares(weights: npt.NDArray[np.float32]) -> Floats:
-    """Return absolute weights as shares of their side's sum, (2, r, m); zeros for a side without weights."""
+    """Return absolute weights as shares of their part's sum, (p, r, m); zeros for a part without weights."""
     sizes = np.abs(weights).astype(np.float64)
     totals = sizes.sum(axis=2, keepdims=True)
     return np.asarray(sizes / np.where(totals == 0, 1.0, totals))
@@ -242,26 +247,45 @@ def find_origins(shares: Floats, counts: npt.NDArray[np.int64]) -> Floats:
 
 def find_transfer(shares: Floats, counts: npt.NDArray[np.int64]) -> Floats:
     """Return transfer(q -> r) as (r, q)."""
-    return np.asarray(0.5 * shares.sum(axis=0) @ find_origins(shares, counts).T)
+    return np.asarray(shares.mean(axis=0) @ find_origins(shares, counts).T)
 
 
-def measure_links(shares: Floats) -> tuple[Floats, npt.NDArray[np.bool_]]:
-    """Return link(r, q), (r, r), and whether it is crossed."""
+def turn(shares: Floats, antisymmetric: Iterable[int] = ()) -> Floats:
+    """Return the shares (p, r, m) that the inverse relations would have.
+
+    Heads and tails are exchanged; where there is one part, the signs of antisymmetric concepts change.
+    """
+    turned = shares[::-1].copy()
+    if len(shares) == 1:
+        turned[:, :, list(antisymmetric)] *= -1
+    return turned
+
+
+def find_common(left: Floats, right: Floats) -> Floats:
+    """Return the overlap of shares at each place: the smaller one, zero where their signs differ."""
+    return np.asarray(np.where(left * right > 0, np.minimum(np.abs(left), np.abs(right)), 0.0))
+
+
+def measure_links(shares: Floats, antisymmetric: Iterable[int] = ()) -> tuple[Floats, npt.NDArray[np.bool_]]:
+    """Return link(r, q), (r, r), and whether it is crossed; shares (p, r, m) have signs where there is one part."""
     count = shares.shape[1]
     weights, crossed = np.zeros((count, count)), np.zeros((count, count), dtype=np.bool_)
-    heads, tails = shares
+    turned = turn(shares, antisymmetric)
     for number in range(count):  # a row at a time: all pairs at once would take r^2 m numbers
-        head, tail = heads[number], tails[number]
-        straight = np.minimum(head, heads).sum(axis=1) + np.minimum(tail, tails).sum(axis=1)
-        across = np.minimum(head, tails).sum(axis=1) + np.minimum(tail, heads).sum(axis=1)
-        weights[number] = 0.5 * np.maximum(straight, across)
+        own = shares[:, number, None]  # (p, 1, m)
+        straight, across = (find_common(own, others).sum(axis=2).mean(axis=0) for others in (shares, turned))
+        weights[number] = np.maximum(straight, across)
         crossed[number] = across > straight + 1e-9  # rounding must not turn a tie into a cross
     return weights, crossed
 
 
 def _find_links(attention: Attention, shares: Floats) -> list[Link]:
     """Return each relation's strongest links, strongest of all first."""
-    weights, crossed = measure_links(shares)
+    antisymmetric = attention.antisymmetric
+    if attention.kind == "signed":
+        shares = shares * np.sign(attention.weights)
+    weights, crossed = measure_links(shares, antisymmetric)
+    turned = turn(shares, antisymmetric)
     np.fill_diagonal(weights, 0.0)
     best = np.argsort(-weights, axis=1, kind="stable")[:, :LINKS]  # (r, links)
     pairs = {
@@ -272,8 +296,8 @@ def _find_links(attention: Attention, shares: Floats) -> list[Link]:
     }
     found = []
     for left, right in sorted(pairs, key=lambda pair: (-weights[pair], pair)):
-        others = shares[::-1, right] if crossed[left, right] else shares[:, right]  # (2, m)
-        common = np.minimum(shares[:, left], others).sum(axis=0)
+        others = turned if crossed[left, right] else shares
+        common = find_common(shares[:, left], others[:, right]).sum(axis=0)  # (m,)
         concepts = [i for i in np.argsort(-common, kind="stable")[:_CONCEPTS].tolist() if common[i] >= LEAST_WEIGHT]
         names = (attention.relations.name(left), attention.relations.name(right))
         found.append(Link(*names, float(weights[left, right]), bool(crossed[left, right]), tuple(concepts)))
