@@ -16,6 +16,7 @@ from itransf.interpret.export import export, export_tables, tabulate_uses, write
 from itransf.interpret.heatmap import arrange
 from itransf.models import MODELS, Model, Sizes
 from itransf.models.translation import TranslationConfig
+from itransf.run import Run
 from stubs import BilinearConfig, BilinearModel, MatrixTransH, TableModel, TransH
 
 DIM = 3
@@ -213,3 +214,22 @@ def test_the_weights_behind_a_heat_map_stand_in_the_order_of_its_rows() -> None:
     assert list(dict.fromkeys(rows)) == list(arrange(make_attention()).labels)
     assert {row["concept"] for row in table.to_pylist() if row["name"]} == {3}
     assert table.num_rows == np.count_nonzero(make_attention().weights)
+
+
+def test_signed_sums_can_be_composed_from_their_tables(signed_run: Run, tmp_path: Path) -> None:
+    model, graph = signed_run.model, signed_run.graph
+    tables = export_tables(model, graph)
+    assert list(tables) == ["entities", "concepts", "attention"]
+    vectors = {line["concept"]: line for line in tables["concepts"].to_pylist()}
+    composed = np.zeros((6, 16))
+    for line in tables["attention"].to_pylist():
+        concept = vectors[line["concept"]]
+        assert line["side"] == "relation"
+        assert line["symmetry"] == concept["symmetry"]
+        half = slice(0, 8) if concept["symmetry"] == "symmetric" else slice(8, 16)
+        composed[graph.relations.index(line["relation"]), half] += line["score"] * np.array(concept["vector"])
+    np.testing.assert_allclose(composed, model.relation_table().detach().numpy(), atol=1e-6)
+    assert {path.name for path in export(model, graph, tmp_path, "csv")} == {f"{name}.csv" for name in tables}
+    lines = read_csv(write_attention(signed_run.concepts(), tmp_path / "uses.csv", {0: "first"}))
+    assert len(lines) == len(tables["attention"])
+    assert {line["name"] for line in lines if line["concept"] == "0"} <= {"first"}

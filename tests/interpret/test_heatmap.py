@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -11,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from golden.attentions import make_attention, make_signed_attention
+from golden.attentions import make_attention, make_inverse_attention, make_signed_attention
 from golden.comparing import check_golden
 from itransf.data import Vocabulary
 from itransf.interpret import Attention, format_heatmap
@@ -174,3 +175,29 @@ def test_rows_are_aligned_even_where_letters_are_wide() -> None:
 def test_names_of_concepts_are_listed_below() -> None:
     text = format_heatmap(make_attention(), {1: "city", 5: "never used"})
     assert text.endswith("\nConcepts: 1 city\n")
+
+
+def test_relations_with_one_part_have_one_row_and_inverse_ones_are_neighbours() -> None:
+    arrangement = arrange(make_inverse_attention())
+    assert sorted(arrangement.labels) == ["far", "has_part", "near", "part_of"]
+    assert abs(arrangement.labels.index("has_part") - arrangement.labels.index("part_of")) == 1
+    assert arrangement.signed
+    assert sorted(arrangement.numbers) == ["0", "1", "2a", "3a"]
+
+
+def test_antisymmetric_concepts_and_negative_weights_are_marked_in_the_text() -> None:
+    text = format_heatmap(make_inverse_attention())
+    lines = text.splitlines()
+    assert sorted(lines[2].split()[1:]) == ["0", "1", "2", "3"]
+    assert lines[3].split() == ["a", "a"]
+    assert "-" in next(line for line in lines if "has_part" in line)
+    assert "-" not in next(line for line in lines if "part_of" in line)
+    assert "a antisymmetric" in text
+    assert "(H)" not in text
+
+
+def test_free_weights_without_a_negative_one_are_not_called_signed() -> None:
+    attention = make_signed_attention()
+    positive = arrange(replace(attention, weights=np.abs(attention.weights)))
+    assert not positive.signed
+    assert positive.limit == 0.5

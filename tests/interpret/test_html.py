@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from golden.attentions import make_attention, make_signed_attention
+from golden.attentions import make_attention, make_inverse_attention, make_signed_attention
 from interpret.pages_checking import check_page
 from itransf.data import Vocabulary
 from itransf.interpret import Attention, build_sharing_graph
@@ -131,3 +131,16 @@ def test_metrics_are_written_as_people_do() -> None:
         format_metric(value, name) for name, value in (("MRR", 0.5), ("Hits@10", 0.5), ("MR", 1234.5), ("MR", None))
     ]
     assert shown == ["0.500", "50.0%", "1,234.5", "–"]
+
+
+def test_a_map_of_relations_without_sides_marks_antisymmetric_concepts() -> None:
+    attention = make_inverse_attention()
+    data = collect_heatmap(attention, {}, {})
+    assert data["parts"] == ("relation",)
+    assert data["signed"]
+    numbers = [concept for concept, _, _ in data["concepts"]]
+    assert {number for number, mark in zip(numbers, data["antisymmetric"], strict=True) if mark} == {2, 3}
+    assert len(data["rows"]) == 4
+    text = "".join(check_page(make_heatmap_page(attention)).text)
+    assert "a antisymmetric concept" in text
+    assert "head" not in text

@@ -1,13 +1,14 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from fresh import Interpreters
-from golden.attentions import make_attention, make_signed_attention
+from golden.attentions import make_attention, make_inverse_attention, make_signed_attention
 from itransf.data import Vocabulary
 from itransf.errors import ConfigError, MissingExtraError, WriteError
 from itransf.interpret import Attention, find_missing_letters, write_heatmap
@@ -48,6 +49,15 @@ def test_cells_are_coloured_by_weight_from_zero_to_one() -> None:
 def test_signed_weights_get_an_even_scale() -> None:
     mesh = draw(arrange(make_signed_attention())).axes[0].collections[0]
     assert mesh.get_clim() == (-0.5, 0.5)
+
+
+def test_without_negative_weights_the_scale_starts_at_zero() -> None:
+    attention = make_inverse_attention()
+    axes = draw(arrange(attention)).axes[0]
+    assert axes.collections[0].get_clim() == (-0.75, 0.75)
+    assert {"0", "2a"} <= {label.get_text() for label in axes.get_xticklabels()}
+    axes = draw(arrange(replace(attention, weights=np.abs(attention.weights)))).axes[0]
+    assert axes.collections[0].get_clim() == (0.0, 0.75)
 
 
 def test_an_attention_without_weights_can_be_drawn(tmp_path: Path) -> None:

@@ -35,8 +35,11 @@ def export_tables(model: Model, graph: Graph) -> dict[str, pa.Table]:
 
     entities: name, label, vector; where the model has entity embeddings.
     relations: name, label, vector; where the model has relation embeddings.
-    concepts: concept, rows, columns, matrix (flattened row by row); where the model has concepts.
-    attention: relation, label, side, concept, weight (non-zero weights only); where the model has concepts.
+    concepts: concept, rows, columns, matrix (flattened row by row); where concepts are matrices.
+    concepts: concept, symmetry, vector (imaginary where it is antisymmetric); where they are vectors.
+    attention: relation, label, side, concept, weight (non-zero weights only); where the model has concepts. Where these
+        are vectors, `symmetry` tells their kind, `weight` is a share, and the sum of `score` times the vector is the
+        vector of the relation.
     matrices: relation, label, side, rows, columns, matrix; where each relation has matrices of its own.
 
     Args:
@@ -52,9 +55,13 @@ def export_tables(model: Model, graph: Graph) -> dict[str, pa.Table]:
         for name, vectors in model.embeddings().items()
     }
     if isinstance(model, ConceptModel):
-        numbers = {"concept": pa.array(np.arange(len(model.concepts)))}
-        tables["concepts"] = tabulate_matrices(numbers, model.concepts)
-        tables["attention"] = tabulate_attention(read_attention(model, graph))
+        tables["concepts"] = tabulate_concepts(model)
+        attention = read_attention(model, graph)
+        tables["attention"] = tabulate_attention(attention)
+        if attention.symmetries:
+            scores = torch.stack([model.concept_attention(part).attention() for part in model.parts]).cpu().numpy()
+            column = pa.array(scores[attention.weights != 0])
+            tables["attention"] = tables["attention"].append_column("score", column)
     elif is_explainable(model):
         matrices = tabulate_relation_matrices(model, graph)
         tables |= {"matrices": pa.concat_tables(matrices)} if matrices else {}
@@ -108,6 +115,15 @@ def tabulate_matrices(keys: dict[str, pa.Array], matrices: Tensor) -> pa.Table:
     return pa.table({**keys, **shape, "matrix": list_rows(matrices)})
 
 
+def tabulate_concepts(model: ConceptModel) -> pa.Table:
+    """Return the concepts, as matrices or as vectors."""
+    numbers = {"concept": pa.array(np.arange(len(model.concepts)))}
+    if model.concepts.dim() == 3:
+        return tabulate_matrices(numbers, model.concepts)
+    kinds = {"symmetry": pa.array(model.symmetries, pa.string())} if model.symmetries else {}
+    return pa.table({**numbers, **kinds, "vector": list_rows(model.concepts)})
+
+
 def tabulate_relation_matrices(model: Translation, graph: Graph) -> list[pa.Table]:
     """Return the relations' matrices on each side that has some, a table each."""
     everyone = torch.arange(len(graph.relations), device=model.relations.device)
@@ -120,25 +136,27 @@ def tabulate_relation_matrices(model: Translation, graph: Graph) -> list[pa.Tabl
 
 
 def tabulate_attention(attention: Attention) -> pa.Table:
-    """Return a line for each weight that is not zero, heads before tails."""
+    """Return a line for each weight that is not zero, part by part."""
     sides, numbers, concepts = np.nonzero(attention.weights)
+    kinds = [attention.symmetries[concept] for concept in concepts.tolist()] if attention.symmetries else []
     names = {key: column.take(pa.array(numbers)) for key, column in list_names(attention.relations, "relation").items()}
     return pa.table(
         {
             **names,
-            "side": pa.array([SIDES[side] for side in sides.tolist()], pa.string()),
+            "side": pa.array([attention.parts[side] for side in sides.tolist()], pa.string()),
             "concept": concepts,
             "weight": attention.weights[sides, numbers, concepts],
+            **({"symmetry": pa.array(kinds, pa.string())} if kinds else {}),
         }
     )
 
 
 def tabulate_uses(attention: Attention, names: Mapping[int, str] | None = None) -> pa.Table:
     """Return the table behind a heat map: relation, label, side, concept, name, weight, in the order of its rows."""
-    places = np.zeros(attention.weights.shape[:2], dtype=np.int64)  # (2, r)
+    places = np.zeros(attention.weights.shape[:2], dtype=np.int64)  # (p, r)
     everything = (len(attention.relations), attention.weights.shape[2])
     for place, (relation, side) in enumerate(arrange(attention, *everything).sides):
-        places[SIDES.index(side), relation] = place
+        places[attention.parts.index(side), relation] = place
     sides, numbers, concepts = np.nonzero(attention.weights)
     order = np.lexsort((-np.abs(attention.weights[sides, numbers, concepts]), places[sides, numbers]))
     called = [(names or {}).get(concept, "") for concept in concepts[order].tolist()]

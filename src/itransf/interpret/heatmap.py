@@ -14,8 +14,7 @@ import numpy.typing as npt
 from rich.cells import cell_len
 
 from itransf.interpret.attention import Attention
-from itransf.interpret.naming import LETTERS
-from itransf.models import SIDES, Side
+from itransf.interpret.naming import LETTERS, call_part
 
 Floats = npt.NDArray[np.float64]
 MOST_RELATIONS, MOST_CONCEPTS = 80, 300
@@ -45,29 +44,41 @@ class Arrangement:
     """A heat map ready to be drawn.
 
     Attributes:
-        labels: Label of each row, such as "borders (H)".
+        labels: Label of each row, such as "borders (H)", or "borders" where a relation has one part.
         concepts: Concept of each column.
         values: (rows, columns) weights.
         title: What is shown, and what is left out.
-        signed: Whether weights may be negative.
-        sides: Relation and side of each row.
+        free: Whether weights may have any size and sign.
+        sides: Relation and part of each row.
         names: Names that were given to the concepts shown.
         words: Names of weights, columns and colours.
+        antisymmetric: Concepts that are antisymmetric.
     """
 
     labels: tuple[str, ...]
     concepts: tuple[int, ...]
     values: Floats
     title: str
-    signed: bool
-    sides: tuple[tuple[int, Side], ...]
+    free: bool
+    sides: tuple[tuple[int, str], ...]
     names: Mapping[int, str]
     words: Words = USUAL
+    antisymmetric: frozenset[int] = frozenset()
+
+    @property
+    def signed(self) -> bool:
+        """Whether weights are negative."""
+        return bool((self.values < 0).any())
+
+    @property
+    def numbers(self) -> list[str]:
+        """The numbers of the concepts, those of antisymmetric ones with an "a"."""
+        return [f"{concept}{'a' * (concept in self.antisymmetric)}" for concept in self.concepts]
 
     @property
     def limit(self) -> float:
-        """The weight of the darkest colour: one, or the largest absolute weight where weights are signed."""
-        if not self.signed:
+        """The weight of the darkest colour: one, or the largest absolute weight where weights are free."""
+        if not self.free:
             return 1.0
         return float(np.abs(self.values).max(initial=0.0)) or 1.0
 
@@ -79,7 +90,7 @@ def arrange(
     names: Mapping[int, str] | None = None,
     words: Words = USUAL,
 ) -> Arrangement:
-    """Choose and order rows and columns so that sides which share concepts are next to each other.
+    """Choose and order rows and columns so that rows which share concepts are next to each other.
 
     Args:
         attention: Attention of the relations to show.
@@ -89,25 +100,27 @@ def arrange(
         words: Names of weights, columns and colours.
     """
     shown = attention.find()[:most_relations]
-    values = attention.weights[:, shown].astype(np.float64)  # (2, n, m)
-    table = values.transpose(1, 0, 2).reshape(-1, values.shape[2])  # (n, 2, m) -> (2 n, m): head, tail, head, ...
+    values = attention.weights[:, shown].astype(np.float64)  # (p, n, m)
+    table = values.transpose(1, 0, 2).reshape(-1, values.shape[2])  # (n, p, m) -> (p n, m): head, tail, head, ...
     sizes = np.abs(table)
     used = np.flatnonzero(sizes.max(axis=0, initial=0.0) >= NEGLIGIBLE * (sizes.max(initial=0.0) or 1.0))
     kept = np.sort(used[np.argsort(-sizes.sum(axis=0)[used], kind="stable")][:most_concepts])
     table = table[:, kept]
-    rows = order_rows(table)
+    # Inverse relations share concepts, though the signs of antisymmetric ones differ.
+    rows = order_rows(np.abs(table) if attention.symmetries else table)
     columns = order_columns(table[rows])
-    sides = [(relation, side) for relation in shown for side in SIDES]
-    labels = [f"{attention.relations.label(relation)} ({LETTERS[side]})" for relation, side in sides]
+    sides = [(relation, part) for relation in shown for part in attention.parts]
+    labels = [call_part(attention.relations.label(relation), LETTERS.get(part, "")) for relation, part in sides]
     return Arrangement(
         tuple(labels[row] for row in rows),
         tuple(kept[columns].tolist()),
         table[np.ix_(rows, columns)],
         _write_title(attention, len(shown), len(used), len(kept), words),
-        attention.kind == "l1",
+        attention.kind in ("l1", "signed"),
         tuple(sides[row] for row in rows),
         {concept: name for concept, name in (names or {}).items() if concept in kept},
         words,
+        attention.antisymmetric,
     )
 
 
@@ -187,18 +200,20 @@ def order_columns(rows: Floats) -> list[int]:
 def format_heatmap(attention: Attention, names: Mapping[int, str] | None = None) -> str:
     """Return a heat map in block characters, with rows and columns as in the picture.
 
-    A weight is one of five shades; negative weights have a minus before them. Names that were given to concepts are
-    listed below.
+    A weight is one of five shades; negative weights have a minus before them, and antisymmetric concepts an "a" below
+    their number. Names that were given to concepts are listed below.
     """
     arrangement = arrange(attention, TEXT_RELATIONS, TEXT_CONCEPTS, names)
-    step = 2 if len(arrangement.concepts) <= _WIDE or arrangement.signed else 1
+    step = 2 if len(arrangement.concepts) <= _WIDE or arrangement.free else 1
     labels = [shorten(label, _LONGEST) for label in arrangement.labels]
     margin = max(cell_len(label) for label in ["concept", *labels])
     lines = [arrangement.title, "", *_write_numbers(arrangement, margin, step)]
     for label, cells in zip(labels, _shade(arrangement, step), strict=True):
         lines.append(f"{' ' * (margin - cell_len(label))}{label} {cells}")
     ends = [f"{shade} to {arrangement.limit * (place + 1) / 4:.2g}" for place, shade in enumerate(SHADES[1:])]
-    scale = "  ".join([f"{SHADES[0]} none", *ends, "(H) head", "(T) tail"])
+    letters = [f"({LETTERS[part]}) {part}" for part in attention.parts if part in LETTERS]
+    letters += ["a antisymmetric"] if arrangement.antisymmetric else []
+    scale = "  ".join([f"{SHADES[0]} none", *ends, *letters])
     named = [
         f"{concept} {arrangement.names[concept]}" for concept in arrangement.concepts if concept in arrangement.names
     ]
@@ -206,11 +221,14 @@ def format_heatmap(attention: Attention, names: Mapping[int, str] | None = None)
 
 
 def _write_numbers(arrangement: Arrangement, margin: int, step: int) -> list[str]:
-    """Return the concepts' numbers, written downwards."""
+    """Return the concepts' numbers, written downwards, and the marks of antisymmetric ones."""
     width = max((len(str(concept)) for concept in arrangement.concepts), default=0)
-    padded = [f"{concept:>{width}}" for concept in arrangement.concepts]
-    places = ["".join(f"{number[digit]:>{step}}" for number in padded) for digit in range(width)]
-    words = ["concept", *[""] * (width - 1)]
+    # An "a" makes a number one place longer, which is the line below the digits.
+    longer = [" " * (width - len(str(concept))) for concept in arrangement.concepts]
+    padded = [space + number for space, number in zip(longer, arrangement.numbers, strict=True)]
+    lines = range(width + bool(arrangement.antisymmetric))
+    places = ["".join(f"{number[line : line + 1]:>{step}}" for number in padded) for line in lines]
+    words = ["concept", *[""] * width]
     return [f"{word:>{margin}} {line}".rstrip() for word, line in zip(words, places, strict=False)]
 
 

@@ -35,10 +35,10 @@ def write_heatmap(
     names: Mapping[int, str] | None = None,
     most_relations: int = MOST_RELATIONS,
 ) -> Path:
-    """Draw which relation sides use which concepts, and return the path of the picture.
+    """Draw which relations use which concepts, and return the path of the picture.
 
-    Rows are relation sides, "(H)" for heads and "(T)" for tails, columns concepts; both are ordered so that what shares
-    concepts is next to each other. Unused concepts are left out.
+    Rows are relations, or their sides, "(H)" for heads and "(T)" for tails, columns concepts; both are ordered so that
+    what shares concepts is next to each other. Unused concepts are left out; antisymmetric ones have an "a".
 
     Args:
         attention: Attention of all relations, or of those chosen by `Attention.choose`.
@@ -126,7 +126,7 @@ def draw(arrangement: Arrangement) -> Figure:
     width, height = max(columns * choose_width(columns), 3.0), rows * _ROW
     figure: Figure = _load_matplotlib().figure.Figure(figsize=(width, height), facecolor="white")
     axes = figure.add_axes((0.0, 0.0, 1.0, 1.0))
-    # A scale from 0 to 1 or, where weights may be negative, one that is even about zero.
+    # A scale from 0 up or, where weights are negative, one that is even about zero.
     limit, colours = arrangement.limit, "RdBu" if arrangement.signed else "Blues"
     image = axes.pcolormesh(
         arrangement.values if arrangement.values.size else np.zeros((rows, columns)),
@@ -156,13 +156,15 @@ def _label(axes: Axes, arrangement: Arrangement) -> None:
     axes.invert_yaxis()
     axes.set_yticks(np.arange(rows) + 0.5, [shorten(label, _LONGEST) for label in arrangement.labels], fontsize=7.5)
     narrow = choose_width(columns) < 0.2
-    numbers = [f"{concept} {arrangement.names.get(concept, '')}".strip() for concept in arrangement.concepts]
+    numbered = zip(arrangement.numbers, arrangement.concepts, strict=True)
+    numbers = [f"{number} {arrangement.names.get(concept, '')}".strip() for number, concept in numbered]
     turned = narrow or bool(arrangement.names)
     axes.set_xticks(np.arange(columns) + 0.5, numbers, fontsize=5 if narrow else 7, rotation=90 * turned)
     axes.tick_params(length=0, bottom=False, labelbottom=False, top=True, labeltop=True)
     if rows > 30:
         axes.tick_params(labelbottom=True)
     axes.set_title(arrangement.title, fontsize=10, loc="left", pad=22)
-    axes.set_xlabel(f"{arrangement.words.column}, by its number", fontsize=8)
+    marked = " (a: antisymmetric)" if arrangement.antisymmetric else ""
+    axes.set_xlabel(f"{arrangement.words.column}, by its number{marked}", fontsize=8)
     for spine in axes.spines.values():
         spine.set_visible(False)

@@ -20,11 +20,12 @@ function drawHeatmap(root) {
     parent.append(node);
     return node;
   };
-  const nameConcept = ([number, given, suggested]) => {
-    if (given) return `concept ${number}: ${given}`;
-    return suggested ? `concept ${number} (${suggested})` : `concept ${number}`;
+  const nameConcept = (column) => {
+    const [number, given, suggested] = data.concepts[column], called = `${data.antisymmetric[column] ? "antisymmetric " : ""}concept ${number}`;
+    if (given) return `${called}: ${given}`;
+    return suggested ? `${called} (${suggested})` : called;
   };
-  const nameSide = (row) => (row.side ? "tail" : "head");
+  const sided = data.parts.length > 1, nameSide = (row) => data.parts[row.side];
 
   function pick() {
     const wanted = search.value.trim().toLowerCase();
@@ -66,8 +67,8 @@ function drawHeatmap(root) {
       const concept = data.concepts[column], x = at * WIDE + WIDE / 2;
       const place = turned ? { transform: `translate(${x + 4},${high - 5}) rotate(-90)` } : { x, y: high - 7, "text-anchor": "middle" };
       const text = make("text", { ...place, tabindex: 0, role: "button", class: sorted === column ? "on" : "" }, heads);
-      text.textContent = `${concept[0]} ${concept[1].length > 14 ? concept[1].slice(0, 13) + "…" : concept[1]}`.trim();
-      make("title", {}, text).textContent = `Sort by ${nameConcept(concept)}`;
+      text.textContent = `${concept[0]}${data.antisymmetric[column] ? "a" : ""} ${concept[1].length > 14 ? concept[1].slice(0, 13) + "…" : concept[1]}`.trim();
+      make("title", {}, text).textContent = `Sort by ${nameConcept(column)}`;
       const sort = () => { sorted = sorted === column ? null : column; draw(); };
       text.addEventListener("click", sort);
       text.addEventListener("keydown", (event) => { if (event.key === "Enter") sort(); });
@@ -98,13 +99,13 @@ function drawHeatmap(root) {
       return [Math.floor((event.clientX - box.left) / WIDE), Math.floor((event.clientY - box.top) / HIGH)];
     };
     cells.addEventListener("pointermove", (event) => {
-      const [at, place] = locate(event), row = shown[place], column = columns[at], concept = data.concepts[column];
-      if (!row || !concept) return;
+      const [at, place] = locate(event), row = shown[place], column = columns[at];
+      if (!row || column === undefined) return;
       for (const [key, value] of Object.entries({ x: at * WIDE, y: place * HIGH, visibility: "visible" })) cross.setAttribute(key, value);
       const weight = row.weights.get(column);
       const told = weight === undefined ? "not used" : `weight ${weight.toFixed(3)}`;
       const triples = `${row.triples.toLocaleString("en")} training triples`;
-      showTip(event, [`${row.label} · ${nameSide(row)}`, nameConcept(concept), told, triples]);
+      showTip(event, [sided ? `${row.label} · ${nameSide(row)}` : row.label, nameConcept(column), told, triples]);
     });
     cells.addEventListener("pointerleave", () => { tip.hidden = true; cross.setAttribute("visibility", "hidden"); });
     cells.addEventListener("click", (event) => {
@@ -129,14 +130,14 @@ function drawHeatmap(root) {
     pickColumns();
     drawHeads();
     for (const row of shown) {
-      const line = makeElement("div", { title: `${row.label} (${nameSide(row)}): show who shares its concepts`, className: row === chosen ? "on" : "" }, find("names"));
+      const line = makeElement("div", { title: `${row.label}${sided ? ` (${nameSide(row)})` : ""}: show who shares its concepts`, className: row === chosen ? "on" : "" }, find("names"));
       makeElement("bdi", { textContent: row.label }, makeElement("span", {}, line));
-      makeElement("b", { textContent: row.side ? "T" : "H" }, line);
+      if (sided) makeElement("b", { textContent: nameSide(row)[0].toUpperCase() }, line);
       line.addEventListener("click", () => { chosen = chosen === row ? null : row; draw(); });
     }
     drawCells();
     find("corner").textContent = sorted === null ? "concept" : `by ${data.concepts[sorted][0]} ↓`;
-    find("state").textContent = `${shown.length} of ${data.rows.length} sides, ${columns.length} of ${data.concepts.length} concepts`;
+    find("state").textContent = `${shown.length} of ${data.rows.length} ${sided ? "sides" : "relations"}, ${columns.length} of ${data.concepts.length} concepts`;
   }
 
   for (const control of [search, count]) control.addEventListener("input", draw);
