@@ -160,3 +160,56 @@ def test_an_unused_concept_has_an_empty_card(random_graph: Callable, short: Call
     assert (card.name, card.users, card.moved, card.ablation, card.movement) == ("unused", (), (), None, 0.0)
     used = int(np.flatnonzero(attention.used)[0])
     assert make_cards(run.model, run.graph, attention, [used])[0].alone
+
+
+@pytest.fixture(scope="module")
+def sums(signed_run: Run) -> list[ConceptCard]:
+    return signed_run.cards(most_triples=0)
+
+
+def test_the_card_of_a_summand_tells_its_kind_and_signed_users(signed_run: Run, sums: list[ConceptCard]) -> None:
+    attention = signed_run.concepts()
+    assert {card.concept for card in sums} == set(np.flatnonzero(attention.used).tolist())
+    for card in sums:
+        assert card.symmetry == ("antisymmetric" if card.concept in attention.antisymmetric else "symmetric")
+        found = {use.relation: use.weight for use in card.users}
+        weights = attention.weights[0, :, card.concept]
+        assert found == {f"r{number}": float(weights[number]) for number in np.flatnonzero(np.abs(weights) >= 0.05)}
+        told = dict(card.describe())
+        assert told["kind"].startswith(card.symmetry)
+        assert "moves" not in told
+        assert "(H)" not in card.suggestion
+        assert {"symmetry", "raised"} <= set(json.loads(json.dumps(card.to_dict())))
+    assert any(use.weight < 0 for card in sums for use in card.users)
+
+
+def test_raised_triples_are_training_triples_to_whose_scores_the_concept_adds_most(
+    signed_run: Run, sums: list[ConceptCard]
+) -> None:
+    model, train = signed_run.model, signed_run.graph.train
+    added = model.concept_scores(*torch.as_tensor(train).unbind(1)).detach().numpy()
+    names = {(f"e{head}", f"r{relation}", f"e{tail}"): row for row, (head, relation, tail) in enumerate(train.tolist())}
+    for card in sums:
+        assert 0 < len(card.raised) <= 5
+        rows = [names[each.head, each.relation, each.tail] for each in card.raised]
+        values = [each.value for each in card.raised]
+        np.testing.assert_allclose(values, added[rows, card.concept], rtol=1e-4)
+        used = np.isin(train[:, 1], [int(use.relation[1:]) for use in card.users])
+        assert values[0] == pytest.approx(added[used, card.concept].max(), rel=1e-4)
+        assert values == sorted(values, reverse=True)
+        entities = [end for each in card.raised for end in {each.head, each.tail}]
+        assert len(set(entities)) == len(entities)
+
+
+def test_the_nearest_vectors_are_of_the_same_kind_whatever_their_sign(signed_run: Run, sums: list[ConceptCard]) -> None:
+    vectors = signed_run.model.concepts.detach()
+    for card in sums:
+        for near in card.nearest:
+            assert signed_run.model.symmetry(near.concept) == card.symmetry
+            cosine = torch.nn.functional.cosine_similarity(vectors[card.concept], vectors[near.concept], dim=0)
+            assert near.similarity == pytest.approx(abs(float(cosine)), abs=1e-5)
+
+
+def test_a_summand_that_is_alone_leaves_a_score_of_zero(sums: list[ConceptCard]) -> None:
+    card = next(card for card in sums if card.ablation is not None)
+    assert "score 0" in replace(card, alone=card.users[:1]).describe_ablation()

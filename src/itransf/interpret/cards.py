@@ -1,7 +1,8 @@
-"""Concept cards: the users of a concept, how far it moves entities, similar concepts, and its ablation."""
+"""Concept cards: the users of a concept, what it does to entities or scores, similar concepts, and its ablation."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -15,14 +16,20 @@ from itransf.interpret.ablation import Ablation, measure_ablations
 from itransf.interpret.attention import Attention, check_concepts
 from itransf.interpret.naming import find_concept, suggest_names
 from itransf.interpret.sharing import Use, describe_use, find_users
-from itransf.models import ConceptModel, Model
+from itransf.models import ConceptModel, Model, ProjectingConcepts
 from itransf.ops.grouped import multiply_transposed
+from itransf.prediction.inputs import LabelledTriple, name_triple
 
 MOST_TRIPLES = 1000
 """Maximum number of validation triples to rank again for one card, by default."""
-SHOWN_ENTITIES, SHOWN_CONCEPTS = 5, 3
+SHOWN_ENTITIES, SHOWN_TRIPLES, SHOWN_CONCEPTS = 5, 5, 3
 MOST_USERS = 8  # named in the text of a card
+OF_A_RELATION, MOST_TRIED = 2, 50  # triples that are shown of a relation, and from which they are chosen
 WEAK_USERS = 5  # listed for a concept without strong users
+MEANINGS = {
+    "symmetric": "it adds the same to the score of a triple and of its reverse",
+    "antisymmetric": "it adds the opposite to the score of the reverse of a triple",
+}
 
 
 @dataclass(frozen=True)
@@ -35,8 +42,15 @@ class MovedEntity:
 
 
 @dataclass(frozen=True)
+class RaisedTriple(LabelledTriple):
+    """A training triple and what a concept adds to its score."""
+
+    value: float
+
+
+@dataclass(frozen=True)
 class NearConcept:
-    """Another concept and the similarity of the two matrices: the cosine of D - I."""
+    """Another concept and their similarity: the cosine of D - I, or the absolute cosine of vectors of the same kind."""
 
     concept: int
     name: str
@@ -55,11 +69,14 @@ class ConceptCard:
         users: Relation sides that use it, strongest first.
         lighter_users: Number of other sides that use it, each with little weight.
         alone: Users that use no other concept.
-        movement: Mean movement of the entities on its users' sides.
+        movement: Mean movement of the entities on its users' sides; None where concepts do not project entities.
         moved: Frequent entities among them that it moves most, most first.
         kept: Those that it moves least, least first.
         nearest: The most similar concepts.
         ablation: The drop of validation MRR without it; None where its users have no validation triples.
+        symmetry: "symmetric" or "antisymmetric"; empty where concepts are neither.
+        raised: Training triples of its users to whose scores it adds most, most first; no entity twice, and two of a
+            relation at most.
     """
 
     concept: int
@@ -69,39 +86,50 @@ class ConceptCard:
     users: tuple[Use, ...]
     lighter_users: int
     alone: tuple[Use, ...]
-    movement: float
+    movement: float | None
     moved: tuple[MovedEntity, ...]
     kept: tuple[MovedEntity, ...]
     nearest: tuple[NearConcept, ...]
     ablation: Ablation | None
+    symmetry: str = ""
+    raised: tuple[RaisedTriple, ...] = ()
 
     def __repr__(self) -> str:
         worth = "" if self.ablation is None else f", worth {self.ablation.lost_overall:.3f} of validation MRR"
         return f"ConceptCard({self.concept} {self.name!r}: {len(self.users) + self.lighter_users} users{worth})"
 
     def to_dict(self) -> dict[str, Any]:
-        """Return everything, ready for JSON."""
-        return {**asdict(self), "ablation": None if self.ablation is None else self.ablation.to_dict()}
+        """Return everything that such a concept has, ready for JSON."""
+        found = {**asdict(self), "ablation": None if self.ablation is None else self.ablation.to_dict()}
+        lacking = ("movement", "moved", "kept") if self.movement is None else ("symmetry", "raised")
+        return {key: value for key, value in found.items() if key not in lacking}
 
     def describe(self) -> list[tuple[str, str]]:
         """Return the card as lines of text, each with its heading."""
         near = ", ".join(f"{near.concept} {near.name} ({near.similarity:.2f})" for near in self.nearest)
         lines = [
             ("suggested", self.suggestion if self.renamed else ""),
+            ("kind", self.describe_symmetry()),
             ("used by", self._list_users()),
             ("without it", self.describe_ablation()),
-            ("moves", f"entities by {self.movement:.0%} of their length on average"),
+            ("moves", "" if self.movement is None else f"entities by {self.movement:.0%} of their length on average"),
             ("  most", list_entities(self.moved)),
             ("  least", list_entities(self.kept)),
+            ("raises most", ", ".join(f"{name_raised(each)} {each.value:+.2f}" for each in self.raised)),
             ("nearest", near),
         ]
         return [(name, value) for name, value in lines if value]
+
+    def describe_symmetry(self) -> str:
+        """Return what the kind of the concept means, if it has one."""
+        return f"{self.symmetry}: {MEANINGS[self.symmetry]}" if self.symmetry else ""
 
     def describe_ablation(self) -> str:
         """Return what validation loses without the concept, without a full stop."""
         if self.ablation is None:
             return "not known: its users have no validation triples"
-        alone = f"; {len(self.alone)} of them use nothing else and then leave entities where they are"
+        left = "give every triple the score 0" if self.movement is None else "leave entities where they are"
+        alone = f"; {len(self.alone)} of them use nothing else and then {left}"
         return self.ablation.describe() + alone * bool(self.alone)
 
     def _list_users(self) -> str:
@@ -116,6 +144,11 @@ class ConceptCard:
 def list_entities(entities: Sequence[MovedEntity]) -> str:
     """Return entities with how far they are moved, in percent of their length."""
     return ", ".join(f"{entity.label} {entity.movement:.0%}" for entity in entities)
+
+
+def name_raised(triple: LabelledTriple) -> str:
+    """Return a triple in a line, by labels."""
+    return f"{triple.head_label} – {triple.relation_label} – {triple.tail_label}"
 
 
 def make_cards(
@@ -179,9 +212,14 @@ class _CardMaker:
         ]
         self.suggestions = suggest_names(self.users, attention.relations)
         self.frequencies = np.bincount(graph.train[:, [0, 2]].reshape(-1), minlength=len(graph.entities))
-        identity = torch.eye(model.concepts.shape[1], device=model.concepts.device)
-        unit = torch.nn.functional.normalize((model.concepts - identity).flatten(1))  # (m, d * d)
-        self.similarity = multiply_transposed(unit, unit).float().cpu().numpy()  # (m, m)
+        directions, is_projecting = model.concepts.detach(), isinstance(model, ProjectingConcepts)
+        if is_projecting:
+            directions = directions - torch.eye(directions.shape[1], device=directions.device)
+        unit = torch.nn.functional.normalize(directions.flatten(1))
+        similarity = multiply_transposed(unit, unit).float().cpu().numpy()  # (m, m)
+        # The sign of a vector is arbitrary: signed weights change with it.
+        self.similarity = similarity if is_projecting else np.abs(similarity)
+        self.symmetries = attention.symmetries or ("",) * len(unit)
 
     def make_card(self, concept: int, ablation: Ablation | None) -> ConceptCard:
         """Return the card of one concept."""
@@ -198,14 +236,18 @@ class _CardMaker:
             *self._find_moved(concept),
             self._find_nearest(concept),
             ablation,
+            self.symmetries[concept],
+            self._find_raised(concept),
         )
 
     def _call(self, concept: int) -> str:
         return self.names.get(concept) or self.suggestions[concept]
 
     @torch.no_grad()
-    def _find_moved(self, concept: int) -> tuple[float, tuple[MovedEntity, ...], tuple[MovedEntity, ...]]:
+    def _find_moved(self, concept: int) -> tuple[float | None, tuple[MovedEntity, ...], tuple[MovedEntity, ...]]:
         """Return how far a concept moves the entities on its users' sides, and frequent ones at both ends."""
+        if not isinstance(self.model, ProjectingConcepts):
+            return None, (), ()
         statistics = self.graph.statistics
         find_domain = (statistics.head_domain, statistics.tail_domain)
         domains = [find_domain[side](relation) for side, relation in self.places[concept]]
@@ -231,9 +273,28 @@ class _CardMaker:
     def _describe(self, entity: int, movement: float) -> MovedEntity:
         return MovedEntity(self.graph.entities.name(entity), self.graph.entities.label(entity), movement)
 
+    @torch.no_grad()
+    def _find_raised(self, concept: int) -> tuple[RaisedTriple, ...]:
+        """Return the training triples of a concept's users to whose scores it adds most."""
+        train, best = self.graph.train, list[tuple[float, list[int]]]()
+        for relation in {relation for _, relation in self.places[concept]}:
+            triples = torch.tensor(train[train[:, 1] == relation], device=self.model.concepts.device)
+            added = self.model.concept_scores(*triples.unbind(1))
+            if added is not None:
+                values, places = added[:, concept].topk(min(MOST_TRIED, len(triples)))
+                best += zip(values.tolist(), triples[places].tolist(), strict=True)
+        found, seen = list[RaisedTriple](), Counter[tuple[str, int]]()
+        for value, (head, relation, tail) in sorted(best, reverse=True):
+            entities, own = {("entity", head), ("entity", tail)}, ("relation", relation)
+            if value > 0 and len(found) < SHOWN_TRIPLES and not entities & set(seen) and seen[own] < OF_A_RELATION:
+                found.append(RaisedTriple(*name_triple(self.graph, (head, relation, tail)), value))
+                seen.update([*entities, own])
+        return tuple(found)
+
     def _find_nearest(self, concept: int) -> tuple[NearConcept, ...]:
         """Return the used concepts most similar to this one."""
         row, used = self.similarity[concept], self.attention.used
         order = np.argsort(-row, kind="stable").tolist()
-        others = [other for other in order if other != concept and used[other]][:SHOWN_CONCEPTS]
-        return tuple(NearConcept(other, self._call(other), float(row[other])) for other in others)
+        kind = self.symmetries[concept]
+        others = [each for each in order if each != concept and used[each] and self.symmetries[each] == kind]
+        return tuple(NearConcept(each, self._call(each), float(row[each])) for each in others[:SHOWN_CONCEPTS])
