@@ -10,13 +10,14 @@ from typing import Any
 import pytest
 
 from cli.conftest import call
-from golden.attentions import make_attention
+from golden.attentions import make_attention, make_inverse_attention
 from golden.comparing import check_golden, make_paper
 from itransf.cli.concepts import show_attention, show_sharing, show_sharing_graph
 from itransf.cli.output import format_uses
 from itransf.interpret import ConceptCard, SharingGraph, Use
 from itransf.interpret.ablation import Ablation
 from itransf.interpret.sharing import Donor, Link, Member
+from itransf.run import Run
 
 
 def test_the_concepts_of_relations_and_who_shares_them() -> None:
@@ -179,3 +180,39 @@ def test_a_card_counts_what_it_does_not_list() -> None:
     assert "falls by 0.125" in lines["without it"]
     assert "1 of them" in lines["without it"]
     assert "not known" in dict(dataclasses.replace(card, ablation=None).describe())["without it"]
+
+
+@pytest.fixture(scope="module")
+def signed(signed_run: Run, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the folder of a model whose relations have no sides."""
+    folder = tmp_path_factory.mktemp("signed") / "run"
+    signed_run.save(folder)
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("concepts",), "a antisymmetric"),
+        (("concepts", "--relation", "r1"), "Who shares the concepts of r1"),
+        (("concepts", "--cards"), "raises most"),
+        (("concepts", "--sharing"), "Relations that share most"),
+        (("report", "--out", "OUT"), "The report is in"),
+    ],
+)
+def test_relations_without_sides_are_shown_without_a_word_on_them(
+    words: tuple[str, ...], told: str, signed: Path, tmp_path: Path
+) -> None:
+    command, *options = (tmp_path / "report.html" if word == "OUT" else word for word in words)
+    done = call(command, signed, *options)
+    assert done.code == 0, done.err
+    assert told in done.out
+    assert "(H)" not in done.out
+    assert "Head" not in done.out
+
+
+def test_the_table_marks_antisymmetric_concepts() -> None:
+    console, paper = make_paper()
+    show_attention(make_inverse_attention().to_dict(), console)
+    assert "0:0.50  2a:-0.50" in paper.getvalue()
+    assert "2a:0.50" in paper.getvalue()

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from itransf.interpret import Attention, ConceptCard, SharingGraph
 
 MOST_ROWS = 60  # relations that are listed
+TITLES = {"head": "Head concepts", "tail": "Tail concepts", "concepts": "Concepts"}
 MOST_SHARING = 12  # relations whose sharing is listed
 MOST_RARE, MOST_LINKS, MOST_DONORS = 30, 30, 3
 
@@ -41,7 +42,7 @@ def show_concepts(
     """Show which relations share which concepts.
 
     Without options: the concepts of each relation and a heat map. --card describes a concept: the relations that use
-    it, the entities that it moves, and the loss of MRR without it.
+    it, the entities that it moves or the triples whose scores it raises, and the loss of MRR without it.
     """
     if bool(card) + cards + sharing > 1:
         raise ConfigError("--card, --cards and --sharing exclude each other")
@@ -107,17 +108,19 @@ def write_files(
 
 def show_attention(attention: Mapping[str, Any], screen: Screen, names: Mapping[int, str] | None = None) -> None:
     """Print what `Attention.to_dict` returns as a table of relations and their concepts, strongest first."""
-    relations = attention["relations"]
+    relations, symmetries = attention["relations"], attention.get("symmetries", ())
+    parts = {part: title for part, title in TITLES.items() if part in relations[0]}
     rows = (
         (
             relation["label"],
-            *(format_uses(relation[side]) for side in ("head", "tail")),
+            *(format_uses(relation[part], symmetries=symmetries) for part in parts),
             f"{relation['train_triples']:,}",
         )
         for relation in relations[:MOST_ROWS]
     )
-    columns = ("Relation", "Head concepts", "Tail concepts", "Train")
-    screen.tabulate(columns, rows, names=3, title=f"Concepts of each relation (concept:weight, at least {LEAST})")
+    marked = "; a: antisymmetric" if symmetries else ""
+    title = f"Concepts of each relation (concept:weight, at least {LEAST}{marked})"
+    screen.tabulate(("Relation", *parts.values(), "Train"), rows, names=1 + len(parts), title=title)
     screen.say()
     count_rest(len(relations) - MOST_ROWS, "relations", screen)
     if names:
@@ -178,6 +181,6 @@ def show_sharing_graph(graph: SharingGraph, screen: Screen) -> None:
         for link in graph.links[:MOST_LINKS]
     ]
     screen.say()
-    title = "Relations that share most (1: both sides use the same concepts)"
+    title = "Relations that share most (1: the same concepts)"
     screen.tabulate(("Relation", "Relation", "", "Concepts", "Shared"), links, names=4, title=title)
     count_rest(len(graph.links) - MOST_LINKS, "links", screen)

@@ -117,14 +117,16 @@ def count_rest(rest: int, what: str, screen: Screen) -> None:
 
 
 def show_shared(sharing: Mapping[Any, Sequence[SharedConcept]], screen: Screen, most: int | None = None) -> None:
-    """Print the first concepts of each side with the other relations that use them."""
-    for side, concepts in sharing.items():
+    """Print the first concepts of each part with the other relations that use them; the only part is not named."""
+    for part, concepts in sharing.items():
         for place, shared in enumerate(concepts[:most]):
-            screen.say(f"  {side if place == 0 else '':4}  {shared.describe()}")
+            named = f"{part if place == 0 else '':4}  " if len(sharing) > 1 else ""
+            screen.say(f"  {named}{shared.describe()}")
 
 
-def format_uses(uses: Sequence[Mapping[str, Any]], most: int = 5) -> str:
-    """Return concepts and weights, such as "6:0.98  14:0.31"; small weights are left out."""
+def format_uses(uses: Sequence[Mapping[str, Any]], most: int = 5, symmetries: Sequence[str] = ()) -> str:
+    """Return concepts and weights, such as "6:0.98  14a:0.31", "a" for antisymmetric; small weights are left out."""
     strong = [use for use in uses if abs(use["weight"]) >= LEAST]
-    named = "  ".join(f"{use['concept']}:{format_number(use['weight'], 2)}" for use in strong[:most])
-    return named + (f"  and {len(strong) - most} more" if len(strong) > most else "")
+    marks = {number: "a" for number, kind in enumerate(symmetries) if kind == "antisymmetric"}
+    named = (f"{use['concept']}{marks.get(use['concept'], '')}:{format_number(use['weight'], 2)}" for use in strong)
+    return "  ".join(list(named)[:most]) + (f"  and {len(strong) - most} more" if len(strong) > most else "")

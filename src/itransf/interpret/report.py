@@ -14,7 +14,7 @@ from itransf.errors import ConfigError, check_count
 from itransf.evaluation import Evaluation, Ranks, evaluate
 from itransf.files import check_place, write_text
 from itransf.interpret.attention import Attention, read_attention
-from itransf.interpret.cards import MOST_TRIPLES, MOST_USERS, list_entities, make_cards
+from itransf.interpret.cards import MOST_TRIPLES, MOST_USERS, list_entities, make_cards, name_raised
 from itransf.interpret.explanation import Explanation, explain
 from itransf.interpret.html import render
 from itransf.interpret.html.circle import draw_circle
@@ -93,12 +93,14 @@ def write_report(
         buckets=list_buckets(metrics) if metrics else (),
         categories=list_categories(metrics) if metrics else (),
         relations=list_relations(graph, metrics, concepts["attention"]),
+        columns=list_columns(concepts["attention"]),
         **concepts,
         examples=examples,
         is_explained=is_explainable(model),
         curve=draw_training(history, info["config"]["validation"]["metric"]),
         settings=format_toml(info["config"]),
         list_entities=list_entities,
+        name_raised=name_raised,
         tabulate_split=tabulate_split,
         ABOUT=ABOUT,
         MOST_USERS=MOST_USERS,
@@ -125,7 +127,7 @@ def describe_concepts(
     attention, reading = read_attention(model, graph), read_model(model, graph, name)
     cards = make_cards(model, graph, attention, names=given, most_triples=most_triples, progress=progress)
     sharing = build_sharing_graph(attention, graph.statistics.frequency_buckets() == RARE)
-    findings = measure_attention([reading], mine_gold(graph), find_scale(reading))
+    findings = measure_attention([reading], mine_gold(graph), find_scale(reading)) if len(attention.parts) > 1 else []
     return {
         "attention": attention,
         "cards": cards,
@@ -152,17 +154,23 @@ def list_relations(
     names, statistics = graph.relations, graph.statistics
     found = []
     for number in np.argsort(-statistics.counts, kind="stable").tolist():
-        sides = [attention.row(number, side).concepts for side in SIDES] if attention is not None else []
+        parts = [] if attention is None else [attention.row(number, part).concepts for part in attention.parts]
         relation = {
             "relation": names.name(number),
             "label": names.label(number),
             "train_triples": int(statistics.counts[number]),
             "category": statistics.categories[number],
             "both": {"mrr": None, "hits@10": None, "queries": None},
-            "concepts": [[use for use in side if abs(use.weight) >= LEAST_WEIGHT] for side in sides],
+            "concepts": [[use for use in part if abs(use.weight) >= LEAST_WEIGHT] for part in parts],
         }
         found.append({**relation, **ranked.get(relation["relation"], {})})
     return found
+
+
+def list_columns(attention: Attention | None) -> list[tuple[str, bool]]:
+    """Return the headings of the concepts of relations; none holds numbers."""
+    parts = () if attention is None else attention.parts
+    return [(f"{part} concepts".capitalize() if len(parts) > 1 else "Concepts", False) for part in parts]
 
 
 def choose_triples(ranks: Ranks, hits: int = HITS, misses: int = MISSES) -> list[tuple[int, bool]]:

@@ -119,17 +119,17 @@ class Run:
     def _concept_model(self) -> ConceptModel:
         """Return the model, if it has concepts."""
         if not isinstance(self.model, ConceptModel):
-            raise ConfigError(f'the model {self.config.name} has no concepts; train one with model.name = "itransf"')
+            raise ConfigError(f"the model {self.config.name} has no concepts; train itransf or icomplex")
         return self.model
 
     def concepts(self) -> interpret.Attention:
-        """Return the concepts that each side of each relation uses, with their weights."""
+        """Return the concepts that each relation, or each of its sides, uses, with their weights."""
         return interpret.read_attention(self._concept_model(), self.graph)
 
     def cards(
         self, concepts: Iterable[int | str] | None = None, most_triples: int = 1000, progress: bool = False
     ) -> list[interpret.ConceptCard]:
-        """Return a description of concepts: their users, what they do to entities, and what is lost without them.
+        """Return a description of concepts: their users, what they do to entities or scores, and the loss without them.
 
         Args:
             concepts: Numbers or names of concepts; by default all that are used, the most important first.
