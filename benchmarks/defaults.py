@@ -1,6 +1,7 @@
 """Test results with the default settings: several models and seeds on a dataset.
 
-python -m benchmarks.defaults --dataset world --models transe stranse itransf --seeds 0 1 2 3 4
+python -m benchmarks.defaults --dataset world --models transe stranse itransf icomplex --seeds 0 1 2 3 4
+python -m benchmarks.defaults --dataset fb15k-237 --device cuda --models icomplex --seeds 0 1 2 --control
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from statistics import mean, stdev
 from typing import Any
 
 import itransf
+from benchmarks.control import train_control
 from benchmarks.markdown import make_table
 from benchmarks.records import RESULTS, Record, start_record, write_record
 
@@ -22,15 +24,24 @@ METRICS = ("mr", "mrr", "hits@1", "hits@3", "hits@10", "rare hits@10")
 TITLES = ["model", "seeds", "MR", "MRR", "Hits@1", "Hits@3", "Hits@10", "rare Hits@10", "training, s"]
 
 
-def measure(dataset: str, model: str, seed: int) -> dict[str, Any]:
-    """Train one model with the defaults and return its test metrics."""
+def measure(dataset: str, device: str, model: str, seed: int) -> dict[str, Any]:
+    """Train one model with the defaults and return its metrics; the time includes a first compilation."""
     graph = itransf.load(dataset)
     started = time.perf_counter()
-    run = itransf.train(graph, settings=[f"model.name={model}"], seed=seed, device="cpu", progress=False)
+    run = itransf.train(graph, settings=[f"model.name={model}"], seed=seed, device=device, progress=False)
     seconds = time.perf_counter() - started
     evaluation = run.evaluate()
     metrics = {name: evaluation[name] for name in METRICS[:-1]} | {METRICS[-1]: evaluation.buckets[-1]["hits@10"]}
-    return {"model": model, "seed": seed, "seconds": seconds, **metrics}
+    valid, config = run.evaluate("valid")["mrr"], run.config.to_dict()
+    return {"model": model, "seed": seed, "seconds": seconds, "valid": valid, **metrics, "config": config}
+
+
+def measure_control(graph: itransf.Graph, device: str, run: dict[str, Any]) -> dict[str, Any]:
+    """Train the control with the dimension, weight of N3 and number of epochs of a run."""
+    config = run["config"]
+    epochs = config["training"]["epochs"] + config["warm_start"]["epochs"]
+    settings = config["model"]["dim"], config["regularizer"]["weight"], epochs
+    return {"run": run["seed"], **train_control(graph, *settings, run["seed"], device)}
 
 
 def render(record: Record) -> str:
@@ -59,18 +70,25 @@ def main() -> None:
     parser.add_argument("--dataset", default="world")
     parser.add_argument("--models", nargs="+", default=["transe", "stranse", "itransf"])
     parser.add_argument("--seeds", nargs="+", type=int, default=[0])
+    parser.add_argument("--device", default="cpu")
+    parser.add_argument("--control", action="store_true", help="train a plain PyTorch ComplEx beside the first run")
     parser.add_argument("--jobs", type=int, default=1, help="concurrent trainings, each in its own process")
     options = parser.parse_args()
     record = start_record("defaults", options.seeds[0], vars(options), ["torch", "numpy"])
     graph = itransf.load(options.dataset)
     configs = {
-        model: itransf.run.resolve_config(graph, settings=[f"model.name={model}"], device="cpu")
+        model: itransf.run.resolve_config(graph, settings=[f"model.name={model}"], device=options.device)
         for model in options.models
     }
     record["settings"] = {model: config.to_dict() for model, config in configs.items()}
-    asked = [(options.dataset, model, seed) for seed, model in itertools.product(options.seeds, options.models)]
+    asked = [
+        (options.dataset, options.device, model, seed)
+        for seed, model in itertools.product(options.seeds, options.models)
+    ]
     with ProcessPoolExecutor(options.jobs, multiprocessing.get_context("spawn")) as pool:
         record["runs"] = list(pool.map(measure, *zip(*asked, strict=True)))
+    if options.control:
+        record["control"] = measure_control(graph, options.device, record["runs"][0])
     write_record(record, RESULTS / f"benchmark-defaults-{options.dataset}.json")
 
 
