@@ -5,15 +5,15 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from itransf.config import describe_settings
+from itransf.config import Setting, describe_settings
 
 PAGE = Path(__file__).parents[1] / "docs" / "settings.md"
 INTRODUCTION = """# Settings
 
 Hyperparameters and other settings, with their defaults. Set them with `--set key=value`, in a TOML file for `--config`,
 or with `settings=` and `config=` in Python. A preset has values of its own, and without one some values are [chosen by
-the graph and the model](defaults.md), as said under "auto". `itransf info RUN` shows the settings of a run. The section
-`model` lists those of ITransF; `itransf models` lists the other models.
+the graph and the model](defaults.md), as said under "auto". `itransf info RUN` shows the settings of a run, and
+`itransf settings --model NAME` those of another model than IComplEx (the default) and ITransF.
 
 Written by `python scripts/write_settings.py`.
 """
@@ -27,10 +27,16 @@ def write_page() -> str:
         if dot and before != section:
             section = before
             lines.append(f"\n## {section}\n")
-        auto = f" Auto: {setting.auto}." if setting.auto else ""
-        line = f"- `{setting.key} = {json.dumps(setting.default)}` ({setting.values}): {setting.description}{auto}"
-        lines.append(line)
+        lines.append(write_line(setting))
+    lines.append("\n## model, of ITransF\n")
+    lines += [write_line(setting) for setting in describe_settings("itransf") if setting.key.startswith("model.")]
     return "\n".join(lines) + "\n"
+
+
+def write_line(setting: Setting) -> str:
+    """Return one setting as an item of a list."""
+    auto = f" Auto: {setting.auto}." if setting.auto else ""
+    return f"- `{setting.key} = {json.dumps(setting.default)}` ({setting.values}): {setting.description}{auto}"
 
 
 if __name__ == "__main__":

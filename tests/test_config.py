@@ -37,10 +37,10 @@ class TestLayers:
         assert (config.name, config.model.dim) == ("stranse", 11)
         assert isinstance(config.model, KINDS["stranse"])
 
-    def test_no_layers_give_itransf_with_its_defaults(self) -> None:
+    def test_no_layers_give_the_default_model_with_its_defaults(self) -> None:
         config = build()
-        assert config.name == "itransf"
-        assert config.model == KINDS["itransf"]()
+        assert config.name == "icomplex"
+        assert config.model == KINDS["icomplex"]()
 
     def test_layers_are_not_changed_by_merging(self) -> None:
         first = {"training": {"epochs": 7}}
@@ -169,8 +169,8 @@ class TestRefusals:
         ],
     )
     def test_a_choice_that_is_not_offered(self, section: str, key: str, value: Any) -> None:
-        message = refuse({section: {key: value}})
-        assert message.startswith(f"layer 0: {section}.{key}")
+        message = refuse({"model": {"name": "itransf"}}, {section: {key: value}})
+        assert message.startswith(f"layer 1: {section}.{key}")
         assert str(value) in message
 
     @pytest.mark.parametrize("section", ["training", "model"])

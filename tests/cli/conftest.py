@@ -30,6 +30,7 @@ VALID = [("Lyon", "near", "Lille")]
 TEST = [("Poland", "P36", "Warszawa"), ("Lille", "near", "Lyon")]
 
 QUICK = (
+    *("--set", "model.name=itransf"),
     *("--set", "training.epochs=2"),
     *("--set", "training.batch_size=8"),
     *("--set", "training.optimizer=sgd"),

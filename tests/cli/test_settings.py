@@ -5,6 +5,8 @@ import runpy
 import tomllib
 from pathlib import Path
 
+import pytest
+
 import itransf
 from cli.conftest import call
 from itransf.cli.settings import find_title
@@ -15,9 +17,10 @@ from itransf.run.settings import flatten
 PAGE = Path(__file__).parents[2] / "docs" / "settings.md"
 
 
-def test_every_setting_is_listed_with_its_default_and_a_meaning() -> None:
-    listed = json.loads(call("settings", "--json").out)
-    config = build_config([assignments_layer(["model.name=itransf"])])
+@pytest.mark.parametrize("model", ["itransf", "icomplex"])
+def test_every_setting_is_listed_with_its_default_and_a_meaning(model: str) -> None:
+    listed = json.loads(call("settings", "--model", model, "--json").out)
+    config = build_config([assignments_layer([f"model.name={model}"])])
     assert {setting["key"]: setting["default"] for setting in listed} == flatten(config.to_dict())
     assert all(setting["description"].endswith(".") and setting["values"] for setting in listed)
 

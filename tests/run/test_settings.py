@@ -55,9 +55,9 @@ class TestResolving:
     def test_any_graph_and_model_has_defaults(self, graph: Graph, name: str) -> None:
         assert resolve_config(graph, settings=[f"model.name={name}"]).name == name
 
-    def test_without_a_word_it_is_itransf(self, graph: Graph) -> None:
+    def test_without_a_word_it_is_icomplex(self, graph: Graph) -> None:
         config = resolve_config(graph)
-        assert config.name == "itransf"
+        assert config.name == "icomplex"
         assert config.model.support_size <= 5
 
     @pytest.mark.parametrize("settings", [["model.name=transq"], ["model=3"], ["model.name=3"], ["model.name=[1]"]])
@@ -116,7 +116,7 @@ class TestDevices:
 
 
 def note(*settings: str) -> list[str]:
-    config = build_config([assignments_layer(["loss.name=hinge", *settings])])
+    config = build_config([assignments_layer(["model.name=itransf", "loss.name=hinge", *settings])])
     return list_idle(config, read_given(None, settings))
 
 
@@ -181,7 +181,7 @@ def test_files_and_mappings_are_looked_at_too(tmp_path: Path) -> None:
 
 
 def test_every_rule_names_settings_that_there_are() -> None:
-    known = set(flatten(build_config([]).to_dict()))
+    known = set(flatten(build_config([assignments_layer(["model.name=itransf"])]).to_dict()))
     for rule in IDLE_RULES:
         assert rule.setting in known
         for key in rule.idle:

@@ -9,21 +9,22 @@ from typing import Annotated
 
 from rich.padding import Padding
 from rich.text import Text
-from typer import Argument
+from typer import Argument, Option
 
 from itransf.cli.options import AsJson
 from itransf.cli.output import Screen, tell
-from itransf.config import Setting, describe_settings
+from itransf.config import DEFAULT_MODEL, Setting, describe_settings
 from itransf.errors import ConfigError, did_you_mean
 from itransf.presets import list_presets, read_preset
 
 
 def show_settings(
     text: Annotated[str, Argument(metavar="[TEXT]", help="List only keys that contain this.")] = "",
+    model: Annotated[str, Option(help="Model whose own settings are listed.")] = DEFAULT_MODEL,
     as_json: AsJson = False,
 ) -> None:
     """List all settings, with defaults and descriptions."""
-    everything = describe_settings()
+    everything = describe_settings(model)
     found = [setting for setting in everything if text.casefold() in setting.key]
     if not found:
         hint = did_you_mean(text, [setting.key for setting in everything])

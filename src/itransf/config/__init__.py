@@ -19,6 +19,7 @@ from itransf.config.layers import (
 )
 from itransf.config.sections import (
     CHOOSE,
+    DEFAULT_MODEL,
     AssignmentConfig,
     CheckpointConfig,
     Config,
@@ -33,6 +34,7 @@ from itransf.config.sections import (
 
 __all__ = [
     "CHOOSE",
+    "DEFAULT_MODEL",
     "AssignmentConfig",
     "CheckpointConfig",
     "Config",

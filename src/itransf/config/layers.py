@@ -12,7 +12,7 @@ from dataclasses import MISSING, dataclass, fields, is_dataclass
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, Union, get_args, get_origin, get_type_hints
 
-from itransf.config.sections import CHOOSE, Config
+from itransf.config.sections import CHOOSE, DEFAULT_MODEL, Config
 from itransf.errors import ConfigError, did_you_mean
 from itransf.registry import BY_SETTING, MODELS, is_path
 
@@ -93,7 +93,7 @@ def build_config(layers: Iterable[Layer]) -> Config:
     for layer in layers:
         _merge(merged, layer.content, layer.source, sources, "")
     model = dict(_expect_table(merged.pop("model", {}), "model", sources))
-    name = model.pop("name", "itransf")
+    name = model.pop("name", DEFAULT_MODEL)
     model_config = _find("model.name", name, sources).Config
     try:
         filled_model = _fill(model_config, model, "model.", sources)
@@ -257,7 +257,7 @@ class Setting(NamedTuple):
     auto: str = ""
 
 
-def describe_settings(model: str = "itransf") -> list[Setting]:
+def describe_settings(model: str = DEFAULT_MODEL) -> list[Setting]:
     """Return all settings, with the own ones of a model. Built-in models are read without importing torch."""
     hints = get_type_hints(Config)
     sections = {entry.name: hints[entry.name] for entry in fields(Config) if is_dataclass(hints[entry.name])}

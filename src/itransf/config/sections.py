@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
+DEFAULT_MODEL = "icomplex"
 CHOOSE = -1.0  # weight of the regularizer that is chosen on validation
 
 

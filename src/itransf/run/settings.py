@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import torch
 
-from itransf.config import Config, Layer, assignments_layer, build_config, read_layer
+from itransf.config import DEFAULT_MODEL, Config, Layer, assignments_layer, build_config, read_layer
 from itransf.data.graph import Graph
 from itransf.errors import ConfigError
 from itransf.models import MODELS
@@ -84,7 +84,7 @@ def check_settings(settings: Sequence[str]) -> list[str]:
 
 def find_model_name(layers: Iterable[Layer]) -> str:
     """Return the name of the model after all layers."""
-    name = "itransf"
+    name = DEFAULT_MODEL
     for layer in layers:
         model = layer.content.get("model", {})
         found = model.get("name", name) if isinstance(model, Mapping) else name
@@ -139,8 +139,13 @@ IDLE_RULES = (
         "loss.name", ("cross_entropy",), ("negatives.sampler", "negatives.domain"), "but on the choice of concepts"
     ),
     IdleRule("negatives.domain", (0.0,), ("negatives.domain_stop",)),
-    IdleRule("loss.name", ("hinge",), ("loss.adversarial_temperature", "loss.scale", "loss.candidates")),
-    IdleRule("loss.name", ("self_adversarial",), ("loss.scale", "loss.candidates")),
+    IdleRule(
+        "loss.name",
+        ("hinge",),
+        ("loss.adversarial_temperature", "loss.scale", "loss.candidates", "loss.relation_weight"),
+    ),
+    IdleRule("loss.name", ("self_adversarial",), ("loss.scale", "loss.candidates", "loss.relation_weight")),
+    IdleRule("model.name", ("icomplex",), ("assignment.",)),
     IdleRule("model.attention", ("dense", "l1"), ("model.support_size", "assignment.")),
     IdleRule("model.attention", ("dense", "sparse"), ("model.l1_weight",)),
     IdleRule("model.attention", ("l1",), ("model.temperature",)),
