@@ -7,7 +7,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c const
 
 .PHONY: demo test test-trust docs lint clean
 
-demo: $(VENV)/.installed-plots
+demo: $(VENV)/.installed-fast,plots
 	$(BIN)/itransf demo
 
 test: lint docs

@@ -39,7 +39,7 @@ def result(tmp_path_factory: pytest.TempPathFactory) -> DemoResult:
 
 
 def test_three_models_are_measured_on_test(result: DemoResult) -> None:
-    assert [model.model for model in result.models] == ["transe", "stranse", "itransf"]
+    assert [model.model for model in result.models] == ["transe", "complex", "icomplex"]
     for model in result.models:
         row = model.to_dict()
         assert row["mr"] == model.evaluation["mr"]
@@ -54,7 +54,7 @@ def test_ten_new_triples_have_concepts_and_at_most_two_share_a_relation(result: 
     assert len({triple.head for triple in triples}) == 10
     relations = [triple.relation for triple in triples]
     assert max(relations.count(relation) for relation in relations) <= 2
-    assert all(discovery.concepts["head"] for discovery in result.discoveries)
+    assert all(discovery.concepts["relation"] for discovery in result.discoveries)
 
 
 def test_the_heat_map_and_the_run_are_kept(result: DemoResult) -> None:
@@ -84,19 +84,19 @@ def test_a_second_demo_replaces_the_first_and_needs_no_matplotlib(
 
 
 def test_places_that_cannot_be_used_are_refused_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "itransf").mkdir()
-    (tmp_path / "itransf" / "thesis.tex").write_text("precious")
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "thesis.tex").write_text("precious")
     (tmp_path / "file").write_text("in the way")
 
     def refuse(*_: object, **__: object) -> None:
         raise AssertionError("nothing is trained before the place is known to be good")
 
     monkeypatch.setattr("itransf.demo.train", refuse)
-    with pytest.raises(itransf.CheckpointError, match="itransf"):
+    with pytest.raises(itransf.CheckpointError, match="run"):
         run_demo(tmp_path, progress=False, settings=QUICK)
     with pytest.raises(WriteError, match=r"file cannot be written"):
         run_demo(tmp_path / "file", progress=False, settings=QUICK)
-    assert (tmp_path / "itransf" / "thesis.tex").read_text() == "precious"
+    assert (tmp_path / "run" / "thesis.tex").read_text() == "precious"
 
 
 def make_run(configure: Callable[..., Config]) -> Run:

@@ -1,4 +1,4 @@
-"""The demo: three models trained on the bundled graph, the new triples that ITransF predicts, and their concepts."""
+"""The demo: three models trained on the bundled graph, the new triples that IComplEx predicts, and their concepts."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from itransf.prediction import Query, ScoredTriple, answer_queries
 from itransf.run import Run, train
 from itransf.storage import RunFolder
 
-MODELS = ("transe", "stranse", "itransf")
+MODELS = ("transe", "complex", "icomplex")
 METRICS = ("mr", "mrr", "hits@1", "hits@3", "hits@10")
 MEAN_ANSWERS = 1.05  # a relation with fewer answers per query is functional: a new triple would contradict a known one
 CANDIDATES = 30  # best new triples of each relation that are compared
@@ -54,8 +54,8 @@ class Discovery:
 
     Attributes:
         triple: The triple with its score and ranks.
-        lead: Relative difference to the best competing answer, the mean over both sides.
-        concepts: Concepts of the relation's two sides, and the relations that share each.
+        lead: Difference to the best competing answer, the mean over both sides.
+        concepts: Concepts of the relation, and the relations that share each.
     """
 
     triple: ScoredTriple
@@ -64,7 +64,7 @@ class Discovery:
 
     def to_dict(self) -> dict[str, Any]:
         """Return all of it, ready for JSON."""
-        concepts = {side: [shared.to_dict() for shared in found] for side, found in self.concepts.items()}
+        concepts = {part: [shared.to_dict() for shared in found] for part, found in self.concepts.items()}
         return {**self.triple.to_dict(), "lead": self.lead, "concepts": concepts}
 
 
@@ -74,10 +74,10 @@ class DemoResult:
 
     Attributes:
         graph: The bundled graph.
-        models: Results of TransE, STransE and ITransF.
-        discoveries: New triples that ITransF predicts, and the concepts behind them.
-        attention: Attention of ITransF.
-        run_folder: Folder of the ITransF run.
+        models: Results of TransE, ComplEx and IComplEx.
+        discoveries: New triples that IComplEx predicts, and the concepts behind them.
+        attention: Attention of IComplEx.
+        run_folder: Folder of the IComplEx run.
         heatmap: File of the heat map; None where matplotlib is missing.
         missing: What to install for the heat map; empty where it was drawn.
     """
@@ -110,17 +110,17 @@ def run_demo(
     settings: Sequence[str] = (),
     device: str = "auto",
 ) -> DemoResult:
-    """Train TransE, STransE and ITransF on `world`, evaluate them, and predict new triples with ITransF.
+    """Train TransE, ComplEx and IComplEx on `world`, evaluate them, and predict new triples with IComplEx.
 
     Args:
-        out: Folder for the heat map and the ITransF run; an earlier demo in it is replaced.
+        out: Folder for the heat map and the IComplEx run; an earlier demo in it is replaced.
         seed: Random seed of all three trainings.
         progress: Whether to show progress bars.
         settings: Assignments such as "training.epochs=5" that override the defaults of all three models.
         device: "auto", "cpu" or "cuda".
     """
     make_folder(Path(out))
-    folder = RunFolder(Path(out) / "itransf")
+    folder = RunFolder(Path(out) / "run")
     if not folder.is_replaceable:
         raise folder.refuse()
     graph, results, run = load("world"), list[ModelResult](), None
@@ -164,9 +164,10 @@ def open_relations(graph: Graph) -> list[str]:
 
 
 def measure_leads(run: Run, triples: Sequence[ScoredTriple]) -> list[float]:
-    """Return how far each triple is ahead of its best competitor, relative to its score, the mean over both sides.
+    """Return how far each triple is ahead of its best competitor, the mean over both sides.
 
-    Scores of different relations are not comparable; these relative differences are.
+    Distances of different relations are not comparable, so their differences are relative to the triple's. Dot products
+    are log odds, whose differences are comparable.
     """
     if not triples:
         return []
@@ -180,7 +181,11 @@ def measure_leads(run: Run, triples: Sequence[ScoredTriple]) -> list[float]:
         if (answer["head"], answer["tail"]) != (triple.head, triple.tail):
             rivals[place] = max(rivals[place], answer["score"])
     both = zip(triples, rivals[: len(triples)], rivals[len(triples) :], strict=True)
-    return [(t.score - (one + other) / 2.0) / max(abs(t.score), SMALLEST_SCORE) for t, one, other in both]
+    is_distance = getattr(run.model, "compare", "") != "dot"
+    return [
+        (t.score - (one + other) / 2.0) / (max(abs(t.score), SMALLEST_SCORE) if is_distance else 1.0)
+        for t, one, other in both
+    ]
 
 
 def choose_diverse(triples: Iterable[ScoredTriple], count: int, per_relation: int) -> list[ScoredTriple]:

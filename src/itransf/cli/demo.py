@@ -16,7 +16,7 @@ from itransf.cli.output import Screen, format_number, remark, show_shared, tell
 if TYPE_CHECKING:
     from itransf.demo import Discovery
 
-_TITLES = {"transe": "TransE", "stranse": "STransE", "itransf": "ITransF"}
+_TITLES = {"transe": "TransE", "complex": "ComplEx", "icomplex": "IComplEx"}
 
 
 def show_demo(
@@ -28,11 +28,11 @@ def show_demo(
 ) -> None:
     """Train three models on a bundled graph and predict.
 
-    TransE, STransE and ITransF are trained on triples about the world; it takes about two minutes.
+    TransE, ComplEx and IComplEx are trained on triples about the world; it takes about a minute.
     """
     if not as_json:
         remark("Training three models on 'world', a bundled graph of countries, cities, languages,")
-        remark("currencies and organisations. This takes about two minutes.\n")
+        remark("currencies and organisations. This takes about a minute.\n")
     result = itransf.demo.run_demo(out, seed, settings=settings or (), device=device)
     text = "" if result.heatmap else itransf.interpret.format_heatmap(result.attention)
     found = result.to_dict()
@@ -90,10 +90,10 @@ def show_metrics(models: Sequence[Mapping[str, Any]], rare: int, screen: Screen)
 
 def show_discoveries(discoveries: Sequence[Discovery], screen: Screen) -> None:
     """Print new triples and the concepts behind them."""
-    screen.say(f"{len(discoveries)} triples that are not in the graph, but plausible to ITransF", "bold")
+    screen.say(f"{len(discoveries)} triples that are not in the graph, but plausible to IComplEx", "bold")
     screen.say(
-        "Below each triple: the strongest concept of the relation's head and tail side with its weight, and the other "
-        "relations that use this concept for their heads (H) or tails (T).\n",
+        "Below each triple: the strongest concept of its relation with its weight, and the other relations that use "
+        "this concept.\n",
         wrap=True,
     )
     for number, found in enumerate(discoveries, start=1):
