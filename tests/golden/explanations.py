@@ -11,7 +11,7 @@ from itransf.interpret.sharing import concepts_behind
 
 
 def make_part(side: str, concept: int | None, weight: float | None, value: float, rival: float) -> Contribution:
-    return Contribution(side, concept, weight, value, rival, rival - value)  # type: ignore[arg-type]
+    return Contribution(side, concept, weight, value, rival, rival - value)
 
 
 def make_explanation() -> Explanation:
@@ -36,7 +36,7 @@ def make_explanation() -> Explanation:
             make_part("tail", 4, 0.24, -0.1, 0.1),
             make_part("tail", 2, 0.01, -0.025, 0.025),
         ),
-        RunnerUp("Q31", "Belgium", 2.0),
+        RunnerUp("Q31", "Belgium", -2.0, 2.0),
         sharing,
         (nearest,),
         (backing, nearest),
@@ -63,7 +63,7 @@ def make_loser() -> Explanation:
         score=-2.0,
         distance=2.0,
         contributions=parts,
-        runner_up=RunnerUp("Q90", "Lyon", 1.25),
+        runner_up=RunnerUp("Q90", "Lyon", -1.25, 1.25),
         supporting=explanation.nearest,
     )
 

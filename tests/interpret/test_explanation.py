@@ -15,10 +15,10 @@ from itransf.data import Graph
 from itransf.errors import ConfigError, DataError
 from itransf.evaluation import rank_triples
 from itransf.interpret import explain, explanation, profile_relation, read_model
-from itransf.interpret.explanation import Explanation, find_runner_up, split_distances, split_projection, try_removals
+from itransf.interpret.explanation import Explanation, find_runner_up, try_removals
 from itransf.models import MODELS, SIDES, Sizes, Translation
-from itransf.models.translation import TranslationConfig
-from prediction.conftest import LOOPING, RELATIONS, Case, make_case, make_graph, name_triple
+from itransf.models.translation import TranslationConfig, split_projection
+from prediction.conftest import LOOPING, RELATIONS, Case, make_case, make_graph, make_products, name_triple
 from stubs import MatrixTransH, TableModel, TransH
 
 NAMES = [name for name in MODELS if issubclass(MODELS[name], Translation)]
@@ -46,19 +46,50 @@ def test_the_parts_sum_to_the_distance(name: str, case: dict[str, Any]) -> None:
     model = make_model(name, case)
     for relation in range(SIZES.relations):
         triples = triples_of(relation)
-        split = split_distances(model, triples)
+        split = model.split_scores(torch.tensor(triples))
         assert split.values.shape == (len(triples), len(split.parts))
-        assert np.abs(split.values.sum(1) - split.distances).max() < 1e-9
-        assert np.abs(split.distances + score(model, triples)).max() < 1e-9
+        assert split.is_distance
+        assert (split.values.sum(1) - split.totals).abs().max() < 1e-9
+        assert np.abs(split.totals.numpy() + score(model, triples)).max() < 1e-9
 
 
 @pytest.mark.parametrize(("name", "case"), TRANSLATION_CASES)
 def test_single_precision_agrees_to_its_tolerance(name: str, case: dict[str, Any]) -> None:
     model = make_model(name, case).float()
     triples = triples_of(1)
-    split = split_distances(model, triples)
+    split = model.split_scores(torch.tensor(triples))
     scores = score(model, triples)
     assert np.allclose(split.values.sum(1), -scores, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize(("name", "parts"), [("distmult", 1), ("complex", 2), ("icomplex", 3)])
+def test_the_parts_of_a_product_sum_to_the_score(name: str, parts: int) -> None:
+    sizes = {"concepts": 6, "support_size": 3} if name == "icomplex" else {}
+    model = make_model(name, {"dim": 5, **sizes})
+    for relation in range(SIZES.relations):
+        triples = triples_of(relation)
+        split = model.split_scores(torch.tensor(triples))
+        back = model.split_scores(torch.tensor(triples[:, [2, 1, 0]]))
+        assert not split.is_distance
+        assert split.values.shape == (len(triples), parts)
+        assert np.abs(split.values.sum(1).numpy() - score(model, triples)).max() < 1e-9
+        for number, part in enumerate(split.parts):
+            sign = {"symmetric": 1, "antisymmetric": -1}[part.symmetry]
+            torch.testing.assert_close(back.values[:, number], sign * split.values[:, number])
+
+
+def test_each_concept_of_a_product_gives_what_the_formula_says() -> None:
+    model: Any = make_model("icomplex", {"dim": 5, "concepts": 6, "support_size": 3})
+    head, relation, tail = 2, 3, 5
+    split = model.split_scores(torch.tensor([[head, relation, tail]]))
+    h, t = (torch.complex(*model.entities[entity].detach().chunk(2)) for entity in (head, tail))
+    weights = model.attention.attention()[relation].detach()
+    assert [part.concept for part in split.parts] == weights.nonzero().squeeze(1).tolist()
+    for part, value in zip(split.parts, split.values[0], strict=True):
+        concept = model.concepts[part.concept].detach() * (1 if part.concept < 3 else 1j)
+        expected = weights[part.concept] * (h * concept * t.conj()).sum().real
+        assert float(value) == pytest.approx(float(expected), abs=1e-9)
+        assert np.sign(part.weight) == np.sign(float(weights[part.concept]))
 
 
 @pytest.mark.parametrize("kind", ["sparse", "dense", "l1"])
@@ -70,7 +101,7 @@ def test_each_concept_gives_what_the_formula_says(kind: str, norm: int, projecte
         {**geometry(norm, projected), "concepts": 6, "support_size": 2, "attention": kind},
     )
     head, relation, tail = 2, 3, 5
-    split = split_distances(model, np.array([[head, relation, tail]]))
+    split = model.split_scores(torch.tensor([[head, relation, tail]]))
     h, t = model.entities[head].detach().numpy(), model.entities[tail].detach().numpy()
     concepts = model.concepts.detach().numpy()
     summands, names = [], []
@@ -97,8 +128,8 @@ def test_a_distance_of_zero_splits_into_zeros(norm: int) -> None:
     model: Any = make_model("transe", geometry(norm, "none"))
     with torch.no_grad():
         model.relations.zero_()
-    split = split_distances(model, np.array([[4, 0, 4]]))
-    assert split.distances[0] == 0
+    split = model.split_scores(torch.tensor([[4, 0, 4]]))
+    assert split.totals[0] == 0
     assert (split.values == 0).all()
     assert [part.side for part in split.parts] == ["head", "translation", "tail"]
 
@@ -138,6 +169,47 @@ def test_values_and_favours_sum_to_what_they_split(name: str, norm: int, side: s
     assert json.loads(json.dumps(found.to_dict()))["sentence"] == found.sentence == str(found)
     assert (found.sharing is None) == (name != "itransf")
     assert bool(found.removals) == (name == "itransf")
+
+
+@pytest.mark.parametrize("name", ["distmult", "complex", "icomplex"])
+@pytest.mark.parametrize("side", ["head", "tail"])
+def test_favours_of_products_sum_to_the_lead(name: str, side: str) -> None:
+    case = make_products(name)
+    found = explain(case.model, case.graph, "e3", "Relation One", "e8", side=side)
+    assert sum(part.value for part in found.contributions) == pytest.approx(found.score, abs=1e-9)
+    assert found.score == pytest.approx(float(case.scores[3, 1, 8]), abs=1e-9)
+    assert found.runner_up is not None
+    assert found.runner_up.score == pytest.approx(rival_score(case, (3, 1, 8), side), abs=1e-9)
+    assert sum(part.favour or 0.0 for part in found.contributions) == pytest.approx(found.lead, abs=1e-9)
+    assert found.distance is None
+    assert found.runner_up.distance is None
+    assert "distance" not in found.sentence
+    assert (found.sharing is not None) == bool(found.removals) == (name == "icomplex")
+    assert json.loads(json.dumps(found.to_dict()))["sentence"] == found.sentence
+    named = [part.symmetry for part in found.contributions if f"the {part.symmetry} part" in found.sentence]
+    assert len(named) == (name == "complex")
+    if name == "icomplex":
+        used = max(found.contributions, key=lambda part: np.sign(found.lead or 0.0) * (part.favour or 0.0))
+        assert f"concept {used.concept} ({used.symmetry}" in found.sentence
+        assert {removal.side for removal in found.removals} == {"relation"}
+
+
+def test_without_a_concept_a_score_loses_what_the_concept_gave() -> None:
+    case = make_products("icomplex")
+    found = explain(case.model, case.graph, "e3", "Relation One", "e8")
+    given = {part.concept: part.value for part in found.contributions}
+    assert len(found.removals) == len(given) == 2
+    for removal in found.removals:
+        assert removal.score == pytest.approx(found.score - given[removal.concept], abs=1e-9)
+
+
+def test_a_relation_without_weights_is_explained_by_nothing() -> None:
+    case = make_products("icomplex")
+    with torch.no_grad():
+        case.model.get_parameter("attention.scores").zero_()
+    found = explain(case.model, case.graph, "e3", "Relation One", "e8")
+    assert (found.score, found.contributions, found.removals) == (0.0, (), ())
+    assert "level with" in found.sentence
 
 
 def test_known_triples_are_marked_as_known() -> None:

@@ -35,7 +35,7 @@ def test_an_answer_without_a_rival() -> None:
 
 
 def test_a_lead_of_zero_is_level() -> None:
-    level = replace(make_explanation(), runner_up=RunnerUp("Q31", "Belgium", 1.25))
+    level = replace(make_explanation(), runner_up=RunnerUp("Q31", "Belgium", -1.25, 1.25))
     assert "level with Belgium;" in level.sentence
 
 

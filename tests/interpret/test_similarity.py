@@ -13,7 +13,7 @@ from itransf.errors import ConfigError, DataError
 from itransf.interpret import profile_relation, similarity
 from itransf.interpret.similarity import RelatedRelation
 from itransf.models import MODELS, Sizes
-from prediction.conftest import make_case
+from prediction.conftest import make_case, make_products
 
 NAMES = ("base", "inverse", "twin", "wider", "symmetric", "other", "another")
 DIM = 5
@@ -142,6 +142,33 @@ def test_translations_alone_decide_where_there_are_no_matrices() -> None:
     with torch.no_grad():
         model.relations.zero_()
     assert profile_relation(model, case.graph, "r1").symmetric == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("name", ["distmult", "complex", "icomplex"])
+def test_products_are_compared_by_their_vectors(name: str) -> None:
+    case = make_products(name)
+    model: Any = case.model
+    table = model.relation_table().detach().numpy()
+    inverse = table * np.where(np.arange(table.shape[1]) < 8, 1, -1)
+    profile = profile_relation(model, case.graph, "r2", top=9)
+    assert scores(profile.equivalent) == pytest.approx({f"r{s}": cosine(table[2], table[s]) for s in (0, 1, 3)})
+    assert scores(profile.inverse) == pytest.approx({f"r{s}": cosine(table[2], inverse[s]) for s in (0, 1, 3)})
+    antisymmetric = (table[2, 8:] ** 2).sum() / (table[2] ** 2).sum()
+    assert profile.symmetric == pytest.approx(1 - 2 * antisymmetric)
+    assert profile.broader == profile.narrower == profile.head == ()
+    assert profile.inverse[0].matrices is profile.inverse[0].translation is None
+    assert (profile.inverse[0].attention is None) == (name != "icomplex")
+    assert bool(profile.concepts) == (name == "icomplex")
+
+
+def test_inverse_products_are_found() -> None:
+    case = make_products("icomplex")
+    model: Any = case.model
+    with torch.no_grad():
+        model.attention.support[3] = model.attention.support[1] = torch.tensor([0, 4])
+        model.attention.scores[3] = model.attention.scores[1] * torch.tensor([1, 1, 1, -1, -1])
+    best = profile_relation(model, case.graph, "r1").inverse[0]
+    assert (best.relation, best.score, best.attention) == ("r3", pytest.approx(1.0), pytest.approx(1.0))
 
 
 def test_a_single_relation_has_no_similar_ones() -> None:

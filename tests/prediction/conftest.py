@@ -82,12 +82,19 @@ def itransf_case() -> Case:
     return make_case("itransf", norm=2)
 
 
-def make_case(name: str, norm: int = 1) -> Case:
+def make_case(name: str, norm: int = 1, deviation: float = 0.0) -> Case:
     model = make_model(name, norm)
     places = torch.cartesian_prod(*(torch.arange(size) for size in (ENTITIES, RELATIONS, ENTITIES)))
     with torch.no_grad():
+        for parameter in model.parameters() if deviation else ():
+            parameter.normal_(0.0, deviation)
         scores = model.score(*places.unbind(1)).view(ENTITIES, RELATIONS, ENTITIES).numpy()
     return Case(model, make_graph(), scores)
+
+
+def make_products(name: str) -> Case:
+    """Return a model that multiplies, with scores that are far from level."""
+    return make_case(name, deviation=0.8)
 
 
 @pytest.fixture

@@ -49,13 +49,18 @@ def show_explanation(found: Explanation, screen: Screen) -> None:
     screen.say(f"\nScore {found.score:,.3f}; rank: {ranks} candidates whose triple is not known\n", wrap=True)
     columns, rows = itransf.interpret.tabulate_split(found, found.concept_names)
     headings = [itransf.interpret.heatmap.shorten(column, LONGEST) for column in columns]
-    screen.tabulate(headings, rows, names=2, title="The distance (-score) as a sum of parts")
+    has_distance = found.distance is not None
+    split = "distance (-score)" if has_distance else "score"
+    screen.tabulate(headings, rows, names=2, title=f"The {split} as a sum of parts")
     if found.sharing is not None:
         screen.say(f"\nConcepts of {found.relation_label}, and who shares them", "bold")
         show_shared(found.sharing, screen, MOST_SHARED)
-    nearest = "Most similar training triples (distance of both entities, as the relation projects them)"
-    show_evidence(found.nearest, "Distance", nearest, screen)
-    supporting = "Most supporting training triples (how much a gradient step on each would lower the distance)"
+    measured = "distance of both entities, as the relation projects them"
+    compared = measured if has_distance else "cosine of what each dimension adds to the score"
+    nearest = f"Most similar training triples ({compared})"
+    show_evidence(found.nearest, "Distance" if has_distance else "Cosine", nearest, screen)
+    effect = "lower the distance" if has_distance else "raise the score"
+    supporting = f"Most supporting training triples (how much a gradient step on each would {effect})"
     show_evidence(found.supporting, "Pull", supporting, screen)
     changes = list_changes(found)
     if changes:
@@ -80,7 +85,8 @@ def list_changes(found: Explanation) -> list[str]:
         is_same = removal.rank == found.rank
         moved = f"stays at rank {found.rank:,g}" if is_same else f"goes from rank {found.rank:,g} to {removal.rank:,g}"
         scores = f"score {found.score:,.3f} to {removal.score:,.3f}"
-        lines.append(f"without {called} on the {removal.side} side, {found.answer} {moved} ({scores})")
+        where = f" on the {removal.side} side" if removal.side in SIDES else ""
+        lines.append(f"without {called}{where}, {found.answer} {moved} ({scores})")
     if found.supporting:
         triple = itransf.interpret.sentences.write_triple(found.supporting[0])
         lines.append(f"the most supporting training triple is {triple} (an estimate, without training again)")
@@ -88,7 +94,8 @@ def list_changes(found: Explanation) -> list[str]:
 
 
 ROLES = {"inverse": "inverse of", "equivalent": "same as", "broader": "sub-relation of", "narrower": "contains"}
-KINDS = ("score", "matrices", "translation", "attention")  # the last for models with concepts
+KINDS = ("matrices", "translation", "attention")  # of similarity, where a model has them
+CONCEPTS = {"head": "Head concepts", "tail": "Tail concepts", "concepts": "Concepts"}
 
 
 def show_relation(
@@ -110,15 +117,17 @@ def show_relation(
 def show_profile(profile: Found, screen: Screen) -> None:
     """Print what `RelationProfile.to_dict` returns."""
     screen.say(f"{profile['sentence']}\n", wrap=True)
-    for side in ("head", "tail"):
-        if profile[side]:
-            screen.say(f"{side.capitalize()} concepts  {format_uses(profile[side])}")
+    for key, heading in CONCEPTS.items():
+        if profile[key]:
+            screen.say(f"{heading:15}{format_uses(profile[key])}")
     screen.say(f"Symmetric      {format_number(profile['symmetric'], 3)}\n")
-    kinds = KINDS if profile["head"] else KINDS[:-1]
+    candidates = [found for key in ROLES for found in profile[key]]
+    kinds = ["score", *(kind for kind in KINDS if any(found[kind] is not None for found in candidates))]
     rows = [row for key, role in ROLES.items() for row in list_candidates(role, profile[key], kinds)]
     screen.tabulate(("May be", "Relation", *(kind.capitalize() for kind in kinds)), rows, names=2)
-    compared = "; the attention is shown for comparison" if profile["head"] else ""
-    screen.say(f"Scores are at most 1 and use matrices and translations only{compared}.", wrap=True)
+    used = "use matrices and translations only" if "matrices" in kinds else "are cosines of relation vectors"
+    compared = "; the attention is shown for comparison" if "attention" in kinds else ""
+    screen.say(f"Scores are at most 1 and {used}{compared}.", wrap=True)
 
 
 def list_candidates(role: str, candidates: Sequence[Found], kinds: Sequence[str]) -> list[tuple[str, ...]]:

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, TypeVar
 
 import numpy as np
-import numpy.typing as npt
 import torch
-from torch import Tensor
 
 from itransf.data.graph import Graph, Triples
 from itransf.errors import ConfigError, check_count
@@ -19,44 +17,28 @@ from itransf.interpret.attention import check_side, read_attention
 from itransf.interpret.evidence import Evidence, Triple, find_nearest, find_supporting
 from itransf.interpret.sentences import write_sentence, write_short_form
 from itransf.interpret.sharing import SharedConcept, concepts_behind
-from itransf.models import SIDES, ConceptModel, Model, Side, is_explainable
-from itransf.models.projection import ConceptProjection
-from itransf.models.translation import Translation
-from itransf.ops.distance import Norm, distance
+from itransf.models import SIDES, ConceptModel, Model, Part, Side, Split, is_explainable
 from itransf.prediction.inputs import LabelledTriple, name_triple, resolve_triples
 from itransf.prediction.predict import DEFAULT_MEMORY, Search, find_entities
 from itransf.prediction.score import find_splits
 from itransf.progress import track
 
-PartSide = Literal["head", "translation", "tail"]
-ORDER: tuple[PartSide, ...] = ("head", "translation", "tail")
+ORDER = ("head", "translation", "tail", "relation")
+CHOICES = "itransf, icomplex, stranse, transr, transe, complex or distmult"
+M = TypeVar("M", bound=Model)
 MOST_REMOVED = 8
 """Maximum number of concepts of a side to remove in turn, heaviest first: a dense attention has hundreds."""
 
 
 @dataclass(frozen=True)
-class Part:
-    """One summand of P_head(h) + r - P_tail(t).
-
-    Attributes:
-        side: "head", "tail" or "translation".
-        concept: Number of the concept; None for a relation's own matrix, the identity, or the translation.
-        weight: Attention on the concept.
-    """
-
-    side: PartSide
-    concept: int | None
-    weight: float | None
-
-
-@dataclass(frozen=True)
 class Contribution(Part):
-    """The share of one part in the distance of the triple, and of the triple with the runner-up as the answer.
+    """The share of one part in the distance or score of the triple, and of the triple with the runner-up as the answer.
 
     Attributes:
-        value: Share of the triple's distance.
-        rival: Share of the runner-up's distance; None where there is no runner-up.
-        favour: rival - value: positive in favour of the answer, negative in favour of the runner-up.
+        value: Share of the triple's distance; where a model has no distances, of its score.
+        rival: Share of the runner-up's; None where there is no runner-up.
+        favour: How much the part favours the answer over the runner-up: rival - value of distances, value - rival of
+            scores.
     """
 
     value: float
@@ -71,27 +53,29 @@ class RunnerUp:
     Attributes:
         name: Name of the entity.
         label: Label of the entity.
-        distance: Distance of the triple with it.
+        score: Score of the triple with it.
+        distance: Its distance, -score; None for a model without distances.
     """
 
     name: str
     label: str
-    distance: float
+    score: float
+    distance: float | None
 
 
 @dataclass(frozen=True)
 class Removal:
-    """Score and rank of the answer after one concept is removed from one side of its relation.
+    """Score and rank of the answer after one concept is removed from one part of its relation.
 
     Attributes:
-        side: Side that loses the concept.
+        side: Part that loses the concept: "head" or "tail", or "relation".
         concept: Number of the concept.
-        weight: Attention on the concept; the other weights of the side are scaled to sum to one.
+        weight: Attention on the concept; the other weights of a side are scaled to sum to one.
         score: Score of the triple without it.
         rank: Rank of the answer without it.
     """
 
-    side: Side
+    side: str
     concept: int
     weight: float
     score: float
@@ -105,16 +89,17 @@ class Explanation(LabelledTriple):
     Attributes:
         side: Side whose entity is the answer.
         known: Split that holds the triple ("train", "valid" or "test"), or None.
-        score: Score of the triple, -distance.
-        distance: |P_head(h) + r - P_tail(t)|: the sum of the contributions' values.
+        score: Score of the triple; without a distance, the sum of the contributions' values.
+        distance: |P_head(h) + r - P_tail(t)| = -score: the sum of the contributions' values; None for a model without
+            distances.
         ranks: Rank of the entity on each side among the candidates whose triple is not known.
         candidates: Number of candidates on each side.
-        contributions: The exact split of the distance.
-        runner_up: The best other candidate on `side`; the contributions' favours sum to its distance minus the
-            triple's.
-        sharing: The concepts of each side and who else uses them; None for a model without concepts.
-        nearest: Training triples of the relation that are most similar to this one, as the relation projects them.
-        supporting: Training triples about the same head or tail that lower this triple's distance most.
+        contributions: The exact split of the distance, or of the score.
+        runner_up: The best other candidate on `side`; the contributions' favours sum to the triple's score minus its
+            score.
+        sharing: The concepts of each part and who else uses them; None for a model without concepts.
+        nearest: Training triples of the relation that are most similar to this one, see `find_nearest`.
+        supporting: Training triples about the same head or tail that raise this triple's score most.
         removals: Rank of the answer without each concept, the worst first.
         concept_names: Names that were given to concepts, by number.
     """
@@ -122,7 +107,7 @@ class Explanation(LabelledTriple):
     side: Side
     known: str | None
     score: float
-    distance: float
+    distance: float | None
     ranks: Mapping[Side, float]
     candidates: Mapping[Side, int]
     contributions: tuple[Contribution, ...]
@@ -161,8 +146,8 @@ class Explanation(LabelledTriple):
 
     @property
     def lead(self) -> float | None:
-        """The runner-up's distance minus the triple's: positive where the answer is ahead."""
-        return None if self.runner_up is None else self.runner_up.distance - self.distance
+        """The triple's score minus the runner-up's: positive where the answer is ahead."""
+        return None if self.runner_up is None else self.score - self.runner_up.score
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything by name, ready for JSON."""
@@ -185,7 +170,7 @@ def explain(
     """Explain the score of a triple, known or not.
 
     Args:
-        model: Model whose score is a distance between projected entities.
+        model: Model whose scores can be split.
         graph: Names and known triples.
         head: Name or label of the head.
         relation: Name or label of the relation.
@@ -208,17 +193,21 @@ def explain(
     loops = graph.statistics.has_loops
     ranks = rank_triples(explained, rows, graph.known, memory, loops=loops, keep_scores=True)
     rival = find_runner_up(explained, graph, triple, asked, memory)
-    split = split_distances(explained, rows if rival is None else np.stack([rows[0], rival]))
+    asked_rows = rows if rival is None else np.stack([rows[0], rival])
+    split = explained.split_scores(torch.tensor(asked_rows, device=next(model.parameters()).device))
+    totals = split.totals.tolist()
+    scores = [-total if split.is_distance else total for total in totals]
+    distances = totals if split.is_distance else [None] * len(totals)
     runner_up = None
     if rival is not None:
         entity = int(rival[2 if asked == "tail" else 0])
-        runner_up = RunnerUp(graph.entities.name(entity), graph.entities.label(entity), float(split.distances[1]))
+        runner_up = RunnerUp(graph.entities.name(entity), graph.entities.label(entity), scores[1], distances[1])
     return Explanation(
         *name_triple(graph, triple),
         asked,
         find_splits(graph, rows)[0],
-        -float(split.distances[0]),
-        float(split.distances[0]),
+        scores[0],
+        distances[0],
         {end: float(ranks.ranks(end)[0]) for end in SIDES},
         {end: int(ranks.rivals[0, number, 0]) + 1 for number, end in enumerate(SIDES)},
         list_contributions(split),
@@ -231,16 +220,16 @@ def explain(
     )
 
 
-def check_explainable(model: Model) -> Translation:
-    """Return the model if its score is a distance between entities that matrices project.
+def check_explainable(model: M) -> M:
+    """Return the model if its scores can be split into parts.
 
     Raises:
-        ConfigError: It is not.
+        ConfigError: They cannot.
     """
     if not is_explainable(model):
         raise ConfigError(
-            f"the score of the model {type(model).__name__} is not a distance between entities that matrices project, "
-            "so neither its scores nor its relations can be explained; train itransf, stranse, transr or transe"
+            f"the score of the model {type(model).__name__} is not a sum of known parts, so neither its scores nor its "
+            f"relations can be explained; train {CHOICES}"
         )
     return model
 
@@ -265,24 +254,24 @@ def trace_concepts(
     if not isinstance(model, ConceptModel):
         return None
     behind = concepts_behind(read_attention(model, graph), graph.relations.name(relation), names)
-    return {side: tuple(found) for side, found in behind.items()}
+    return {part: tuple(found) for part, found in behind.items()}
 
 
 def try_removals(model: Model, graph: Graph, rows: Triples, side: Side, memory: int) -> list[Removal]:
     """Rank the answer of a triple (1, 3) without each concept of its relation, the worst rank first.
 
     Nothing is trained: entities, translation and the other concepts stay as they are. A concept that is the only one
-    of its side cannot be removed.
+    of its part cannot be removed.
     """
     if not isinstance(model, ConceptModel):
         return []
     relation, loops = int(rows[0, 1]), graph.statistics.has_loops
     found = []
-    for number, changed in enumerate(SIDES):
-        weights = model.concept_attention(changed).attention()[relation].detach()
+    for number, changed in enumerate(model.parts):
+        weights = model.shown_weights(changed)[relation].detach()
         used = weights.nonzero().squeeze(1).tolist() if len(weights.nonzero()) > 1 else []
         for concept in sorted(used, key=lambda one: -abs(float(weights[one])))[:MOST_REMOVED]:
-            removed = np.zeros((len(SIDES), model.sizes.relations, len(model.concepts)), dtype=np.bool_)
+            removed = np.zeros((len(model.parts), model.sizes.relations, len(model.concepts)), dtype=np.bool_)
             removed[number, relation, concept] = True
             left = remove_concepts(model, removed)
             ranks = rank_triples(left, rows, graph.known, memory, loops=loops, keep_scores=True, sides=[side])
@@ -292,89 +281,13 @@ def try_removals(model: Model, graph: Graph, rows: Triples, side: Side, memory: 
     return sorted(found, key=lambda removal: (-removal.rank, removal.score))
 
 
-@dataclass(frozen=True, eq=False)
-class Split:
-    """The distances of triples of one relation, split into parts.
-
-    Attributes:
-        parts: The concepts of the head side, the translation, the concepts of the tail side, (p,).
-        values: Share of each part in each triple's distance, (n, p); the rows sum to the distances.
-        distances: |P_head(h) + r - P_tail(t)|, the negated scores, (n,).
-    """
-
-    parts: tuple[Part, ...]
-    values: npt.NDArray[np.float64]
-    distances: npt.NDArray[np.float64]
-
-
-@torch.no_grad()
-def split_distances(model: Translation, triples: Triples) -> Split:
-    """Split the distance f of each triple into the shares of its parts.
-
-    With x = P_head(h) + r - P_tail(t) and u = sign(x) for the l1 norm, x / |x| for the l2 norm, f = <u, x>. Concept i
-    adds <u, s a_i D_i h> on the head side and -<u, s a_i D_i t> on the tail side, the translation <u, r>, where s is
-    the factor by which the model constrains the length of the projected vector. Everything is computed in double
-    precision.
-
-    Args:
-        model: An explainable model.
-        triples: (n, 3) triples of one relation.
-
-    Returns:
-        The split; a relation's own matrix (STransE, TransR) or the identity (TransE) is one part.
-    """
-    rows = torch.tensor(triples, device=model.entities.device)
-    relation = int(triples[0, 1])
-    translation = model.relations.detach()[relation].double()
-    sides = {side: split_projection(model, relation, side) for side in SIDES}
-    heads, tails = (
-        project_parts(model, rows[:, column], sides[side][1]) for side, column in zip(SIDES, (0, 2), strict=True)
-    )
-    vectors = torch.cat([heads, translation.expand(len(rows), 1, -1), -tails], dim=1)  # (n, p, d)
-    residuals = vectors.sum(1)  # (n, d)
-    values = torch.einsum("npd,nd->np", vectors, find_direction(residuals, model.config.p_norm))
-    distances = distance(residuals, model.config.p_norm)
-    parts = (*sides["head"][0], Part("translation", None, None), *sides["tail"][0])
-    return Split(parts, values.cpu().numpy(), distances.cpu().numpy())
-
-
-def split_projection(model: Translation, relation: int, side: Side) -> tuple[tuple[Part, ...], Tensor]:
-    """Return the parts of one side of a relation, and their matrices with weights multiplied in, (k, d, d)."""
-    projection = model.projection(side)
-    wanted = torch.tensor([relation], device=model.entities.device)
-    if isinstance(projection, ConceptProjection):
-        weights = projection.weights(wanted)[0].double()  # (k,)
-        used = (weights != 0).nonzero().squeeze(1)
-        concepts, weights = projection.support[relation][used], weights[used]
-        pairs = zip(concepts.tolist(), weights.tolist(), strict=True)
-        parts = tuple(Part(side, concept, weight) for concept, weight in pairs)
-        return parts, weights[:, None, None] * projection.concepts[concepts].double()
-    return (Part(side, None, None),), projection.matrices(wanted).double()
-
-
-def project_parts(model: Translation, entities: Tensor, matrices: Tensor) -> Tensor:
-    """Return the summands of the projections of entities (n,) by matrices (k, d, d), (n, k, d)."""
-    moved = torch.einsum("kij,nj->nki", matrices, model.entities.detach()[entities].double())
-    whole = moved.sum(1)  # (n, d)
-    # The factor of the length constraint, from what the model itself makes of the whole vector.
-    squares = whole.square().sum(1).clamp_min(torch.finfo(whole.dtype).tiny)
-    factors = (model.limit_projected(whole) * whole).sum(1) / squares  # (n,)
-    return moved * factors[:, None, None]
-
-
-def find_direction(residuals: Tensor, norm: Norm) -> Tensor:
-    """Return u with <u, x> = |x| for each residual x, (n, d): sign(x) or x / |x|; zero for zero."""
-    if norm == 1:
-        return residuals.sign()
-    return torch.nn.functional.normalize(residuals, dim=1, eps=torch.finfo(residuals.dtype).tiny)
-
-
 def list_contributions(split: Split) -> tuple[Contribution, ...]:
     """Return the share of each part in the order head, translation, tail; on each side the largest first."""
-    own = split.values[0].tolist()
-    others = split.values[1].tolist() if len(split.values) > 1 else [None] * len(own)
-    found = [
-        Contribution(part.side, part.concept, part.weight, value, rival, None if rival is None else rival - value)
-        for part, value, rival in zip(split.parts, own, others, strict=True)
-    ]
+    values = split.values.tolist()
+    sign = -1.0 if split.is_distance else 1.0
+    found = []
+    for number, part in enumerate(split.parts):
+        value, rival = values[0][number], values[1][number] if len(values) > 1 else None
+        favour = None if rival is None else sign * (value - rival)
+        found.append(Contribution(part.side, part.concept, part.weight, value, rival, favour, symmetry=part.symmetry))
     return tuple(sorted(found, key=lambda part: (ORDER.index(part.side), -abs(part.value))))

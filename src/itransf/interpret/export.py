@@ -62,7 +62,7 @@ def export_tables(model: Model, graph: Graph) -> dict[str, pa.Table]:
             scores = torch.stack([model.concept_attention(part).attention() for part in model.parts]).cpu().numpy()
             column = pa.array(scores[attention.weights != 0])
             tables["attention"] = tables["attention"].append_column("score", column)
-    elif is_explainable(model):
+    elif isinstance(model, Translation) and is_explainable(model):
         matrices = tabulate_relation_matrices(model, graph)
         tables |= {"matrices": pa.concat_tables(matrices)} if matrices else {}
     if not tables:

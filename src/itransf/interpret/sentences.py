@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 MOST_NAMED = 2
 """Relations named as sharing a concept; the others are counted."""
 NARROW, WIDE = 0.02, 0.2
-"""Leads, as shares of the runner-up's distance, that are called "just ahead" and "far ahead"."""
+"""Leads, as shares of `find_size`, that are called "just ahead" and "far ahead"."""
 LEVEL = 1e-6
-"""Leads, as shares of the runner-up's distance, that are rounding errors of single precision."""
+"""Leads, as shares of `find_size`, that are rounding errors of single precision."""
 MOST_PARTS = 6
 """Parts of a side in the table of a split; a dense attention has hundreds."""
 _TEENS = (11, 12, 13)
@@ -35,6 +35,7 @@ def write_sentence(explanation: Explanation) -> str:
 def write_short_form(explanation: Explanation) -> str:
     """Return the two parts most in favour of the answer, and the training triples behind it."""
     parts = [part for part in explanation.contributions if (part.favour or 0.0) > 0]
+    parts = parts if len(explanation.contributions) > 1 else []
     strongest = sorted(parts, key=lambda part: -(part.favour or 0.0))[:2]
     clauses = [" and ".join(name_part(part) for part in strongest)] if strongest else []
     if explanation.nearest:
@@ -45,7 +46,7 @@ def write_short_form(explanation: Explanation) -> str:
 
 
 def tabulate_split(explanation: Explanation, names: Mapping[int, str]) -> tuple[list[str], list[list[str]]]:
-    """Return headings and rows: the share of each part in the distances of the answer and of the runner-up.
+    """Return headings and rows: the share of each part in the distance or score of the answer and of the runner-up.
 
     Concepts with little weight, and those beyond the first few of a side, are summed in one row.
 
@@ -62,15 +63,18 @@ def tabulate_split(explanation: Explanation, names: Mapping[int, str]) -> tuple[
         rest = [part for part in parts if part not in shown]
         for part in shown:
             name = "" if part.concept is None else call_concept(part.concept, names)
-            rows.append([side, name, "" if part.weight is None else f"{part.weight:.2f}", *sum_parts([part])])
+            rows.append(
+                [part.symmetry or side, name, "" if part.weight is None else f"{part.weight:.2f}", *sum_parts([part])]
+            )
         if rest:
             rows.append([side, f"{len(rest)} more", "", *sum_parts(rest)])
-    totals = [explanation.distance, *([] if rival is None or lead is None else [rival.distance, lead])]
-    return columns, [*rows, ["sum", "distance", "", *(f"{total:+,.3f}" for total in totals)]]
+    kind, own = ("score", explanation.score) if explanation.distance is None else ("distance", explanation.distance)
+    totals = [own, *([] if rival is None or lead is None else [getattr(rival, kind), lead])]
+    return columns, [*rows, ["sum", kind, "", *(f"{total:+,.3f}" for total in totals)]]
 
 
 def sum_parts(parts: Sequence[Contribution]) -> list[str]:
-    """Return the summed shares of parts in the distances of the answer and, if there is one, of the runner-up."""
+    """Return the summed shares of parts in the totals of the answer and, if there is one, of the runner-up."""
     columns = zip(*((part.value, part.rival, part.favour) for part in parts), strict=True)
     return [f"{sum(column):+,.3f}" for column in columns if None not in column]
 
@@ -87,12 +91,14 @@ def describe_rank(explanation: Explanation) -> str:
         return f"{explanation.answer} is the only candidate for the {explanation.side} that is not known already"
     count, rank = explanation.candidates[explanation.side], name_rank(explanation.rank)
     ranked = f"{explanation.answer} ranks {rank} of {count:,} candidates for the {explanation.side}"
-    compared = f"{ranked}, {name_lead(lead, rival.distance)} {rival.label}"
+    compared = f"{ranked}, {name_lead(lead, find_size(explanation))} {rival.label}"
     decisive = find_decisive(explanation)
     if decisive is None:
         return compared
     users = find_users(explanation, decisive)
-    shared = f" ({describe_users(users)})" if users else ""
+    remarks = [decisive.symmetry] if decisive.concept is not None and decisive.symmetry else []
+    remarks += [describe_users(users, decisive.weight or 0.0)] if users else []
+    shared = f" ({', '.join(remarks)})" if remarks else ""
     part = name_part(decisive, explanation.concept_names)
     return f"{compared}, {'' if lead > 0 else 'which leads '}mainly through {part}{shared}"
 
@@ -116,9 +122,16 @@ def is_supported_by_nearest(explanation: Explanation) -> bool:
     return all(first) and write_triple(first[0][0]) == write_triple(first[1][0])
 
 
-def name_lead(lead: float, distance: float) -> str:
-    """Return "just ahead of", "ahead of", "behind" and so on, by the lead's share of a distance."""
-    share = lead / distance if distance > 0 else 0.0
+def find_size(explanation: Explanation) -> float:
+    """Return what a lead is compared with: the runner-up's distance, or the larger absolute value of two scores."""
+    rival = explanation.runner_up
+    assert rival is not None, "there is a lead"
+    return max(abs(explanation.score), abs(rival.score)) if rival.distance is None else rival.distance
+
+
+def name_lead(lead: float, size: float) -> str:
+    """Return "just ahead of", "ahead of", "behind" and so on, by the lead's share of a size."""
+    share = lead / size if size > 0 else 0.0
     if abs(share) < LEVEL:
         return "level with"
     if share < 0:
@@ -139,6 +152,9 @@ def name_rank(rank: float) -> str:
 
 def name_part(part: Contribution, names: Mapping[int, str] | None = None) -> str:
     """Return a part in words: "concept 7 (lies in) on the head side", "the tail side" or "the translation"."""
+    if part.side == "relation":
+        called = f"the {part.symmetry} part of the relation"
+        return called if part.concept is None else call_concept(part.concept, names or {})
     if part.side == "translation":
         return "the translation"
     where = f"the {part.side} side"
@@ -146,9 +162,14 @@ def name_part(part: Contribution, names: Mapping[int, str] | None = None) -> str
 
 
 def find_decisive(explanation: Explanation) -> Contribution | None:
-    """Return the part that contributes most to the lead, whichever of the two has it; None where they are level."""
+    """Return the part that contributes most to the lead, whichever of the two has it.
+
+    None where they are level, or where there is one part, which would explain nothing.
+    """
     lead, rival = explanation.lead, explanation.runner_up
-    if lead is None or rival is None or abs(lead) < LEVEL * rival.distance:
+    if lead is None or rival is None or abs(lead) < LEVEL * find_size(explanation):
+        return None
+    if len(explanation.contributions) < 2:
         return None
     sign = 1.0 if lead > 0 else -1.0
     # The favours sum to the lead, so that at least one has its sign.
@@ -156,15 +177,24 @@ def find_decisive(explanation: Explanation) -> Contribution | None:
 
 
 def find_users(explanation: Explanation, part: Contribution) -> Sequence[Use]:
-    """Return the other relation sides that use the concept of a part, strongest first."""
-    if explanation.sharing is None or part.side == "translation":
-        return ()
-    return next((found.others for found in explanation.sharing[part.side] if found.concept == part.concept), ())
+    """Return the other relations or sides that use the concept of a part, strongest first."""
+    shared = (explanation.sharing or {}).get(part.side, ())
+    return next((found.others for found in shared if found.concept == part.concept), ())
 
 
-def describe_users(users: Sequence[Use]) -> str:
-    """Return who else uses a concept, such as "shared with the heads of capital_of and 3 more"."""
-    named = [f"the {use.side}s of {use.label}" for use in users[:MOST_NAMED]]
+def describe_users(users: Sequence[Use], weight: float = 0.0) -> str:
+    """Return who else uses a concept, such as "shared with the heads of capital_of and 3 more".
+
+    Args:
+        users: Other users, strongest first.
+        weight: Weight of the concept here; relations that use it with the opposite sign are marked.
+    """
+    named = [
+        f"the {use.side}s of {use.label}"
+        if use.side != "relation"
+        else f"{use.label}{' with the opposite sign' * (use.weight * weight < 0)}"
+        for use in users[:MOST_NAMED]
+    ]
     if len(users) > MOST_NAMED:
         named.append(f"{len(users) - MOST_NAMED} more")
     listed = named[0] if len(named) == 1 else f"{', '.join(named[:-1])} and {named[-1]}"

@@ -1,24 +1,27 @@
 """Similarity of relations: what a relation is made of, and which relations are its inverse, equivalent or broader.
 
-Everything is read from a model's matrices, translations and attention; no triple is counted.
+Everything is read from a model's parameters; no triple is counted.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 from torch.nn.functional import cosine_similarity
 
 from itransf.data.graph import Graph
-from itransf.errors import check_count
+from itransf.errors import ConfigError, check_count
 from itransf.interpret.attention import ConceptWeight, read_attention
-from itransf.interpret.explanation import check_explainable
-from itransf.models import SIDES, ConceptModel, Model, Side
-from itransf.models.translation import Translation
+from itransf.interpret.explanation import CHOICES, check_explainable
+from itransf.interpret.sharing import turn
+from itransf.models import SIDES, ConceptModel, DistMult, Model, Side, Translation
 
+Rows = Sequence[Tensor] | Tensor
 LIKELY = 0.75
 """The score from which the sentence of a profile names a candidate."""
 SHORTLIST = 32
@@ -35,16 +38,16 @@ class RelatedRelation:
         relation: Name.
         label: Label.
         score: How well it fits, at most 1.
-        matrices: Similarity of the matrices, part of the score.
-        translation: Similarity of the translations, part of the score.
+        matrices: Similarity of the matrices, part of the score; None for a model without them.
+        translation: Similarity of the translations, part of the score; None for a model without them.
         attention: Similarity of the attention vectors alone, for comparison; None where there are no concepts.
     """
 
     relation: str
     label: str
     score: float
-    matrices: float
-    translation: float
+    matrices: float | None
+    translation: float | None
     attention: float | None
 
 
@@ -68,16 +71,21 @@ class RelationProfile:
     The constraint on the length of projected vectors is left out here. TransE has identity matrices, so there the
     translations alone decide.
 
+    Where a score is a product with a relation vector w[r], whose complex conjugate is that of the inverse relation,
+    inverse(r, s) = cos(w[r], conj(w[s])), equivalent(r, s) = cos(w[r], w[s]) and symmetric(r) = cos(w[r], conj(w[r])),
+    which is 1 - 2 x with x the share of the antisymmetric part in |w[r]|^2. There are no sub-relations.
+
     Attributes:
         relation: Name.
         label: Label.
-        head: Concepts of the head side, strongest first; empty for a model without concepts.
+        head: Concepts of the head side, strongest first; empty for a model without them.
         tail: Concepts of the tail side.
         symmetric: How similar the relation is to its own inverse, between -1 and 1.
         inverse: Relations most similar to its inverse, best first.
         equivalent: Relations most similar to it.
         broader: Relations that it is most likely a sub-relation of.
         narrower: Relations that are most likely sub-relations of it.
+        concepts: Concepts of the relation as a whole, in a model that does not have them for each side.
     """
 
     relation: str
@@ -89,6 +97,7 @@ class RelationProfile:
     equivalent: tuple[RelatedRelation, ...]
     broader: tuple[RelatedRelation, ...]
     narrower: tuple[RelatedRelation, ...]
+    concepts: tuple[ConceptWeight, ...] = ()
 
     @property
     def sentence(self) -> str:
@@ -117,14 +126,14 @@ def profile_relation(model: Model, graph: Graph, relation: str, top: int = 3) ->
     """Return the concepts of a relation and its inverse, equivalent and sub-relation candidates.
 
     Args:
-        model: Model whose relations have matrices and translations.
+        model: Model whose relations have matrices and translations, or vectors to multiply with.
         graph: Names.
         relation: Name or label of the relation.
         top: Number of candidates for each role.
 
     Raises:
         DataError: The relation is not known.
-        ConfigError: The model has no matrices, or `top` is below one.
+        ConfigError: The model has no such parameters, or `top` is below one.
     """
     number, top = graph.relations.index(relation), check_count("top", top, least=1)
     explained = check_explainable(model)
@@ -132,43 +141,78 @@ def profile_relation(model: Model, graph: Graph, relation: str, top: int = 3) ->
     straight = crossed = None
     if isinstance(explained, ConceptModel):
         attention = read_attention(explained, graph)
-        concepts = {side: attention.row(number, side).concepts for side in SIDES}
-        weights = [explained.concept_attention(side).attention().double() for side in SIDES]
-        straight, crossed = compare_sides([each[[number]] for each in weights], weights)
+        concepts = {part: attention.row(number, part).concepts for part in attention.parts}
+        weights = attention.weights.astype(np.float64)
+        theirs, turned = map(torch.from_numpy, (weights, turn(weights, attention.antisymmetric)))
+        straight, crossed = compare_sides(theirs[:, [number]], theirs, turned)
     others = [other for other in range(len(graph.relations)) if other != number]
     everyone = torch.tensor(others, dtype=torch.int64, device="cpu")
-    same, swapped, translation = (scores[everyone] for scores in compare_relation(explained, number))
-    shortlist = everyone[(same + translation).argsort(descending=True, stable=True)[:SHORTLIST]]
-    own = torch.full_like(shortlist, number)
+    equivalent: tuple[Tensor, ...]
+    inverse: tuple[Tensor, ...]
+    broader: tuple[RelatedRelation, ...] = ()
+    narrower: tuple[RelatedRelation, ...] = ()
+    if isinstance(explained, DistMult):
+        same, swapped = compare_vectors(explained, number)
+        symmetric, equivalent, inverse = float(swapped[number]), (same[everyone],), (swapped[everyone],)
+    elif isinstance(explained, Translation):
+        same, swapped, translation = (scores[everyone] for scores in compare_relation(explained, number))
+        symmetric = score_symmetry(explained, number)
+        equivalent, inverse = (same, translation), (swapped, -translation)
+        shortlist = everyone[(same + translation).argsort(descending=True, stable=True)[:SHORTLIST]]
+        own = torch.full_like(shortlist, number)
+        broader = rank_candidates(graph, shortlist, compare_width(explained, own, shortlist), straight, top)
+        narrower = rank_candidates(graph, shortlist, compare_width(explained, shortlist, own), straight, top)
+    else:
+        raise ConfigError(
+            f"the relations of the model {type(model).__name__} have neither matrices nor vectors to compare; "
+            f"train {CHOICES}"
+        )
     return RelationProfile(
         graph.relations.name(number),
         graph.relations.label(number),
         concepts.get("head", ()),
         concepts.get("tail", ()),
-        score_symmetry(explained, number),
-        rank_candidates(graph, everyone, swapped, -translation, crossed, top),
-        rank_candidates(graph, everyone, same, translation, straight, top),
-        rank_candidates(graph, shortlist, *compare_width(explained, own, shortlist), straight, top),
-        rank_candidates(graph, shortlist, *compare_width(explained, shortlist, own), straight, top),
+        symmetric,
+        rank_candidates(graph, everyone, inverse, crossed, top),
+        rank_candidates(graph, everyone, equivalent, straight, top),
+        broader,
+        narrower,
+        concepts.get("relation", ()),
     )
 
 
 def rank_candidates(
-    graph: Graph, numbers: Tensor, matrices: Tensor, translations: Tensor, attention: Tensor | None, top: int
+    graph: Graph, numbers: Tensor, similarities: tuple[Tensor, ...], attention: Tensor | None, top: int
 ) -> tuple[RelatedRelation, ...]:
-    """Return the relations (n,) with the best mean of two similarities (n,), best first; `attention` is (r,)."""
-    totals = (matrices + translations) / 2
+    """Return the relations (n,) with the best mean similarity, best first.
+
+    Args:
+        graph: Names.
+        numbers: Relations, (n,).
+        similarities: Of matrices and of translations, or of vectors alone, (n,) each.
+        attention: Similarity of attention, (r,).
+        top: Number of relations.
+    """
+    totals = torch.stack(similarities).mean(0)
+    matrices, translations = similarities if len(similarities) > 1 else (None, None)
     return tuple(
         RelatedRelation(
             graph.relations.name(int(numbers[place])),
             graph.relations.label(int(numbers[place])),
             float(totals[place]),
-            float(matrices[place]),
-            float(translations[place]),
+            None if matrices is None else float(matrices[place]),
+            None if translations is None else float(translations[place]),
             None if attention is None else float(attention[numbers[place]]),
         )
         for place in totals.argsort(descending=True, stable=True)[:top].tolist()
     )
+
+
+def compare_vectors(model: DistMult, relation: int) -> tuple[Tensor, Tensor]:
+    """Return the cosine of a relation's vector with those of all relations, and of their inverses, both (r,)."""
+    vectors = model.relation_table().detach().double()
+    own = vectors[[relation]]
+    return cosine_similarity(own, vectors).cpu(), cosine_similarity(own, model.invert(vectors)).cpu()
 
 
 def score_symmetry(model: Translation, relation: int) -> float:
@@ -190,17 +234,18 @@ def compare_relation(model: Translation, relation: int) -> tuple[Tensor, Tensor,
     own = [read_matrices(model, everyone[[relation]], side).flatten(1) for side in SIDES]
     found = []
     for numbers in torch.split(everyone, max(1, _MATRIX_BYTES // (32 * model.config.dim**2))):
-        found.append(compare_sides(own, [read_matrices(model, numbers, side).flatten(1) for side in SIDES]))
+        theirs = [read_matrices(model, numbers, side).flatten(1) for side in SIDES]
+        found.append(compare_sides(own, theirs, theirs[::-1]))
     same, swapped = (torch.cat(parts) for parts in zip(*found, strict=True))
     vectors = model.relations.detach().double()
     return same, swapped, cosine_similarity(vectors[[relation]], vectors).cpu()
 
 
-def compare_sides(own: list[Tensor], theirs: list[Tensor]) -> tuple[Tensor, Tensor]:
-    """Return the mean cosine of two rows (1, f) with two stacks of rows (n, f), in order and swapped, on the CPU."""
+def compare_sides(own: Rows, theirs: Rows, turned: Rows) -> tuple[Tensor, Tensor]:
+    """Return the mean cosine of rows (1, f), one per part, with stacks of rows (n, f), as they are and turned."""
     same, swapped = (
         torch.stack([cosine_similarity(*pair) for pair in zip(own, others, strict=True)]).mean(0).cpu()
-        for others in (theirs, theirs[::-1])
+        for others in (theirs, turned)
     )
     return same, swapped
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from itransf.models.base import SIDES, Model, Paper, QueryModel, Side, Sizes
+from itransf.models.base import SIDES, Model, Paper, Part, QueryModel, Side, Sizes, Split, is_explainable
 from itransf.models.concepts import ConceptModel, ProjectingConcepts
+from itransf.models.distmult import DistMult
 from itransf.models.itransf import ITransF
 from itransf.models.stranse import STransE
 from itransf.models.transe import TransE
-from itransf.models.translation import Translation, is_explainable
+from itransf.models.translation import Translation
 from itransf.models.transr import TransR
 from itransf.registry import MODELS
 
@@ -15,14 +16,17 @@ __all__ = [
     "MODELS",
     "SIDES",
     "ConceptModel",
+    "DistMult",
     "ITransF",
     "Model",
     "Paper",
+    "Part",
     "ProjectingConcepts",
     "QueryModel",
     "STransE",
     "Side",
     "Sizes",
+    "Split",
     "TransE",
     "TransR",
     "Translation",

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sized
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from typing import Any, ClassVar, Literal, NamedTuple, Protocol
 
 import torch
@@ -68,6 +68,39 @@ class Pool:
 
     entities: Tensor | None
     vectors: Tensor | None = None
+
+
+@dataclass(frozen=True)
+class Part:
+    """One summand of a score.
+
+    Attributes:
+        side: "head", "tail" or "translation"; "relation" where a score is a product.
+        concept: Number of the concept; None for what is not a concept.
+        weight: Attention on the concept.
+        symmetry: "symmetric" if the part adds the same to (h, r, t) and (t, r, h), "antisymmetric" if the opposite.
+    """
+
+    side: str
+    concept: int | None
+    weight: float | None
+    symmetry: str = field(default="", kw_only=True)
+
+
+class Split(NamedTuple):
+    """The scores of triples of one relation, split into parts.
+
+    Attributes:
+        parts: (p,)
+        values: Share of each part in each total, in double precision, (n, p); the rows sum to the totals.
+        totals: The scores or, if they are negated distances, the distances, (n,).
+        is_distance: Whether the totals are distances.
+    """
+
+    parts: tuple[Part, ...]
+    values: Tensor
+    totals: Tensor
+    is_distance: bool = False
 
 
 class Model(nn.Module, ABC):
@@ -190,6 +223,15 @@ class Model(nn.Module, ABC):
         """
         return self.score_contrast(heads, relations, tails, replaces_head[owners], replacements[owners])
 
+    @property
+    def is_explainable(self) -> bool:
+        """Whether `split_scores` splits the scores exactly."""
+        return type(self).split_scores is not Model.split_scores
+
+    def split_scores(self, triples: Tensor) -> Split:
+        """Split the scores of triples (n, 3) of one relation into parts; override it to have scores explained."""
+        raise NotImplementedError(f"{type(self).__name__} does not split its scores")
+
     def factors(self, heads: Tensor, relations: Tensor, tails: Tensor) -> tuple[Tensor, ...]:
         """Return the vectors (b, d) that a regularizer is applied to; complex ones as moduli.
 
@@ -304,6 +346,11 @@ class QueryModel(Model):
             rows = (relations == relation).nonzero().squeeze(1)
             scores = scores.index_copy(0, rows, self.scorer(relation, side)(anchors[rows]))
         return scores
+
+
+def is_explainable(model: Model) -> bool:
+    """Return whether a model's scores can be split into parts exactly."""
+    return model.is_explainable
 
 
 def look_up(table: Tensor, rows: Tensor) -> Tensor:

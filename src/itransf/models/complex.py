@@ -7,7 +7,7 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from itransf.models.base import Paper, Side
+from itransf.models.base import Paper, Part, Side
 from itransf.models.distmult import DistMult, DistMultConfig
 
 
@@ -26,6 +26,18 @@ class ComplEx(DistMult):
     )
     fused: ClassVar[bool] = True
     numbers: ClassVar[int] = 2
+
+    def invert(self, relations: Tensor) -> Tensor:
+        """Return the complex conjugates, (b, 2 d)."""
+        real, imaginary = relations.chunk(2, dim=1)
+        return torch.cat([real, -imaginary], dim=1)
+
+    def split_relation(self, relation: int) -> tuple[tuple[Part, ...], Tensor]:
+        """Return the real part of a relation's vector, which is symmetric, and the imaginary one, (2, 2 d)."""
+        vector = self.relation_table()[relation, None]
+        inverse = self.invert(vector)
+        parts = tuple(Part("relation", None, None, symmetry=kind) for kind in ("symmetric", "antisymmetric"))
+        return parts, torch.cat([vector + inverse, vector - inverse]) / 2
 
     def multiply(self, entities: Tensor, relations: Tensor, side: Side) -> Tensor:
         """Return h r when tails are asked for, t conj(r) when heads are, (b, 2 d)."""

@@ -9,7 +9,18 @@ import torch
 from torch import Tensor, nn
 
 from itransf.config import setting
-from itransf.models.base import Compare, Paper, QueryModel, Side, Sizes, TrainingGraph, look_up, size_settings
+from itransf.models.base import (
+    Compare,
+    Paper,
+    Part,
+    QueryModel,
+    Side,
+    Sizes,
+    Split,
+    TrainingGraph,
+    look_up,
+    size_settings,
+)
 from itransf.ops.grouped import multiply_transposed
 
 SCALE = 1e-3  # standard deviation of initial embeddings (Lacroix et al., 2018)
@@ -60,6 +71,28 @@ class DistMult(QueryModel):
     def relation_vectors(self, relations: Tensor) -> Tensor:
         """Return the vectors of relations, (b, d)."""
         return look_up(self.relations, relations)
+
+    def invert(self, relations: Tensor) -> Tensor:
+        """Return the vectors of the inverse relations, (b, d); here a relation is its own inverse."""
+        return relations
+
+    def split_relation(self, relation: int) -> tuple[tuple[Part, ...], Tensor]:
+        """Return the summands of a relation's vector, and what they are, (p, d)."""
+        return (Part("relation", None, None, symmetry="symmetric"),), self.relation_table()[relation, None]
+
+    @property
+    def is_explainable(self) -> bool:
+        """Whether the score is exactly the dot product of `pair` and the relation's vector."""
+        kind = type(self)
+        return kind.score is QueryModel.score and kind.queries is DistMult.queries
+
+    @torch.no_grad()
+    def split_scores(self, triples: Tensor) -> Split:
+        """Split the score of each triple (n, 3) of one relation: a summand w of its vector adds <pair(h, t), w>."""
+        heads, tails = (self.entities.detach()[triples[:, column]].double() for column in (0, 2))
+        parts, vectors = self.split_relation(int(triples[0, 1]))
+        values = self.pair(heads, tails) @ vectors.double().T
+        return Split(parts, values, values.sum(1))
 
     def multiply(self, entities: Tensor, relations: Tensor, side: Side) -> Tensor:
         """Return the queries for candidates on `side`, given vectors of the other side and of the relations, (b, d)."""

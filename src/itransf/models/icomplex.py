@@ -11,7 +11,7 @@ from torch.nn.functional import normalize
 
 from itransf.config import CHOOSE, setting
 from itransf.errors import ConfigError
-from itransf.models.base import SMALL, Model, Sizes, TrainingGraph, look_up
+from itransf.models.base import SMALL, Model, Part, Sizes, TrainingGraph, look_up
 from itransf.models.complex import ComplEx
 from itransf.models.concepts import ConceptAttention, ConceptModel
 from itransf.models.distmult import SCALE, DistMultConfig
@@ -125,6 +125,15 @@ class IComplEx(ComplEx, ConceptModel):
     def relation_table(self) -> Tensor:
         """Return the vectors that relations compose of concepts, (r, 2 d)."""
         return self.compose(self.attention.scores.masked_fill(~self._is_supported(), 0.0))
+
+    def split_relation(self, relation: int) -> tuple[tuple[Part, ...], Tensor]:
+        """Return the weighted concepts of a relation, and which they are, (k', 2 d)."""
+        shown = self.shown_weights("relation")[relation]
+        used = shown.nonzero().squeeze(1)
+        weights = torch.zeros(len(used), len(shown), device=used.device, dtype=shown.dtype)
+        weights.scatter_(1, used[:, None], self.attention.scores[relation, used][:, None])
+        parts = [Part("relation", i, float(shown[i]), symmetry=self.symmetry(i)) for i in used.tolist()]
+        return tuple(parts), self.compose(weights)
 
     def relation_vectors(self, relations: Tensor) -> Tensor:
         """Return the vectors of relations, (b, 2 d)."""

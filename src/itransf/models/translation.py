@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, TypeGuard
+from typing import Any, ClassVar, Literal
 
 import torch
 from torch import Tensor, nn
@@ -13,18 +13,19 @@ from itransf.models.base import (
     SIDES,
     SMALL,
     Compare,
-    Model,
+    Part,
     Pool,
     QueryModel,
     Side,
     Sizes,
+    Split,
     TrainingGraph,
     compare_grouped,
     look_up,
     size_settings,
 )
-from itransf.models.projection import NoProjection, Projection
-from itransf.ops.distance import Length, distance, limit_length
+from itransf.models.projection import ConceptProjection, NoProjection, Projection
+from itransf.ops.distance import Length, Norm, distance, limit_length
 from itransf.ops.grouped import Grouping
 
 
@@ -115,6 +116,27 @@ class Translation(QueryModel):
         """Return -|P_head(h) + r - P_tail(t)|, (b,)."""
         head, tail = self.project(heads, relations, "head"), self.project(tails, relations, "tail")
         return -distance(head + self.translate(relations) - tail, self.config.p_norm)
+
+    @torch.no_grad()
+    def split_scores(self, triples: Tensor) -> Split:
+        """Split the distance f of each triple (n, 3) of one relation into the shares of its parts.
+
+        With x = P_head(h) + r - P_tail(t) and u = sign(x) for the l1 norm, x / |x| for the l2 norm, f = <u, x>. Concept
+        i adds <u, s a_i D_i h> on the head side and -<u, s a_i D_i t> on the tail side, the translation <u, r>, where s
+        is the factor by which the model constrains the length of the projected vector. A relation's own matrix
+        (STransE, TransR) or the identity (TransE) is one part.
+        """
+        relation = int(triples[0, 1])
+        translation = self.relations.detach()[relation].double()
+        sides = {side: split_projection(self, relation, side) for side in SIDES}
+        heads, tails = (
+            project_parts(self, triples[:, column], sides[side][1]) for side, column in zip(SIDES, (0, 2), strict=True)
+        )
+        vectors = torch.cat([heads, translation.expand(len(triples), 1, -1), -tails], dim=1)  # (n, p, d)
+        residuals = vectors.sum(1)  # (n, d)
+        values = torch.einsum("npd,nd->np", vectors, find_direction(residuals, self.config.p_norm))
+        parts = (*sides["head"][0], Part("translation", None, None), *sides["tail"][0])
+        return Split(parts, values, distance(residuals, self.config.p_norm), is_distance=True)
 
     def exact_translations(self, heads: Tensor, relations: Tensor, tails: Tensor) -> Tensor:
         """Return P_tail(t) - P_head(h), (b, d): the translation that would fit each triple exactly."""
@@ -211,9 +233,35 @@ class Translation(QueryModel):
             self.entities.index_copy_(0, entities, rows)
 
 
-def is_explainable(model: Model) -> TypeGuard[Translation]:
-    """Return whether a score is exactly a distance between entities that matrices project, so that it has parts."""
-    return isinstance(model, Translation) and model.is_explainable
+def split_projection(model: Translation, relation: int, side: Side) -> tuple[tuple[Part, ...], Tensor]:
+    """Return the parts of one side of a relation, and their matrices with weights multiplied in, (k, d, d)."""
+    projection = model.projection(side)
+    wanted = torch.tensor([relation], device=model.entities.device)
+    if isinstance(projection, ConceptProjection):
+        weights = projection.weights(wanted)[0].double()  # (k,)
+        used = (weights != 0).nonzero().squeeze(1)
+        concepts, weights = projection.support[relation][used], weights[used]
+        pairs = zip(concepts.tolist(), weights.tolist(), strict=True)
+        parts = tuple(Part(side, concept, weight) for concept, weight in pairs)
+        return parts, weights[:, None, None] * projection.concepts[concepts].double()
+    return (Part(side, None, None),), projection.matrices(wanted).double()
+
+
+def project_parts(model: Translation, entities: Tensor, matrices: Tensor) -> Tensor:
+    """Return the summands of the projections of entities (n,) by matrices (k, d, d), (n, k, d)."""
+    moved = torch.einsum("kij,nj->nki", matrices, model.entities.detach()[entities].double())
+    whole = moved.sum(1)  # (n, d)
+    # The factor of the length constraint, from what the model itself makes of the whole vector.
+    squares = whole.square().sum(1).clamp_min(torch.finfo(whole.dtype).tiny)
+    factors = (model.limit_projected(whole) * whole).sum(1) / squares  # (n,)
+    return moved * factors[:, None, None]
+
+
+def find_direction(residuals: Tensor, norm: Norm) -> Tensor:
+    """Return u with <u, x> = |x| for each residual x, (n, d): sign(x) or x / |x|; zero for zero."""
+    if norm == 1:
+        return residuals.sign()
+    return torch.nn.functional.normalize(residuals, dim=1, eps=torch.finfo(residuals.dtype).tiny)
 
 
 def start_vectors(count: int, dim: int, length: Length) -> Tensor:

@@ -96,10 +96,10 @@ def measure_attention(readings: Sequence[Reading], gold: Gold, scale: Scale, dra
 
 
 def find_scale(reading: Reading) -> Scale:
-    """Return a model's m and k; a model without concepts has one matrix for each relation side."""
+    """Return a model's m and k; a model without concepts has a matrix for each relation side, or a vector."""
     if reading.weights is None:
-        return Scale(2 * len(reading.graph.relations), 1)
+        return Scale(reading.parts * len(reading.graph.relations), 1)
     concepts, model = reading.weights.shape[2], reading.model
     if isinstance(model, ConceptModel) and model.has_supports:
-        return Scale(concepts, model.supports("head").shape[1])
+        return Scale(concepts, model.supports(model.parts[0]).shape[1])
     return Scale(concepts, concepts)

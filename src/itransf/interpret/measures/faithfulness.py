@@ -63,7 +63,8 @@ def measure_faithfulness(
 
     For each relation side s with two concepts or more and each of its concepts i (at most MOST_PLACES, evenly from
     the heaviest to the lightest), i is removed, the side's other weights are scaled to the sum they had, and the
-    relation's validation triples are ranked again (filtered, heads and tails): loss(s, i) = MRR - MRR without i. The
+    relation's validation triples are ranked again (filtered, heads and tails): loss(s, i) = MRR - MRR without i. Where
+    weights have signs, a relation is one side, its other weights stay as they are, and a[s, i] are absolute shares. The
     first finding is mean_s loss(s, heaviest) / max(mean_s loss(s, lightest), LEAST_LOSS), the second Spearman's
     correlation of a[s, i] and loss(s, i) over all s and i. The interval is over sides and runs; the null permutes the
     losses within each side.
@@ -91,7 +92,7 @@ def remove_each(reading: Reading, most_triples: int, progress: bool = False) -> 
     """Remove concepts from relation sides, one place of all relations at a time, and rank their triples again."""
     assert isinstance(reading.model, ConceptModel), "only concepts can be removed"
     triples = choose_triples(reading.graph.valid, most_triples)
-    order, places = list_places(reading.shares)  # (2, r, m), (2, r, p)
+    order, places = list_places(reading.shares)  # (s, r, m), (s, r, p)
     relations = places.shape[1]
     places[:, ~np.isin(np.arange(relations), triples[:, 1])] = -1
     counts = np.bincount(triples[:, 1], minlength=relations)
@@ -101,7 +102,7 @@ def remove_each(reading: Reading, most_triples: int, progress: bool = False) -> 
     with track("removing concepts", total, "triples", progress) as tracker:
         before = average_by_relation(remove_concepts(reading.model, nothing), reading, triples)
         tracker.advance(len(triples))
-        for side, place in np.ndindex(len(SIDES), places.shape[2]):
+        for side, place in np.ndindex(len(places), places.shape[2]):
             touched = np.flatnonzero(places[side, :, place] >= 0)
             removed = nothing.copy()
             removed[side, touched, order[side, touched, places[side, touched, place]]] = True
@@ -109,14 +110,14 @@ def remove_each(reading: Reading, most_triples: int, progress: bool = False) -> 
             after = average_by_relation(remove_concepts(reading.model, removed), reading, their_triples)
             losses[side, touched, place] = (before - after)[touched]
             tracker.advance(len(their_triples))
-    kept = (places >= 0).any(axis=2)  # (2, r)
+    kept = (places >= 0).any(axis=2)  # (s, r)
     concepts = np.take_along_axis(order, np.maximum(places, 0), axis=2)
     weights = np.where(places >= 0, np.take_along_axis(reading.shares, concepts, axis=2), np.nan)
     return RemovalCosts(weights[kept], losses[kept], (places[kept] >= 0).sum(axis=1) - 1)
 
 
 def list_places(shares: Floats) -> tuple[Integers, Integers]:
-    """Return each side's concepts, heaviest first (2, r, m), and which places of that order are removed (2, r, p).
+    """Return each side's concepts, heaviest first (s, r, m), and which places of that order are removed (s, r, p).
 
     Only concepts in use count; a side with fewer than two of them has no places (-1).
     """
@@ -233,7 +234,7 @@ def measure_transfer(readings: Sequence[Reading], draws: int = DRAWS) -> Finding
             for mask in (np.zeros_like(removed), removed)
         )
         changes.append(before - after)
-        held.append(float((reading.shares * removed)[:, rare].sum() / max(2 * int(rare.sum()), 1)))
+        held.append(float((reading.shares * removed)[:, rare].sum() / max(len(removed) * int(rare.sum()), 1)))
     return _compare(DROP, triples, changes, draws, f"they hold {np.mean(held):.0%} of the rare relations' attention")
 
 
@@ -249,7 +250,7 @@ def choose_rare(reading: Reading) -> Triples:
 
 
 def find_transferred(reading: Reading) -> npt.NDArray[np.bool_]:
-    """Return which concepts of rare relations were learned mainly from others, (2, r, m)."""
+    """Return which concepts of rare relations were learned mainly from others, (p, r, m)."""
     shares = reading.shares
     own = find_origins(shares, reading.graph.statistics.counts)  # (r, m)
     return np.asarray((shares > 0) & (1 - own > TRANSFERRED) & find_rare(reading)[:, None])

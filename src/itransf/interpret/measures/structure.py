@@ -14,6 +14,7 @@ from itransf.data.graph import Graph
 from itransf.data.leakage import THRESHOLD, mine_structure
 from itransf.errors import ConfigError
 from itransf.interpret.attention import read_attention
+from itransf.interpret.explanation import CHOICES
 from itransf.interpret.measures.statistics import (
     DRAWS,
     Finding,
@@ -32,7 +33,7 @@ from itransf.interpret.measures.statistics import (
 )
 from itransf.interpret.sharing import find_shares
 from itransf.interpret.similarity import read_matrices
-from itransf.models import SIDES, ConceptModel, Model, is_explainable
+from itransf.models import SIDES, ConceptModel, DistMult, Model, Translation, is_explainable
 
 Weights = npt.NDArray[np.float32]
 SPARSITY, INVERSES, SYMMETRY = "sparse attention", "inverse pairs", "symmetric relations"
@@ -54,8 +55,10 @@ class Reading:
         graph: The graph it was trained on.
         model: The model.
         sides: (2, r, f) the vector by which each relation side is compared: its attention or, in a model without
-            concepts, its matrix minus the identity. Rows have length one, or zero where they are zero.
-        weights: (2, r, m) attention of heads, then of tails; None in a model without concepts.
+            concepts, its matrix minus the identity. Where a relation has no sides, its attention or vector, and that of
+            its inverse. Rows have length one, or zero where they are zero.
+        weights: (p, r, m) attention of heads, then of tails, or of the relation; None in a model without concepts.
+        signs: (f,) where a relation has no sides: -1 for what its inverse has with the opposite sign, else 1.
     """
 
     name: str
@@ -63,10 +66,16 @@ class Reading:
     model: Model
     sides: Weights
     weights: Weights | None = None
+    signs: Weights | None = None
+
+    @property
+    def parts(self) -> int:
+        """The number of parts of a relation: two sides, or one."""
+        return 2 if self.signs is None else 1
 
     @property
     def shares(self) -> Floats:
-        """The absolute weights as shares of their side's sum, (2, r, m); zeros for a side without weights."""
+        """The absolute weights as shares of their part's sum, (p, r, m); zeros for a part without weights."""
         assert self.weights is not None, "only concepts have weights"
         return find_shares(self.weights)
 
@@ -89,17 +98,29 @@ def read_model(model: Model, graph: Graph, name: str) -> Reading:
         ConfigError: The model has neither concepts nor matrices.
     """
     if isinstance(model, ConceptModel):
-        weights = read_attention(model, graph).weights
-        return Reading(name, graph, model, scale_rows(weights), weights)
-    if not is_explainable(model):
+        attention = read_attention(model, graph)
+        signs = None
+        if len(attention.parts) == 1:
+            signs = np.ones(attention.weights.shape[2], dtype=np.float32)
+            signs[list(attention.antisymmetric)] = -1
+        return Reading(name, graph, model, make_sides(attention.weights, signs), attention.weights, signs)
+    if isinstance(model, DistMult):
+        vectors = model.relation_table().float()
+        signs = model.invert(torch.ones_like(vectors[:1]))[0].cpu().numpy()
+        return Reading(name, graph, model, make_sides(vectors[None].cpu().numpy(), signs), signs=signs)
+    if not (isinstance(model, Translation) and is_explainable(model)):
         raise ConfigError(
-            f"the model {type(model).__name__} has neither concepts nor matrices to measure; "
-            "give runs of itransf, stranse, transr or transe"
+            f"the model {type(model).__name__} has neither concepts nor matrices to measure; give runs of {CHOICES}"
         )
     everyone = torch.arange(len(graph.relations), device=model.entities.device)
     identity = torch.eye(model.config.dim, dtype=torch.float64, device=model.entities.device)
     matrices = [(read_matrices(model, everyone, side) - identity).flatten(1).float().cpu() for side in SIDES]
     return Reading(name, graph, model, scale_rows(torch.stack(matrices).numpy()))
+
+
+def make_sides(rows: Weights, signs: Weights | None) -> Weights:
+    """Return rows (p, r, f) as `Reading.sides`."""
+    return scale_rows(rows if signs is None else np.concatenate([rows, rows * signs]))
 
 
 def scale_rows(rows: Weights) -> Weights:
@@ -109,22 +130,23 @@ def scale_rows(rows: Weights) -> Weights:
 
 
 def draw_random(reading: Reading, seed: int = 0) -> Reading:
-    """Return the reading with each side's weights moved to random concepts (matrices: to random entries)."""
+    """Return the reading with each part's weights moved to random concepts (matrices, vectors: to random entries)."""
     rng = np.random.default_rng(seed)
-    moved = rng.permuted(reading.sides if reading.weights is None else reading.weights, axis=2)
+    moved = rng.permuted(reading.sides[: reading.parts] if reading.weights is None else reading.weights, axis=2)
     weights = None if reading.weights is None else moved
-    return replace(reading, name="random", sides=scale_rows(moved), weights=weights)
+    return replace(reading, name="random", sides=make_sides(moved, reading.signs), weights=weights)
 
 
 def find_top(reading: Reading, groups: int) -> Integers:
-    """Return the heaviest concept of each relation side, (2, r).
+    """Return the heaviest concept of each part of each relation, (p, r).
 
-    A model without concepts has the directions of its matrices clustered into `groups` groups (spherical k-means).
+    A model without concepts has the directions of its matrices or vectors clustered into `groups` groups (spherical
+    k-means).
     """
     if reading.weights is not None:
         return np.asarray(np.abs(reading.weights).argmax(axis=2))
-    rows = reading.sides.reshape(-1, reading.sides.shape[2])
-    return group_directions(rows, groups).reshape(2, -1)
+    rows = reading.sides[: reading.parts].reshape(-1, reading.sides.shape[2])
+    return group_directions(rows, groups).reshape(reading.parts, -1)
 
 
 def group_directions(rows: Weights, count: int, seed: int = 0) -> Integers:
@@ -172,11 +194,16 @@ def mine_gold(graph: Graph) -> Gold:
 def measure_sparsity(readings: Sequence[Reading], most: int, draws: int = DRAWS) -> Finding:
     """Measure the share of relation sides with at most `most` non-zero weights, none negative, that sum to one.
 
-    share = |{(s, r): |{i: a[s, r, i] != 0}| <= k, a >= 0, |sum_i a[s, r, i] - 1| <= 1e-4}| / 2 |R|.
+    share = |{(s, r): |{i: a[s, r, i] != 0}| <= k, a >= 0, |sum_i a[s, r, i] - 1| <= 1e-4}| / 2 |R|. Where weights have
+    signs, their absolute values are meant.
     The interval is over relation sides and runs; there is no null: sparsity is built in, not discovered.
     """
     statistic = f"at most {most} weight{'s' * (most != 1)}, sum 1"
-    tables = [reading.weights.astype(np.float64) for reading in readings if reading.weights is not None]
+    tables = [
+        np.asarray(reading.weights if reading.signs is None else np.abs(reading.weights), dtype=np.float64)
+        for reading in readings
+        if reading.weights is not None
+    ]
     if len(tables) < len(readings):
         return report_missing(SPARSITY, statistic, "there are no concepts")
     kept = np.stack(
@@ -184,7 +211,7 @@ def measure_sparsity(readings: Sequence[Reading], most: int, draws: int = DRAWS)
             ((table != 0).sum(axis=2) <= most) & (np.abs(table.sum(axis=2) - 1) <= ROUNDING) & (table >= 0).all(axis=2)
             for table in tables
         ]
-    ).reshape(len(tables), -1)  # (runs, 2 r)
+    ).reshape(len(tables), -1)  # (runs, p r)
     sides = kept.shape[1]
     resampled = draw_weights(sides, draws, np.random.default_rng(0)) @ kept.T.astype(np.float64) / sides
     return make_finding(SPARSITY, statistic, kept.mean(axis=1).tolist(), resampled, None, (sides, "relation sides"))
@@ -195,6 +222,7 @@ def measure_inverses(readings: Sequence[Reading], gold: Gold, draws: int = DRAWS
 
     mirror(r, q) = (cos(head[r], tail[q]) + cos(tail[r], head[q])) / 2 over unordered pairs r != q, where head[r] and
     tail[r] are attention vectors (of a model without concepts: matrices minus the identity); translations are left out.
+    Where a relation has no sides, mirror(r, q) is the cosine of r's attention or vector with that of the inverse of q.
     AP = mean over gold pairs of the share of gold pairs among all that score at least as high.
     The interval is over gold pairs and runs; the null gives the gold pairs to random relations.
     """
@@ -223,9 +251,9 @@ def measure_symmetry(readings: Sequence[Reading], gold: Gold, draws: int = DRAWS
     """Measure how well the similarity of a relation's two attention vectors identifies symmetric relations.
 
     alike(r) = cos(head[r], tail[r]), attention vectors (of a model without concepts: matrices minus the identity);
-    translations are left out. AUC = the share of (symmetric, other) pairs of relations of which the symmetric one
-    scores higher, ties counting half. The interval is over relations and runs; the null gives the gold labels to
-    random relations.
+    translations are left out. Where a relation has no sides, it is the cosine with its own inverse. AUC = the share of
+    (symmetric, other) pairs of relations of which the symmetric one scores higher, ties counting half. The interval is
+    over relations and runs; the null gives the gold labels to random relations.
     """
     marked, statistic = gold.symmetric, "area under the curve"
     wanted = int(marked.sum())
@@ -259,18 +287,20 @@ def measure_domains(readings: Sequence[Reading], gold: Gold, groups: int, draws:
         return [report_missing(DOMAINS, name, "names of relations tell no domain") for name in DOMAIN_STATISTICS]
     domains, tops = gold.domains, [find_top(reading, groups) for reading in readings]
     without = [np.delete(np.arange(len(domains)), relation) for relation in range(len(domains))]
-    counted = (2 * len(domains), f"relation sides in {len(np.unique(domains))} domains")
+    counted = (tops[0].size, f"relation sides in {len(np.unique(domains))} domains")
     found = []
     for statistic, compute in DOMAIN_STATISTICS.items():
         rng = np.random.default_rng(0)
         shuffled = rng.permuted(np.tile(domains, (draws, 1)), axis=1)
-        values = [compute(top.reshape(-1), np.tile(domains, 2)) for top in tops]
+        values = [compute(top.reshape(-1), np.tile(domains, len(top))) for top in tops]
         errors = [
-            find_error(np.array([compute(top[:, rows].reshape(-1), np.tile(domains[rows], 2)) for rows in without]))
+            find_error(
+                np.array([compute(top[:, rows].reshape(-1), np.tile(domains[rows], len(top))) for rows in without])
+            )
             for top in tops
         ]
         resampled = np.array(values) + rng.standard_normal((draws, 1)) * np.array(errors)  # (draws, runs)
-        null = [np.mean([compute(top.reshape(-1), np.tile(labels, 2)) for top in tops]) for labels in shuffled]
+        null = [np.mean([compute(top.reshape(-1), np.tile(labels, len(top))) for top in tops]) for labels in shuffled]
         found.append(make_finding(DOMAINS, statistic, values, resampled, np.array(null), counted))
     return found
 
