@@ -18,6 +18,7 @@ from itransf.prediction.predict import DEFAULT_MEMORY
 
 Triple = tuple[int, int, int]
 Floats = npt.NDArray[np.float64]
+TRIED = 64  # triples whose pull is computed at a time; the largest are usually among the first
 _COPIES = 12  # vectors of a triple's two ends, projected, and their gradients
 
 
@@ -102,25 +103,44 @@ def find_supporting(
 
     This is an estimate from the trained embeddings, not the effect of training without z.
     """
-    head, _, tail = triple
     if not isinstance(model, Translation | DistMult):
         return []
-    touching = np.isin(graph.train[:, (0, 2)], (head, tail)).any(axis=1)
-    triples = drop_triple(graph.train[touching], triple)
+    ends = (triple[0], triple[2])
+    touching = [graph.train[:, column] == entity for column in (0, 2) for entity in ends]
+    triples = drop_triple(graph.train[np.logical_or.reduce(touching)], triple)
     own = find_gradients(model, np.array([triple]))
     size = count_rows(model, memory)
-    pulls = np.zeros(len(triples))
+    products = np.zeros((len(triples), len(SIDES)))  # of their heads, then of their tails
     for start in range(0, len(triples), size):
         rows = slice(start, start + size)
         theirs = find_gradients(model, triples[rows])
-        for gradient, entity in zip(own, (head, tail), strict=True):
-            for gradients, side in zip(theirs, SIDES, strict=True):
-                products = (gradients @ gradient[0]).double().cpu().numpy()  # (n, d) @ (d,)
-                places = np.flatnonzero(triples[rows, 0 if side == "head" else 2] == entity)
-                pulls[start + places] += products[places] * find_doubt(model, triples[start + places], side, memory)
+        for gradient, entity in zip(own, ends, strict=True):
+            for column, gradients in enumerate(theirs):
+                product = (gradients @ gradient[0]).double().cpu().numpy()  # (n, d) @ (d,)
+                products[rows, column] += np.where(triples[rows, 2 * column] == entity, product, 0.0)
+    pulls = products.sum(axis=1)
+    if isinstance(model, DistMult):
+        pulls = discount_certain(model, triples, products, count, memory)
     order = np.argsort(-pulls, kind="stable")[:count]
     order = order[pulls[order] > 0]
     return name_evidence(graph, triples[order], pulls[order])
+
+
+def discount_certain(model: DistMult, triples: Triples, products: Floats, count: int, memory: int) -> Floats:
+    """Return the `count` largest pulls of triples (n, 3) from their products (n, 2), (n,); others may be zero.
+
+    A pull is at most the sum of the positive products, so that not all entities have to be scored for every triple.
+    """
+    bounds = np.maximum(products, 0.0).sum(axis=1)
+    order = np.argsort(-bounds, kind="stable")
+    pulls = np.zeros(len(triples))
+    size = max(1, min(TRIED, memory // (len(SIDES) * model.entities.element_size() * len(model.entities))))
+    for start in range(0, len(triples), size):
+        rows = order[start : start + size]
+        if count <= start and np.partition(pulls, -count)[-count:].min(initial=np.inf) >= bounds[rows[0]]:
+            break
+        pulls[rows] = (products[rows] * find_doubts(model, triples[rows], products[rows] != 0)).sum(axis=1)
+    return pulls
 
 
 @torch.inference_mode(mode=False)
@@ -139,28 +159,20 @@ def find_gradients(model: Translation | DistMult, triples: Triples) -> tuple[Ten
 
 
 @torch.no_grad()
-def find_doubt(model: Translation | DistMult, triples: Triples, side: Side, memory: int) -> Floats:
-    """Return 1 - p(the other end | the end on `side`, relation) of triples (n, 3), p being a softmax over all entities.
+def find_doubts(model: DistMult, triples: Triples, asked: npt.NDArray[np.bool_]) -> Floats:
+    """Return 1 - p(t | h, r) and 1 - p(h | r, t) of triples (n, 3), (n, 2), p being a softmax over all entities.
 
-    For a distance, whose gradient has no such factor, it is 1. Triples that ask the same share the scores.
+    Only what is asked for (n, 2) is computed, in one product; the rest is zero.
     """
-    doubts = np.ones(len(triples))
-    if isinstance(model, Translation):
-        return doubts
-    given, answer, asked = (0, 2, SIDES[1]) if side == "head" else (2, 0, SIDES[0])
-    distinct, owners = np.unique(triples[:, [given, 1]], axis=0, return_inverse=True)
-    queries, of = (
-        torch.tensor(distinct, device=model.entities.device),
-        torch.tensor(owners, device=model.entities.device),
-    )
-    answers = torch.tensor(triples[:, answer], device=model.entities.device)
-    size = max(1, memory // (model.entities.element_size() * len(model.entities)))
-    for start in range(0, len(queries), size):
-        anchors, relations = queries[start : start + size].unbind(1)
-        scores = model.score_pool(anchors, relations, asked, model.pool())  # (u, e)
-        rows = ((of >= start) & (of < start + size)).nonzero().squeeze(1)
-        surprise = scores.logsumexp(1)[of[rows] - start] - scores[of[rows] - start, answers[rows]]  # -log p
-        doubts[rows.cpu().numpy()] = -torch.expm1(-surprise.double()).cpu().numpy()
+    heads, relations, tails = torch.tensor(triples, device=model.entities.device).unbind(1)
+    wanted = [torch.tensor(column, device=heads.device).nonzero().squeeze(1) for column in asked.T]
+    given = zip(wanted, (heads, tails), SIDES[::-1], strict=True)
+    queries = torch.cat([model.queries(ends[rows], relations[rows], side) for rows, ends, side in given])
+    answers = torch.cat([tails[wanted[0]], heads[wanted[1]]])
+    scores = queries @ model.entities.T  # (q, e)
+    surprise = scores.logsumexp(1) - scores.gather(1, answers[:, None]).squeeze(1)  # -log p
+    doubts = np.zeros(asked.shape)
+    doubts.T[asked.T] = -torch.expm1(-surprise.double()).cpu().numpy()
     return doubts
 
 
