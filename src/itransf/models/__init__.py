@@ -5,6 +5,7 @@ from __future__ import annotations
 from itransf.models.base import SIDES, Model, Paper, Part, QueryModel, Side, Sizes, Split, is_explainable
 from itransf.models.concepts import ConceptModel, ProjectingConcepts
 from itransf.models.distmult import DistMult
+from itransf.models.icomplex import IComplEx
 from itransf.models.itransf import ITransF
 from itransf.models.stranse import STransE
 from itransf.models.transe import TransE
@@ -17,6 +18,7 @@ __all__ = [
     "SIDES",
     "ConceptModel",
     "DistMult",
+    "IComplEx",
     "ITransF",
     "Model",
     "Paper",

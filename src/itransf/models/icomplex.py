@@ -13,9 +13,9 @@ from itransf.config import CHOOSE, setting
 from itransf.errors import ConfigError
 from itransf.models.base import SMALL, Model, Part, Sizes, TrainingGraph, look_up
 from itransf.models.complex import ComplEx
-from itransf.models.concepts import ConceptAttention, ConceptModel
+from itransf.models.concepts import FORBIDDEN, PINNED, ConceptAttention, ConceptModel
 from itransf.models.distmult import SCALE, DistMultConfig
-from itransf.ops.coding import learn_codes
+from itransf.ops.coding import learn_codes, pursue
 from itransf.ops.grouped import multiply_transposed
 
 Symmetry = Literal["symmetric", "antisymmetric"]
@@ -31,7 +31,7 @@ class IComplExConfig(DistMultConfig):
 
     concepts: int = setting(
         30,
-        "Number m of concept vectors that all relations share; half of them, rounded up, are symmetric.",
+        "Number m of concept vectors that all relations share.",
         "a third of the relations, or as many as relations where there are fewer than 20",
     )
     support_size: int = setting(
@@ -39,6 +39,7 @@ class IComplExConfig(DistMultConfig):
         "Maximum number k of concepts of a relation; half of them, rounded up, of one kind.",
         "5, or fewer where there are fewer",
     )
+    symmetric_concepts: int = setting(-1, "Number of symmetric concepts; -1: half of them, rounded up.")
 
     def __post_init__(self) -> None:
         """Refuse impossible sizes."""
@@ -47,6 +48,11 @@ class IComplExConfig(DistMultConfig):
         if not 1 <= self.support_size <= self.concepts:
             raise ConfigError(
                 f"model.support_size must be from 1 to model.concepts = {self.concepts}, not {self.support_size}"
+            )
+        if not -1 <= self.symmetric_concepts <= self.concepts:
+            raise ConfigError(
+                f"model.symmetric_concepts must be from -1 to model.concepts = {self.concepts}, "
+                f"not {self.symmetric_concepts}"
             )
 
 
@@ -93,7 +99,8 @@ class IComplEx(ComplEx, ConceptModel):
     @property
     def symmetric(self) -> int:
         """Number of symmetric concepts; they come first."""
-        return -(-len(self.concepts) // 2)
+        given = self.config.symmetric_concepts
+        return given if given >= 0 else -(-len(self.concepts) // 2)
 
     def symmetry(self, concept: int) -> Symmetry:
         """Return the kind of a concept."""
@@ -166,3 +173,14 @@ class IComplEx(ComplEx, ConceptModel):
         self.concepts.copy_(codes.atoms)
         self.attention.support.copy_(codes.support)
         self.attention.scores.zero_().scatter_(1, codes.support, codes.weights)
+
+    @torch.no_grad()
+    def code(self, relations: Tensor, vectors: Tensor) -> None:
+        """Give relations (n,) at most k concepts each whose sums come close to vectors (n, 2 d), under the rules."""
+        lengths = self.concepts.norm(dim=1).clamp_min(torch.finfo(self.concepts.dtype).tiny)
+        atoms = torch.tensor_split(self.concepts / lengths[:, None], [self.symmetric])
+        rules, size = self.attention.rules[relations], self.attention.support.shape[1]
+        support, weights = pursue(vectors, list(atoms), size, rules == PINNED, rules == FORBIDDEN)
+        scores = torch.zeros_like(self.attention.scores[relations]).scatter_(1, support, weights / lengths[support])
+        self.attention.scores[relations] = scores
+        self.attention.support[relations] = support.sort(dim=1).values

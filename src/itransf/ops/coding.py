@@ -90,8 +90,18 @@ def fit_atoms(block: Tensor, codes: Tensor) -> Tensor:
     return unit(atoms)
 
 
-def pursue(vectors: Tensor, atoms: list[Tensor], size: int) -> tuple[Tensor, Tensor]:
-    """Return the atoms (n, k) and weights (n, k) of each vector: the best atom for the rest, one after the other."""
+def pursue(
+    vectors: Tensor, atoms: list[Tensor], size: int, first: Tensor | None = None, barred: Tensor | None = None
+) -> tuple[Tensor, Tensor]:
+    """Return the atoms (n, k) and weights (n, k) of each vector: the best atom for the rest, one after the other.
+
+    Args:
+        vectors: (n, g * d)
+        atoms: Unit atoms of each block.
+        size: Number k of atoms of a vector.
+        first: Atoms that are chosen before all others, at most k, bool (n, m).
+        barred: Atoms that are not chosen, at most m - k, bool (n, m).
+    """
     table = widen(atoms)
     block = torch.cat([torch.full((len(part),), number) for number, part in enumerate(atoms)]).to(vectors.device)
     most = -(-size // 2) if min(map(len, atoms)) >= size // 2 else size
@@ -99,7 +109,10 @@ def pursue(vectors: Tensor, atoms: list[Tensor], size: int) -> tuple[Tensor, Ten
     support = torch.zeros(len(vectors), 0, dtype=torch.int64, device=vectors.device)
     rest, weights = vectors, vectors.new_zeros(len(vectors), 0)
     for count in range(1, size + 1):
-        match = (rest @ table.T).abs().scatter(1, support, -1.0).masked_fill((used >= most)[:, block], -1.0)
+        match = (rest @ table.T).abs().masked_fill((used >= most)[:, block], -1.0)
+        match = match if first is None else match.masked_fill(first, torch.inf)
+        match = match if barred is None else match.masked_fill(barred, -torch.inf)
+        match = match.scatter(1, support, -torch.inf)
         found = match.argmax(1, keepdim=True)
         support = torch.cat([support, found], dim=1)
         used.scatter_add_(1, block[found], torch.ones_like(found))
