@@ -177,7 +177,9 @@ def test_merging_and_pruning_without_a_refit(run: Path, tmp_path: Path) -> None:
 
 
 def test_names_may_hold_dots_and_equals_signs() -> None:
-    assert parse_place("/a.b/c=d.head=3", "--pin") == ("/a.b/c=d", "head", "3")
+    assert parse_place("/a.b/c=d.head=3", "--pin", ("head", "tail")) == ("/a.b/c=d", "head", "3")
+    for text in ("/a.b/c=d=3", "/a.b/c=d.relation=3"):
+        assert parse_place(text, "--pin", ("relation",)) == ("/a.b/c=d", "relation", "3")
 
 
 @pytest.mark.parametrize(

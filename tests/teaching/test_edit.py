@@ -59,7 +59,7 @@ def forbid(model: ITransF, costs: Costs, relation: int, side: Side, concept: int
 
 def pin(model: ITransF, relation: int, side: Side, concept: int) -> ITransF:
     edited = deepcopy(model)
-    pin_concept(edited, GRAPH, relation, side, concept)
+    pin_concept(edited, GRAPH, {}, relation, side, concept)
     return edited
 
 

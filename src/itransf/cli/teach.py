@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -31,8 +31,8 @@ def learn_triples(
 ) -> None:
     """Learn a new relation or entity in seconds.
 
-    All other parameters stay as they are. A relation gets attention over the existing concepts and a translation, an
-    entity gets an embedding. The triples become training triples of the new run; the old run is not changed.
+    All other parameters stay as they are. A relation gets attention over the existing concepts and a translation, or a
+    vector, an entity gets an embedding. The triples become training triples of the new run; the old run is not changed.
     """
     if (relation is None) == (entity is None):
         raise ConfigError("give either --relation NAME or --entity NAME")
@@ -58,7 +58,8 @@ def describe_relation(run: itransf.Run, name: str) -> dict[str, Any]:
     """Return the concepts of a learned relation, and a query about it."""
     row = run.concepts().to_dict([name])["relations"][0] if run.has_concepts else {"head": [], "tail": []}
     head = run.graph.entities.name(int(run.graph.train[-1, 0]))
-    return {"head": row["head"], "tail": row["tail"], "ask": ["--head", head, "--relation", name]}
+    concepts = {key: row[key] for key in ("head", "tail", "concepts") if key in row}
+    return {**concepts, "ask": ["--head", head, "--relation", name]}
 
 
 def describe_entity(run: itransf.Run, name: str) -> dict[str, Any]:
@@ -74,9 +75,9 @@ def show_learned(found: Mapping[str, Any], screen: Screen) -> None:
     """Print what was learned and what to do next."""
     triples, seconds = count(found["triples"], "triple"), f"{found['seconds']:.1f} s"
     screen.say(f"Learned the {found['kind']} {found['name']} from {triples} in {seconds}; nothing else has changed.")
-    for side in ("head", "tail"):
-        if found.get(side):
-            screen.say(f"  {side} concepts  {format_uses(found[side])}")
+    for key, heading in (("head", "head concepts"), ("tail", "tail concepts"), ("concepts", "concepts")):
+        if found.get(key):
+            screen.say(f"  {heading}  {format_uses(found[key])}")
     if found.get("closest"):
         near = ", ".join(f"{entity['label']} ({entity['cosine']:.2f})" for entity in found["closest"])
         screen.say(f"  close to  {near}")
@@ -102,19 +103,21 @@ def edit_concepts(
     """Forbid, pin, merge or prune concepts.
 
     The edited model is trained briefly, and each step is evaluated on validation. SIDE is head or tail, C the number or
-    name of a concept, as 'itransf concepts RUN' shows them. Pinned and forbidden concepts stay so when the new run is
-    trained further.
+    name of a concept, as 'itransf concepts RUN' shows them; where relations have no sides (icomplex), write REL=C.
+    Pinned and forbidden concepts stay so when the new run is trained further.
     """
-    asked: dict[str, Any] = {
-        "forbid": [parse_place(text, "--forbid") for text in forbid or ()],
-        "pin": [parse_place(text, "--pin") for text in pin or ()],
-        "merge": [parse_pair(text) for text in merge or ()],
-        "prune": prune,
-    }
-    if not any(asked.values()):
+    if not (forbid or pin or merge or prune):
         raise ConfigError("there is nothing to change: give --forbid, --pin, --merge or --prune")
+    pairs = [parse_pair(text) for text in merge or ()]
     refuse_taken(out, overwrite)
     before = open_run(run, device)
+    parts = before.concepts().parts
+    asked: dict[str, Any] = {
+        "forbid": [parse_place(text, "--forbid", parts) for text in forbid or ()],
+        "pin": [parse_place(text, "--pin", parts) for text in pin or ()],
+        "merge": pairs,
+        "prune": prune,
+    }
     steps = {"before": before, "edited": before.edit(**asked)}
     if epochs:
         steps["refitted"] = steps["edited"].refit(epochs, progress=not quiet)
@@ -123,12 +126,15 @@ def edit_concepts(
     tell(found, as_json, lambda screen: show_edit(found, screen))
 
 
-def parse_place(text: str, option: str) -> tuple[str, str, str]:
-    """Split RELATION.SIDE=CONCEPT; the name of the relation may contain dots and equals signs."""
+def parse_place(text: str, option: str, parts: Sequence[str]) -> tuple[str, str, str]:
+    """Split RELATION.SIDE=CONCEPT, or RELATION=CONCEPT where there are no sides; names may hold dots, equals signs."""
     place, equals, concept = text.rpartition("=")
     relation, dot, side = place.rpartition(".")
+    if len(parts) == 1 and side not in parts:
+        relation, dot, side = place, ".", parts[0]
     if not (equals and dot and relation and concept.strip()):
-        raise ConfigError(f"{option} {text!r}: write it as RELATION.SIDE=CONCEPT, for example borders.head=3")
+        form, example = ("RELATION.SIDE", "borders.head") if len(parts) > 1 else ("RELATION", "borders")
+        raise ConfigError(f"{option} {text!r}: write it as {form}=CONCEPT, for example {example}=3")
     return relation, side, concept
 
 

@@ -39,7 +39,7 @@ class IComplExConfig(DistMultConfig):
         "Maximum number k of concepts of a relation; half of them, rounded up, of one kind.",
         "5, or fewer where there are fewer",
     )
-    symmetric_concepts: int = setting(-1, "Number of symmetric concepts; -1: half of them, rounded up.")
+    symmetric_concepts: int = setting(0, "Number of symmetric concepts; 0: half of them, rounded up.")
 
     def __post_init__(self) -> None:
         """Refuse impossible sizes."""
@@ -49,10 +49,9 @@ class IComplExConfig(DistMultConfig):
             raise ConfigError(
                 f"model.support_size must be from 1 to model.concepts = {self.concepts}, not {self.support_size}"
             )
-        if not -1 <= self.symmetric_concepts <= self.concepts:
+        if self.symmetric_concepts > self.concepts:
             raise ConfigError(
-                f"model.symmetric_concepts must be from -1 to model.concepts = {self.concepts}, "
-                f"not {self.symmetric_concepts}"
+                f"model.symmetric_concepts = {self.symmetric_concepts} is larger than model.concepts = {self.concepts}"
             )
 
 
@@ -99,8 +98,7 @@ class IComplEx(ComplEx, ConceptModel):
     @property
     def symmetric(self) -> int:
         """Number of symmetric concepts; they come first."""
-        given = self.config.symmetric_concepts
-        return given if given >= 0 else -(-len(self.concepts) // 2)
+        return self.config.symmetric_concepts or -(-len(self.concepts) // 2)
 
     def symmetry(self, concept: int) -> Symmetry:
         """Return the kind of a concept."""

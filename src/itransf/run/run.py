@@ -292,6 +292,7 @@ class Run:
 
         Args:
             forbid: (relation, side, concept): the side may not use the concept, given by its present number or name.
+                Where relations have no sides (icomplex), (relation, concept).
             pin: (relation, side, concept): the side always has the concept in its support.
             merge: Pairs of concepts to merge; the first keeps its number.
             prune: Number of concepts to keep, the most important on validation; 0 keeps all.

@@ -17,9 +17,9 @@ from itransf.data.graph import Graph
 from itransf.errors import ConfigError, check_count
 from itransf.fitting import Fit
 from itransf.interpret.ablation import measure_ablations
-from itransf.interpret.attention import check_side
+from itransf.interpret.attention import check_part
 from itransf.interpret.naming import call_concept, find_concept
-from itransf.models import SIDES, ConceptModel, Model, ProjectingConcepts, Side
+from itransf.models import SIDES, ConceptModel, IComplEx, Model, ProjectingConcepts
 from itransf.models.concepts import FORBIDDEN, FREE, PINNED, ConceptAttention
 from itransf.teaching.fit_rows import rebuild
 from itransf.training.assignment import draw_sample, single_concept_costs
@@ -32,12 +32,17 @@ FAINT = 0.01  # weight of a concept that only fills a place in a support, relati
 REFIT_EPOCHS = 5
 REFIT_RATE = 0.1  # learning rate of a re-fit, relative to that of training: a higher one loses more than it gains
 REFIT = "re-fit"  # phase of a re-fit in the history
+PLACE = "(relation, part, concept)"
 RULES = {PINNED: "pinned", FORBIDDEN: "forbidden"}
 
-Place = tuple[str, str, int | str]
-"""Name or label of a relation, "head" or "tail", and the number or name of a concept."""
-Costs = Mapping[Side, Tensor]
-"""Cost of each relation's triples if a side used one concept alone, (r, m) for each side."""
+Place = tuple[str, str, int | str] | tuple[str, int | str]
+"""Name or label of a relation, a part ("head" or "tail"; not needed if there is one), number or name of a concept."""
+Costs = Mapping[str, Tensor]
+"""What decides which concept fills a free place in a support, for each part.
+
+It is the cost of each relation's triples if the part used one concept alone, (r, m); or, where concepts add up to the
+vectors of relations, the vectors to compose, (r, 2 d).
+"""
 C = TypeVar("C", bound=ConceptModel)
 
 
@@ -64,8 +69,9 @@ def edit_concepts(
             decide which concepts are kept.
         config: Settings of the run.
         names: Names of concepts.
-        forbid: (relation, side, concept): the side may not use the concept.
-        pin: (relation, side, concept): the side always has the concept in its support.
+        forbid: (relation, part, concept): the part may not use the concept. Where relations have one part alone,
+            (relation, concept).
+        pin: (relation, part, concept): the part always has the concept in its support.
         merge: Pairs of concepts to merge; the first keeps its number.
         prune: Number of concepts to keep; zero keeps all.
 
@@ -74,8 +80,8 @@ def edit_concepts(
         numbers.
 
     Raises:
-        ConfigError: There is no such concept or side, an edit contradicts another or an earlier rule, or the model
-            cannot have fewer concepts.
+        ConfigError: There is no such concept or part, concepts of different symmetry are merged, an edit contradicts
+            another or an earlier rule, or the model cannot have fewer concepts.
         DataError: There is no such relation.
     """
     m, prune = len(model.concepts), check_count("prune", prune)
@@ -83,24 +89,23 @@ def edit_concepts(
     def number(concept: int | str) -> int:
         return find_concept(concept, names, m)
 
-    def locate(place: Place) -> tuple[int, Side, int]:
-        relation, side, concept = place
-        return graph.relations.index(relation), check_side(side), number(concept)
+    def locate(place: Sequence[Any]) -> tuple[int, str, int]:
+        relation, *parts, concept = place
+        part = check_part(parts[0], model.parts) if parts else model.parts[0]
+        return graph.relations.index(relation), part, number(concept)
 
-    forbidden = [locate(place) for place in list_edits("forbid", forbid, "(relation, side, concept)")]
-    pinned = [locate(place) for place in list_edits("pin", pin, "(relation, side, concept)")]
+    expected = ["(relation, side, concept)"] if len(model.parts) > 1 else ["(relation, concept)", PLACE]
+    forbidden = [locate(place) for place in list_edits("forbid", forbid, *expected)]
+    pinned = [locate(place) for place in list_edits("pin", pin, *expected)]
     merged = [(number(first), number(second)) for first, second in list_edits("merge", merge, "(concept, concept)")]
 
     model, notes = deepcopy(model), []
-    costs = measure_costs(model, graph, config) if forbidden else {}
-    for relation, side, concept in forbidden:
-        forbid_concept(model, graph, costs, relation, side, concept)
-        notes.append(
-            f"{call_concept(concept, names)} was forbidden to the {side}s of {graph.relations.label(relation)}."
-        )
-    for relation, side, concept in pinned:
-        pin_concept(model, graph, relation, side, concept)
-        notes.append(f"{call_concept(concept, names)} was pinned to the {side}s of {graph.relations.label(relation)}.")
+    needed = forbidden or (pinned and isinstance(model, IComplEx))
+    costs = measure_costs(model, graph, config) if needed else {}
+    for edits, change, done in ((forbidden, forbid_concept, "forbidden"), (pinned, pin_concept, "pinned")):
+        for relation, part, concept in edits:
+            change(model, graph, costs, relation, part, concept)
+            notes.append(f"{call_concept(concept, names)} was {done} to {call_users(graph, relation, part)}.")
     numbers = {concept: concept for concept in range(m)}  # new number of each old concept that is not pruned
     for first, second in merged:
         kept, gone = numbers[first], numbers[second]
@@ -118,14 +123,21 @@ def edit_concepts(
     return model, replace(graph, notes=(*graph.notes, *told)), carry_names(names, numbers)
 
 
-def list_edits(name: str, given: Iterable[Any], expected: str) -> list[Any]:
-    """Return the edits of one kind as a list of tuples of the expected length."""
+def call_users(graph: Graph, relation: int, part: str) -> str:
+    """Return the part of a relation in words: "the heads of capital_of", or "capital_of" if there is one part."""
+    label = graph.relations.label(relation)
+    return f"the {part}s of {label}" if part in SIDES else label
+
+
+def list_edits(name: str, given: Iterable[Any], *expected: str) -> list[Any]:
+    """Return the edits of one kind as a list of tuples of an expected length."""
     if not isinstance(given, Iterable):
         raise ConfigError(f"{name} must be a list, not {given!r}")
     found = list(given)
     for edit in found:
-        if isinstance(edit, str) or not isinstance(edit, Sized) or len(edit) != expected.count(",") + 1:
-            raise ConfigError(f"{name}: {edit!r} is not a {expected}; give a list of them")
+        lengths = [form.count(",") + 1 for form in expected]
+        if isinstance(edit, str) or not isinstance(edit, Sized) or len(edit) not in lengths:
+            raise ConfigError(f"{name}: {edit!r} is not a {expected[0]}; give a list of them")
     return found
 
 
@@ -139,7 +151,12 @@ def carry_names(names: Mapping[int, str], numbers: Mapping[int, int]) -> dict[in
 
 
 def measure_costs(model: ConceptModel, graph: Graph, config: Config) -> Costs:
-    """Return the loss of each relation's training triples if a side used one concept alone, as in the block step."""
+    """Return the loss of each relation's training triples if a side used one concept alone, as in the block step.
+
+    Where concepts add up to the vectors of relations, their present vectors are returned.
+    """
+    if isinstance(model, IComplEx):
+        return {part: model.relation_table().detach().clone() for part in model.parts}
     if not isinstance(model, ProjectingConcepts):
         raise ConfigError(f"the concepts of the model {config.name} cannot be edited yet; train itransf to edit them")
     device = model.concepts.device
@@ -153,9 +170,9 @@ def measure_costs(model: ConceptModel, graph: Graph, config: Config) -> Costs:
 
 @torch.no_grad()
 def measure_use(model: ConceptModel, graph: Graph) -> Tensor:
-    """Return each concept's attention summed over all training triples and both sides, (m,)."""
+    """Return each concept's attention summed over all training triples and all parts, (m,)."""
     counts = torch.as_tensor(graph.statistics.counts, device=model.concepts.device).to(model.concepts.dtype)
-    return torch.stack([counts @ model.concept_attention(side).attention().abs() for side in SIDES]).sum(0)
+    return torch.stack([counts @ model.shown_weights(part).abs() for part in model.parts]).sum(0)
 
 
 @torch.no_grad()
@@ -167,56 +184,80 @@ def choose_kept(model: ConceptModel, graph: Graph, count: int) -> list[int]:
     m = len(model.concepts)
     if not 0 < count < m:
         raise ConfigError(f"{m} concepts cannot be pruned to {count}; give a number from 1 to {m - 1}")
-    attention = torch.stack([model.concept_attention(side).attention() for side in SIDES])  # (2, r, m)
+    attention = torch.stack([model.concept_attention(part).attention() for part in model.parts])  # (p, r, m)
     users = [(concept, np.flatnonzero((attention[:, :, concept] != 0).any(0).cpu().numpy())) for concept in range(m)]
     ablations = measure_ablations(model, graph, users, ABLATED_TRIPLES)
     losses = [0.0 if found is None else found.lost_overall for found in ablations]
     use = measure_use(model, graph).tolist()
-    pinned = (torch.cat([model.rules(side) for side in SIDES]) == PINNED).any(0).tolist()
+    pinned = (torch.cat([model.rules(part) for part in model.parts]) == PINNED).any(0).tolist()
     order = sorted(range(m), key=lambda concept: (pinned[concept], losses[concept], use[concept]), reverse=True)
     return sorted(order[:count])
 
 
 @torch.no_grad()
-def forbid_concept(model: ConceptModel, graph: Graph, costs: Costs, relation: int, side: Side, concept: int) -> None:
-    """Forbid a concept to one side of a relation.
+def forbid_concept(model: ConceptModel, graph: Graph, costs: Costs, relation: int, part: str, concept: int) -> None:
+    """Forbid a concept to one part of a relation.
 
-    If the side uses it, the cheapest other concept takes its place and its score.
+    If the part uses it, the cheapest other concept takes its place and its score, or the vector is composed again.
     """
-    write_rule(model, graph, relation, side, concept, FORBIDDEN)
-    replace_members(model.concept_attention(side), costs[side], relation)
+    write_rule(model, graph, relation, part, concept, FORBIDDEN)
+    attention = model.concept_attention(part)
+    if not isinstance(model, IComplEx):
+        replace_members(attention, costs[part], relation)
+    elif concept in attention.support[relation].tolist():
+        model.code(torch.tensor([relation], device=attention.support.device), costs[part][[relation]])
 
 
 @torch.no_grad()
-def pin_concept(model: ConceptModel, graph: Graph, relation: int, side: Side, concept: int) -> None:
-    """Let one side of a relation always have a concept in its support.
+def pin_concept(model: ConceptModel, graph: Graph, costs: Costs, relation: int, part: str, concept: int) -> None:
+    """Let one part of a relation always have a concept in its support.
 
-    If it is new there, it replaces the concept with the smallest weight that is not pinned, and gets the highest score.
+    If it is new there, it replaces the concept with the smallest weight that is not pinned, and gets the highest score,
+    or the vector is composed again.
     """
-    write_rule(model, graph, relation, side, concept, PINNED)
-    projection = model.concept_attention(side)
+    write_rule(model, graph, relation, part, concept, PINNED)
+    projection = model.concept_attention(part)
     support, scores = projection.support[relation], projection.scores[relation]
-    if concept not in support.tolist():
-        free = support[projection.rules[relation, support] != PINNED]
-        lightest = int(free[scores[free].argmin()])
-        swap(projection, relation, lightest, concept, scores[support].max())
+    if concept in support.tolist():
+        return
+    if isinstance(model, IComplEx):
+        model.code(torch.tensor([relation], device=scores.device), costs[part][[relation]])
+        return
+    free = support[projection.rules[relation, support] != PINNED]
+    lightest = int(free[scores[free].argmin()])
+    swap(projection, relation, lightest, concept, scores[support].max())
 
 
 @torch.no_grad()
 def merge_concepts(model: C, graph: Graph, costs: Costs, kept: int, gone: int) -> C:
     """Return the model with two concepts merged into the first; the numbers above the second fall by one.
 
-    The matrix is the mean of both, weighted by their use. A side that used both gives it both weights; the place that
-    becomes free in its support goes to the cheapest other concept, with a faint weight.
+    The matrix or vector is the mean of both, weighted by their use. A side that used both gives it both weights; the
+    place that becomes free in its support goes to the cheapest other concept, with a faint weight. Where concepts add
+    up to the vectors of relations, those of the users of both are composed again.
     """
     if kept == gone:
         raise ConfigError(f"concept {kept} cannot be merged with itself; give two concepts")
+    kinds = [model.symmetries[concept] for concept in (kept, gone) if model.symmetries]
+    if len(set(kinds)) > 1:
+        raise ConfigError(
+            f"concept {kept} is {kinds[0]} and concept {gone} is {kinds[1]}, so they cannot be merged; "
+            "give two of a kind"
+        )
     use = measure_use(model, graph)[[kept, gone]]
     shares = use + torch.finfo(use.dtype).eps  # two unused concepts count the same
     first, second = (shares / shares.sum()).tolist()
+    if isinstance(model, IComplEx):
+        merge_rules(model.attention, kept, gone)
+        units = torch.nn.functional.normalize(model.concepts[[kept, gone]])
+        sign = (
+            1.0 if float(units[0] @ units[1]) >= 0 else -1.0
+        )  # a concept is the same with its sign and weights turned
+        model.concepts[kept] = first * units[0] + sign * second * units[1]
+        return drop_concepts(model, graph, costs, [gone], [kept])
     model.concepts[kept] = first * model.concepts[kept] + second * model.concepts[gone]
-    for side in SIDES:
-        projection = model.concept_attention(side)
+    for part in model.parts:
+        projection = model.concept_attention(part)
         merge_rules(projection, kept, gone)
         both = add_weights(projection, kept, gone)
         for relation, support in enumerate(projection.support.tolist()):
@@ -250,11 +291,18 @@ def add_weights(projection: ConceptAttention, first: int, second: int) -> Tensor
 
 
 @torch.no_grad()
-def drop_concepts(model: C, graph: Graph, costs: Costs, gone: Sequence[int]) -> C:
+def drop_concepts(model: C, graph: Graph, costs: Costs, gone: Sequence[int], changed: Sequence[int] = ()) -> C:
     """Return the model without these concepts; the numbers of the others close up.
 
-    Where a support loses a concept, the cheapest of the others takes its place and its score. Supports with more places
-    than there are concepts left become smaller.
+    Where a support loses a concept, the cheapest of the others takes its place and its score, or the vector is composed
+    again. Supports with more places than there are concepts left become smaller.
+
+    Args:
+        model: Model, which is changed.
+        graph: Its graph.
+        costs: What decides which concept fills a place.
+        gone: Concepts to drop.
+        changed: Other concepts whose users are composed again.
     """
     settings = model.config
     if not (hasattr(settings, "concepts") and hasattr(settings, "support_size")):
@@ -265,38 +313,46 @@ def drop_concepts(model: C, graph: Graph, costs: Costs, gone: Sequence[int]) -> 
     kept = [concept for concept in range(len(model.concepts)) if concept not in gone]
     order = [*kept, *gone]
     numbers = torch.tensor(order, device=model.concepts.device).argsort()
-    for side in SIDES:
-        projection = model.concept_attention(side)
+    touched = torch.tensor([*gone, *changed], device=model.concepts.device)
+    users = torch.isin(model.supports(model.parts[0]), touched).any(1).nonzero().squeeze(1)
+    for part in model.parts:
+        projection = model.concept_attention(part)
         if bool((projection.rules[:, gone] == PINNED).any()):
             raise ConfigError("a pinned concept cannot be pruned; keep more concepts")
-        if projection.support.shape[1] <= len(kept):
+        if projection.support.shape[1] <= len(kept) and not isinstance(model, IComplEx):
             for relation in range(len(projection.support)):
-                replace_members(projection, costs[side], relation, gone)
+                replace_members(projection, costs[part], relation, gone)
         projection.scores.copy_(projection.scores[:, order])
         projection.rules.copy_(projection.rules[:, order])
         projection.support.copy_(numbers[projection.support].sort(dim=1).values)
     model.concepts.copy_(model.concepts[order])
-    size = min(settings.support_size, len(kept))
-    smaller = rebuild(model, graph, replace(settings, concepts=len(kept), support_size=size))
-    for side in SIDES:
-        projection = smaller.concept_attention(side)
+    sizes = {"concepts": len(kept), "support_size": min(settings.support_size, len(kept))}
+    if isinstance(model, IComplEx):
+        sizes["symmetric_concepts"] = sum(concept < model.symmetric for concept in kept)
+        if not sizes["symmetric_concepts"]:
+            raise ConfigError("no symmetric concept would be left; keep more concepts")
+    smaller = rebuild(model, graph, replace(settings, **sizes))
+    for part in smaller.parts:
+        projection = smaller.concept_attention(part)
         if projection.support.shape[1] == len(kept):
             projection.support.copy_(torch.arange(len(kept)).expand_as(projection.support))
         check_rules(projection)
+    if isinstance(smaller, IComplEx):
+        smaller.code(users, costs[smaller.parts[0]][users])
     return smaller
 
 
-def write_rule(model: ConceptModel, graph: Graph, relation: int, side: Side, concept: int, rule: int) -> None:
+def write_rule(model: ConceptModel, graph: Graph, relation: int, part: str, concept: int, rule: int) -> None:
     """Write a rule unless it contradicts an earlier one, or the support could not be filled under it."""
-    projection = model.concept_attention(side)
-    if projection.kind != "sparse":
+    projection = model.concept_attention(part)
+    if not model.has_supports:
         raise ConfigError(
             f"attention of kind {projection.kind!r} has no supports: every side uses all concepts, so none can be "
             'forbidden or pinned; train with model.attention = "sparse"'
         )
     if projection.rules[relation, concept] == -rule:
         raise ConfigError(
-            f"concept {concept} is {RULES[-rule]} to the {side}s of {graph.relations.label(relation)}, so it cannot be "
+            f"concept {concept} is {RULES[-rule]} to {call_users(graph, relation, part)}, so it cannot be "
             f"{RULES[rule]} there; drop one of the two rules"
         )
     projection.rules[relation, concept] = rule
