@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 
+from interpret.summands import list_summands
 from itransf.evaluation import rank_triples
 from itransf.interpret.ablation import (
     Ablation,
@@ -156,7 +157,7 @@ def test_the_loss_is_described(after: float, told: str) -> None:
 
 def test_a_sum_of_concepts_loses_what_a_concept_adds_and_nothing_else(signed_run: Run) -> None:
     model, triples = signed_run.model, torch.as_tensor(signed_run.graph.train).unbind(1)
-    added = model.concept_scores(*triples)
+    added = list_summands(model, signed_run.graph.train)
     before = model.score(*triples)
     torch.testing.assert_close(added.sum(1), before)
     for concept in range(5):

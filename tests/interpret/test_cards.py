@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import torch
 
+from interpret.summands import list_summands
 from itransf.errors import ConfigError
 from itransf.interpret import ConceptCard, make_cards
 from itransf.models import SIDES
@@ -187,7 +188,7 @@ def test_raised_triples_are_training_triples_to_whose_scores_the_concept_adds_mo
     signed_run: Run, sums: list[ConceptCard]
 ) -> None:
     model, train = signed_run.model, signed_run.graph.train
-    added = model.concept_scores(*torch.as_tensor(train).unbind(1)).detach().numpy()
+    added = list_summands(model, train).numpy()
     names = {(f"e{head}", f"r{relation}", f"e{tail}"): row for row, (head, relation, tail) in enumerate(train.tolist())}
     for card in sums:
         assert 0 < len(card.raised) <= 5

@@ -275,13 +275,16 @@ class _CardMaker:
 
     @torch.no_grad()
     def _find_raised(self, concept: int) -> tuple[RaisedTriple, ...]:
-        """Return the training triples of a concept's users to whose scores it adds most."""
+        """Return the training triples of a concept's users to whose scores it adds most, if scores are such sums."""
+        if isinstance(self.model, ProjectingConcepts) or not self.model.is_explainable:
+            return ()
         train, best = self.graph.train, list[tuple[float, list[int]]]()
         for relation in {relation for _, relation in self.places[concept]}:
             triples = torch.tensor(train[train[:, 1] == relation], device=self.model.concepts.device)
-            added = self.model.concept_scores(*triples.unbind(1))
-            if added is not None:
-                values, places = added[:, concept].topk(min(MOST_TRIED, len(triples)))
+            if len(triples):
+                split = self.model.split_scores(triples)
+                column = [part.concept for part in split.parts].index(concept)
+                values, places = split.values[:, column].topk(min(MOST_TRIED, len(triples)))
                 best += zip(values.tolist(), triples[places].tolist(), strict=True)
         found, seen = list[RaisedTriple](), Counter[tuple[str, int]]()
         for value, (head, relation, tail) in sorted(best, reverse=True):

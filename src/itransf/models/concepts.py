@@ -109,10 +109,6 @@ class ConceptModel(Model):
         """Return the attention of `part` as people read it, comparable between concepts, (r, m)."""
         return self.concept_attention(part).attention()
 
-    def concept_scores(self, heads: Tensor, relations: Tensor, tails: Tensor) -> Tensor | None:
-        """Return what each concept adds to the scores of triples, (b, m); None where scores are not such sums."""
-        return None
-
     def with_attention(self, weights: Tensor) -> Model:
         """Return a copy with these attention weights (p, r, m); it shares all parameters but theirs."""
         copies: dict[int, Any] = {id(kept): kept for kept in (*self.parameters(), *self.buffers())}

@@ -11,12 +11,11 @@ from torch.nn.functional import normalize
 
 from itransf.config import CHOOSE, setting
 from itransf.errors import ConfigError
-from itransf.models.base import SMALL, Model, Part, Sizes, TrainingGraph, look_up
+from itransf.models.base import SMALL, Model, Part, Sizes, TrainingGraph
 from itransf.models.complex import ComplEx
 from itransf.models.concepts import FORBIDDEN, PINNED, ConceptAttention, ConceptModel
 from itransf.models.distmult import SCALE, DistMultConfig
 from itransf.ops.coding import learn_codes, pursue
-from itransf.ops.grouped import multiply_transposed
 
 Symmetry = Literal["symmetric", "antisymmetric"]
 FEW_RELATIONS = 20  # below which there are as many concepts as relations
@@ -120,12 +119,6 @@ class IComplEx(ComplEx, ConceptModel):
         weights of a softmax do; a relation without weights has zeros.
         """
         return normalize(self.attention.attention() * self.concepts.norm(dim=1), p=1.0)
-
-    def concept_scores(self, heads: Tensor, relations: Tensor, tails: Tensor) -> Tensor:
-        """Return what each concept adds to the scores of triples, a[r, i] Re <h, c[i], conj(t)>, (b, m)."""
-        alone = self.compose(torch.eye(len(self.concepts), device=heads.device))  # (m, 2 d)
-        pairs = self.pair(look_up(self.entities, heads), look_up(self.entities, tails))
-        return self.attention.attention()[relations] * multiply_transposed(pairs, alone)
 
     def relation_table(self) -> Tensor:
         """Return the vectors that relations compose of concepts, (r, 2 d)."""
