@@ -80,7 +80,7 @@ def test_a_model_without_concepts_tells_its_figures_and_says_why_not_more(
 
 def test_a_model_without_sides_is_reported_without_a_word_on_them(signed_run: Run, tmp_path: Path) -> None:
     reader = check_page(signed_run.report(tmp_path / "report.html").read_text(encoding="utf-8"))
-    assert {"metrics", "relations", "heatmap", "concepts", "sharing", "settings"} <= set(reader.ids)
+    assert {*SECTIONS} <= set(reader.ids)
     text = "".join(reader.text)
     assert "antisymmetric" in text
     assert "Adds most to the scores of" in text

@@ -19,7 +19,14 @@ from itransf.interpret.explanation import Explanation, explain
 from itransf.interpret.html import render
 from itransf.interpret.html.circle import draw_circle
 from itransf.interpret.html.heatmap_page import collect_heatmap
-from itransf.interpret.html.report_page import ABOUT, draw_training, list_buckets, list_categories, list_tiles
+from itransf.interpret.html.report_page import (
+    ABOUT,
+    ABOUT_SUMS,
+    draw_training,
+    list_buckets,
+    list_categories,
+    list_tiles,
+)
 from itransf.interpret.measures import find_scale, measure_attention
 from itransf.interpret.measures.structure import mine_gold, read_model
 from itransf.interpret.sentences import tabulate_split
@@ -34,7 +41,7 @@ OPEN_CARDS = 12
 MOST_USES = 4  # concepts of a side in the table of relations
 NO_CONCEPTS: dict[str, Any] = {
     **dict.fromkeys(("attention", "sharing", "drawing", "heat")),
-    **dict.fromkeys(("cards", "names", "findings"), ()),
+    **dict.fromkeys(("cards", "names", "findings", "about"), ()),
 }
 """The part about concepts in the report of a model without them."""
 
@@ -102,7 +109,6 @@ def write_report(
         list_entities=list_entities,
         name_raised=name_raised,
         tabulate_split=tabulate_split,
-        ABOUT=ABOUT,
         MOST_USERS=MOST_USERS,
         MOST_USES=MOST_USES,
         OPEN_CARDS=OPEN_CARDS,
@@ -127,7 +133,7 @@ def describe_concepts(
     attention, reading = read_attention(model, graph), read_model(model, graph, name)
     cards = make_cards(model, graph, attention, names=given, most_triples=most_triples, progress=progress)
     sharing = build_sharing_graph(attention, graph.statistics.frequency_buckets() == RARE)
-    findings = measure_attention([reading], mine_gold(graph), find_scale(reading)) if len(attention.parts) > 1 else []
+    findings = measure_attention([reading], mine_gold(graph), find_scale(reading))
     return {
         "attention": attention,
         "cards": cards,
@@ -136,6 +142,7 @@ def describe_concepts(
         "drawing": draw_circle(sharing),
         "heat": collect_heatmap(attention, given, {card.concept: card.suggestion for card in cards}),
         "findings": [each for each in findings if each.value is not None and each.measure in ABOUT],
+        "about": ABOUT_SUMS if attention.symmetries else ABOUT,
     }
 
 

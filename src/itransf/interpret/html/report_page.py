@@ -18,6 +18,16 @@ ABOUT = {
     "part of a name such as /film/film/genre?",
 }
 """A sentence on each measure of a report."""
+ABOUT_SUMS = {
+    "sparse attention": "Relations that use at most k concepts.",
+    "inverse pairs": "Pairs of relations with each other's triples reversed: do they use the same concepts, with "
+    "opposite signs of the antisymmetric ones? 1 if these pairs rank before all others.",
+    "symmetric relations": "Relations whose triples hold in both directions: do they use symmetric concepts most? "
+    "1 if they all rank before the others, 0.5 is chance.",
+    "domains by top concept": "Do relations with the same heaviest concept come from the same domain, the first part "
+    "of a name such as /film/film/genre?",
+}
+"""The same where a relation is a signed sum of concepts."""
 _WIDTH, _HEIGHT, _EDGE = 560, 170, 26  # of the curve of training
 
 

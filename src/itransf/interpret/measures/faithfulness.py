@@ -84,7 +84,7 @@ def measure_faithfulness(
             missing = "no relation with valid triples has two concepts on a side"
     if missing:
         return [report_missing(FAITHFULNESS, statistic, missing) for statistic in (RATIO, CORRELATION)]
-    counted = (min(len(cost.losses) for cost in costs), "relation sides, valid triples")
+    counted = (min(len(cost.losses) for cost in costs), f"{readings[0].counted}, valid triples")
     return [_find_ratio(costs, draws, counted), _find_correlation(costs, draws, counted)]
 
 

@@ -74,6 +74,11 @@ class Reading:
         return 2 if self.signs is None else 1
 
     @property
+    def counted(self) -> str:
+        """What has attention or vectors of its own."""
+        return "relation sides" if self.parts > 1 else "relations"
+
+    @property
     def shares(self) -> Floats:
         """The absolute weights as shares of their part's sum, (p, r, m); zeros for a part without weights."""
         assert self.weights is not None, "only concepts have weights"
@@ -214,7 +219,7 @@ def measure_sparsity(readings: Sequence[Reading], most: int, draws: int = DRAWS)
     ).reshape(len(tables), -1)  # (runs, p r)
     sides = kept.shape[1]
     resampled = draw_weights(sides, draws, np.random.default_rng(0)) @ kept.T.astype(np.float64) / sides
-    return make_finding(SPARSITY, statistic, kept.mean(axis=1).tolist(), resampled, None, (sides, "relation sides"))
+    return make_finding(SPARSITY, statistic, kept.mean(axis=1).tolist(), resampled, None, (sides, readings[0].counted))
 
 
 def measure_inverses(readings: Sequence[Reading], gold: Gold, draws: int = DRAWS) -> Finding:
@@ -287,7 +292,7 @@ def measure_domains(readings: Sequence[Reading], gold: Gold, groups: int, draws:
         return [report_missing(DOMAINS, name, "names of relations tell no domain") for name in DOMAIN_STATISTICS]
     domains, tops = gold.domains, [find_top(reading, groups) for reading in readings]
     without = [np.delete(np.arange(len(domains)), relation) for relation in range(len(domains))]
-    counted = (tops[0].size, f"relation sides in {len(np.unique(domains))} domains")
+    counted = (tops[0].size, f"{readings[0].counted} in {len(np.unique(domains))} domains")
     found = []
     for statistic, compute in DOMAIN_STATISTICS.items():
         rng = np.random.default_rng(0)
