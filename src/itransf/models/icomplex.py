@@ -31,7 +31,7 @@ class IComplExConfig(DistMultConfig):
     concepts: int = setting(
         30,
         "Number m of concept vectors that all relations share.",
-        "a third of the relations, or as many as relations where there are fewer than 20",
+        "a third of the relations, two thirds under 20,000 triples, all of them where there are fewer than 20",
     )
     support_size: int = setting(
         5,
@@ -82,7 +82,10 @@ class IComplEx(ComplEx, ConceptModel):
         """Return settings for a graph, chosen on validation; see docs/defaults.md."""
         found = super().defaults(graph, device)
         triples, relations = max(len(graph.train), 1), len(graph.relations)
-        is_small, concepts = triples < SMALL, max(relations // 3 if relations >= FEW_RELATIONS else relations, 2)
+        is_small, wanted = triples < SMALL, relations
+        if relations >= FEW_RELATIONS:
+            wanted = relations * 2 // 3 if is_small else relations // 3
+        concepts = max(wanted, 2)
         total = SMALL_EPOCHS if is_small else min(max(VISITS[device] // triples, FEWEST_EPOCHS), MOST_EPOCHS)
         last = total // 3
         dim = 100 if is_small or device == "cpu" else 300
