@@ -108,6 +108,6 @@ def opened(run: Path) -> Any:
 def transe_run(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return the folder of a trained TransE, which has no concepts."""
     folder = tmp_path_factory.mktemp("runs") / "transe"
-    done = call("train", data, "--out", folder, "--set", "model.name=transe", *QUICK, "--quiet")
+    done = call("train", data, "--out", folder, *QUICK, "--set", "model.name=transe", "--quiet")
     assert done.code == 0, done.err
     return folder
