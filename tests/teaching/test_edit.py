@@ -18,7 +18,7 @@ from itransf.data.graph import Graph
 from itransf.data.vocabulary import Vocabulary
 from itransf.errors import ConfigError, DataError
 from itransf.interpret.ablation import Ablation
-from itransf.models import SIDES, ITransF, Side, Sizes
+from itransf.models import SIDES, ConceptModel, ITransF, Side, Sizes
 from itransf.models.concepts import FORBIDDEN, FREE, PINNED
 from itransf.run import Run
 from itransf.storage import RunFolder
@@ -101,10 +101,10 @@ def untouched(model: ITransF, before: dict[str, Tensor]) -> bool:
     return all(torch.equal(tensor, before[name]) for name, tensor in weights(model).items())
 
 
-def well_formed(model: ITransF) -> bool:
+def well_formed(model: ConceptModel) -> bool:
     """Whether supports are distinct, ascending, and keep to the rules."""
-    for side in SIDES:
-        projection = model.concept_attention(side)
+    for part in model.parts:
+        projection = model.concept_attention(part)
         inside = torch.zeros_like(projection.rules, dtype=torch.bool).scatter_(1, projection.support, True)
         if not bool((projection.support.diff(dim=1) > 0).all()):
             return False
@@ -448,6 +448,100 @@ class TestEdit:
     def test_a_model_without_concepts_has_none_to_edit(self, short: Callable[..., Run], run: Run) -> None:
         with pytest.raises(ConfigError, match=r"transe .*no concepts"):
             short(run.graph, "transe").edit(prune=1)
+
+
+@pytest.fixture
+def products(short: Callable[..., Run], random_graph: Callable[..., Graph]) -> Run:
+    """Return a run whose relations are sums of four symmetric and three antisymmetric concepts."""
+    graph = random_graph(entities=14, relations=5, train=60, valid=12, test=8)
+    run = short(graph, "icomplex", "model.concepts=7", "model.support_size=3")
+    torch.manual_seed(3)
+    with torch.no_grad():
+        for parameter in run.model.parameters():
+            parameter.normal_()
+    return run
+
+
+def vectors(run: Run) -> Tensor:
+    return run.model.relation_table().detach()  # type: ignore[operator,no-any-return]
+
+
+def used(run: Run, relation: int) -> list[int]:
+    found: list[int] = run.model.attention.support[relation].tolist()  # type: ignore[union-attr,index]
+    return found
+
+
+class TestProducts:
+    def test_a_forbidden_concept_is_replaced_and_the_vector_kept_where_it_can_be(self, products: Run) -> None:
+        gone = used(products, 1)[0]
+        edited = products.edit(forbid=[("r1", gone)])
+        assert gone not in used(edited, 1)
+        assert set(used(edited, 1)) > set(used(products, 1)) - {gone}
+        assert well_formed(edited.model)
+        assert torch.equal(vectors(edited)[[0, 2, 3, 4]], vectors(products)[[0, 2, 3, 4]])
+        left = products.model.relation_table().detach()[1] - vectors(edited)[1]
+        alone = products.model.compose(torch.eye(7)).detach()[used(edited, 1)]
+        assert (alone @ left).abs().max() < 1e-3  # a least-squares fit
+        assert "forbidden to r1." in edited.graph.notes[-1]
+
+    def test_a_pinned_concept_is_taken_in_and_named_with_its_part_or_without(self, products: Run) -> None:
+        new = next(concept for concept in range(7) if concept not in used(products, 2))
+        short_form = products.edit(pin=[("r2", new)])
+        long_form = products.edit(pin=[("r2", "relation", new)])
+        shown = products.concepts().row("r2").concepts
+        assert set(used(short_form, 2)) == {new, *(each.concept for each in shown[:2])}
+        assert used(short_form, 2) == used(long_form, 2)
+        assert well_formed(short_form.model)
+
+    def test_rules_about_what_is_so_already_change_no_score(self, products: Run) -> None:
+        idle = next(concept for concept in range(7) if concept not in used(products, 2))
+        edited = products.edit(forbid=[("r2", idle)], pin=[("r2", used(products, 2)[0])])
+        assert torch.equal(vectors(edited), vectors(products))
+
+    def test_merging_a_concept_with_its_opposite_changes_no_vector(self, products: Run) -> None:
+        with torch.no_grad():
+            products.model.concepts[5] = -2.0 * products.model.concepts[6]
+            products.model.attention.support.copy_(
+                torch.tensor([[0, 1, 5], [0, 1, 6], [1, 2, 6], [0, 2, 3], [2, 3, 5]])
+            )
+        edited = products.edit(merge=[(5, 6)])
+        torch.testing.assert_close(vectors(edited), vectors(products), rtol=1e-3, atol=1e-3)
+        assert edited.model.symmetries == ("symmetric",) * 4 + ("antisymmetric",) * 2
+        assert well_formed(edited.model)
+
+    def test_the_kinds_of_concepts_stay_when_others_go(self, products: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(edit, "choose_kept", lambda *_: [1, 4, 5, 6])
+        pruned = products.edit(prune=4)
+        assert pruned.model.symmetries == ("symmetric",) + ("antisymmetric",) * 3
+        assert torch.equal(pruned.model.concepts, products.model.concepts[[1, 4, 5, 6]])
+        assert well_formed(pruned.model)
+        monkeypatch.setattr(edit, "choose_kept", lambda *_: [4, 5])
+        with pytest.raises(ConfigError, match="no symmetric concept"):
+            products.edit(prune=2)
+
+    def test_rules_hold_through_refit_and_folder(self, products: Run, tmp_path: Path) -> None:
+        gone, new = used(products, 1)[0], next(c for c in range(7) if c not in used(products, 2))
+        edited = products.edit(forbid=[("r1", gone)], pin=[("r2", new)]).edit(prune=6).refit(1)
+        edited.save(tmp_path / "new")
+        opened = itransf.open(tmp_path / "new", device="cpu")
+        assert int((opened.model.attention.rules == PINNED).sum()) == 1
+        assert well_formed(opened.model)
+        assert torch.equal(vectors(opened), vectors(edited))
+
+    @pytest.mark.parametrize(
+        ("asked", "message"),
+        [
+            ({"merge": [(0, 5)]}, "concept 0 is symmetric and concept 5 is antisymmetric"),
+            ({"pin": [("r0", "head", 1)]}, "no part 'head'.*'relation'"),
+            ({"pin": ["r0"]}, r"'r0' is not a \(relation, concept\)"),
+            ({"pin": [("r0", 1)], "forbid": [("r0", 1)]}, "concept 1 is forbidden to r0,"),
+            ({"pin": [("r0", number) for number in range(4)]}, "4 concepts would be pinned"),
+            ({"prune": 1}, "at least 2|no symmetric"),
+        ],
+    )
+    def test_mistakes_are_reported(self, products: Run, asked: dict[str, Any], message: str) -> None:
+        with pytest.raises(ConfigError, match=message):
+            products.edit(**asked)
 
 
 class TestKept:

@@ -12,11 +12,13 @@ from torch import Tensor
 import itransf
 from comparing import same_but_for
 from itransf.data.graph import Graph
+from itransf.data.vocabulary import Vocabulary
 from itransf.errors import ConfigError, DataError
-from itransf.models import ITransF, Sizes
+from itransf.models import IComplEx, ITransF, Sizes
+from itransf.models.icomplex import IComplExConfig
 from itransf.run import Run
 from itransf.teaching import Effort, learn_relation, relation
-from itransf.teaching.relation import mark_answers, measure_pairs, start_attention
+from itransf.teaching.relation import mark_answers, measure_pairs, start_attention, start_vector
 from itransf.training.trainer import weights
 from stubs import BilinearConfig, BilinearModel, TableModel
 
@@ -30,6 +32,10 @@ KINDS = {
     "dense": ("itransf", "model.attention=dense"),
     "free": ("itransf", "model.entity_constraint=none", "model.projected_constraint=none", "model.p_norm=2"),
     "transe": ("transe",),
+    "icomplex": ("icomplex",),
+    "icomplex softmax": ("icomplex", "loss.name=cross_entropy", "negatives.filtered=false", "regularizer.weight=0.01"),
+    "complex": ("complex",),
+    "distmult": ("distmult",),
 }
 
 
@@ -43,7 +49,8 @@ def test_all_else_keeps_its_bits(short: Callable[..., Run], graph: Graph, kind: 
     run = short(graph, *KINDS[kind])
     learned = run.learn_relation("likes", PAIRS, effort=QUICK)
     sides = [f"project_{side}.{part}" for side in ("head", "tail") for part in ("scores", "support", "rules")]
-    same_but_for(run, learned, {"relations", *sides})
+    attention = [f"attention.{part}" for part in ("scores", "support", "rules")]
+    same_but_for(run, learned, {"relations", *sides, *attention})
     assert len(run.graph.relations) == 3  # the old run is left alone
     assert not any(parameter.grad is not None for parameter in learned.model.parameters())
     assert all(parameter.requires_grad for parameter in learned.model.parameters())
@@ -64,6 +71,45 @@ def test_the_start_is_the_mean_of_what_the_triples_ask_for(short: Callable[..., 
     asked = [vectors[int(tail[1:])] - vectors[int(head[1:])] for head, tail in PAIRS]
     projected = torch.stack(asked).mean(0)  # unit entities stay where they are
     torch.testing.assert_close(learned.model.get_parameter("relations")[-1], projected)
+
+
+def make_products(concepts: int, size: int) -> tuple[IComplEx, Graph]:
+    """Return a model whose concepts are orthogonal, and triples whose pairs add up to concepts 1 and 4."""
+    torch.manual_seed(0)
+    model = IComplEx(Sizes(8, 3), IComplExConfig(dim=6, concepts=concepts, support_size=size))
+    with torch.no_grad():
+        model.concepts.copy_(2.0 * torch.eye(6)[torch.arange(concepts) % 6])
+        model.attention.scores.normal_()
+        model.entities.normal_()
+        real, imaginary = model.concepts[1], -model.concepts[4]
+        model.entities[:4] = torch.cat([torch.ones(6), torch.zeros(6)])  # conj(h) t = t
+        model.entities[4:] = torch.cat([real, imaginary])
+    names = [[f"{letter}{number}" for number in range(count)] for letter, count in (("e", 8), ("r", 3))]
+    triples = np.array([[0, 2, 4], [1, 2, 5]])
+    vocabularies = Vocabulary(names[0], kind="entity"), Vocabulary(names[1], kind="relation")
+    return model, Graph("products", *vocabularies, triples, triples[:0], triples[:0])
+
+
+def test_a_product_starts_with_the_concepts_of_the_mean_pair() -> None:
+    model, graph = make_products(concepts=6, size=2)
+    others = model.relation_table()[:-1].detach().clone()
+    start_vector(model, graph, 2)
+    assert model.attention.support[-1].tolist() == [1, 4]
+    scores = model.attention.scores[-1].detach()
+    assert scores[1] > 0 > scores[4]
+    assert scores[[0, 2, 3, 5]].abs().max() == 0
+    vectors = model.relation_table().detach()
+    torch.testing.assert_close(vectors[-1].norm(), others.norm(dim=1).median(), rtol=1e-3, atol=1e-3)
+    torch.testing.assert_close(vectors[:-1], others)
+
+
+def test_only_supported_weights_of_a_product_are_fitted(short: Callable[..., Run], graph: Graph) -> None:
+    run = short(graph, "icomplex")
+    start = run.learn_relation("likes", PAIRS, effort=Effort(steps=0)).model
+    fitted = run.learn_relation("likes", PAIRS, effort=QUICK).model
+    assert torch.equal(weights(start)["attention.support"], weights(fitted)["attention.support"])
+    changed = weights(start)["attention.scores"][-1] != weights(fitted)["attention.scores"][-1]
+    assert changed.nonzero().squeeze(1).tolist() == weights(fitted)["attention.support"][-1].tolist()
 
 
 def test_graph_and_statistics_follow(short: Callable[..., Run], graph: Graph) -> None:

@@ -125,7 +125,7 @@ class IComplEx(ComplEx, ConceptModel):
 
     def relation_table(self) -> Tensor:
         """Return the vectors that relations compose of concepts, (r, 2 d)."""
-        return self.compose(self.attention.scores.masked_fill(~self._is_supported(), 0.0))
+        return self.compose(self.attention.scores.masked_fill(~self.is_supported(), 0.0))
 
     def split_relation(self, relation: int) -> tuple[tuple[Part, ...], Tensor]:
         """Return the weighted concepts of a relation, and which they are, (k', 2 d)."""
@@ -146,7 +146,8 @@ class IComplEx(ComplEx, ConceptModel):
         real, imaginary = weights[:, :count] @ self.concepts[:count], weights[:, count:] @ self.concepts[count:]
         return torch.cat([real, imaginary], dim=1)
 
-    def _is_supported(self) -> Tensor:
+    def is_supported(self) -> Tensor:
+        """Return whether a concept is in the support of a relation, bool (r, m)."""
         support = self.attention.support
         return torch.zeros_like(self.attention.rules, dtype=torch.bool).scatter_(1, support, True)
 
@@ -169,12 +170,19 @@ class IComplEx(ComplEx, ConceptModel):
         self.attention.scores.zero_().scatter_(1, codes.support, codes.weights)
 
     @torch.no_grad()
-    def code(self, relations: Tensor, vectors: Tensor) -> None:
-        """Give relations (n,) at most k concepts each whose sums come close to vectors (n, 2 d), under the rules."""
+    def code(self, relations: Tensor, vectors: Tensor, kept: Tensor | None = None) -> None:
+        """Give relations (n,) at most k concepts each whose sums come close to vectors (n, 2 d), under the rules.
+
+        Args:
+            relations: (n,)
+            vectors: (n, 2 d)
+            kept: Concepts that each relation shall have beside pinned ones, at most k together, bool (n, m).
+        """
         lengths = self.concepts.norm(dim=1).clamp_min(torch.finfo(self.concepts.dtype).tiny)
         atoms = torch.tensor_split(self.concepts / lengths[:, None], [self.symmetric])
         rules, size = self.attention.rules[relations], self.attention.support.shape[1]
-        support, weights = pursue(vectors, list(atoms), size, rules == PINNED, rules == FORBIDDEN)
+        first = rules == PINNED if kept is None else (rules == PINNED) | kept
+        support, weights = pursue(vectors, list(atoms), size, first, rules == FORBIDDEN)
         scores = torch.zeros_like(self.attention.scores[relations]).scatter_(1, support, weights / lengths[support])
         self.attention.scores[relations] = scores
         self.attention.support[relations] = support.sort(dim=1).values

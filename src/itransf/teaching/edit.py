@@ -198,34 +198,43 @@ def choose_kept(model: ConceptModel, graph: Graph, count: int) -> list[int]:
 def forbid_concept(model: ConceptModel, graph: Graph, costs: Costs, relation: int, part: str, concept: int) -> None:
     """Forbid a concept to one part of a relation.
 
-    If the part uses it, the cheapest other concept takes its place and its score, or the vector is composed again.
+    If the part uses it, the cheapest other concept takes its place and its score. Where concepts add up to vectors, the
+    one that explains most of the rest of the vector takes its place.
     """
     write_rule(model, graph, relation, part, concept, FORBIDDEN)
     attention = model.concept_attention(part)
     if not isinstance(model, IComplEx):
         replace_members(attention, costs[part], relation)
     elif concept in attention.support[relation].tolist():
-        model.code(torch.tensor([relation], device=attention.support.device), costs[part][[relation]])
+        fit_weights(model, costs, relation)
 
 
 @torch.no_grad()
 def pin_concept(model: ConceptModel, graph: Graph, costs: Costs, relation: int, part: str, concept: int) -> None:
     """Let one part of a relation always have a concept in its support.
 
-    If it is new there, it replaces the concept with the smallest weight that is not pinned, and gets the highest score,
-    or the vector is composed again.
+    If it is new there, it replaces the concept with the smallest weight that is not pinned, and gets the highest score.
+    Where concepts add up to vectors, the weights are fitted to the vector instead.
     """
     write_rule(model, graph, relation, part, concept, PINNED)
     projection = model.concept_attention(part)
     support, scores = projection.support[relation], projection.scores[relation]
     if concept in support.tolist():
         return
-    if isinstance(model, IComplEx):
-        model.code(torch.tensor([relation], device=scores.device), costs[part][[relation]])
-        return
     free = support[projection.rules[relation, support] != PINNED]
-    lightest = int(free[scores[free].argmin()])
-    swap(projection, relation, lightest, concept, scores[support].max())
+    if isinstance(model, IComplEx):
+        lightest = int(free[model.shown_weights(part)[relation, free].abs().argmin()])
+        swap(projection, relation, lightest, concept, scores[concept])
+        fit_weights(model, costs, relation)
+    else:
+        swap(projection, relation, int(free[scores[free].argmin()]), concept, scores[support].max())
+
+
+def fit_weights(model: IComplEx, costs: Costs, relation: int) -> None:
+    """Compose a relation's vector again of the concepts in its support and, for those that are forbidden, of others."""
+    number = torch.tensor([relation], device=model.concepts.device)
+    kept = model.is_supported()[number] & (model.attention.rules[number] != FORBIDDEN)
+    model.code(number, costs["relation"][number], kept)
 
 
 @torch.no_grad()
@@ -234,7 +243,7 @@ def merge_concepts(model: C, graph: Graph, costs: Costs, kept: int, gone: int) -
 
     The matrix or vector is the mean of both, weighted by their use. A side that used both gives it both weights; the
     place that becomes free in its support goes to the cheapest other concept, with a faint weight. Where concepts add
-    up to the vectors of relations, those of the users of both are composed again.
+    up to the vectors of relations, those of the users of both are composed again, of the same concepts where possible.
     """
     if kept == gone:
         raise ConfigError(f"concept {kept} cannot be merged with itself; give two concepts")
@@ -249,6 +258,9 @@ def merge_concepts(model: C, graph: Graph, costs: Costs, kept: int, gone: int) -
     first, second = (shares / shares.sum()).tolist()
     if isinstance(model, IComplEx):
         merge_rules(model.attention, kept, gone)
+        for relation, support in enumerate(model.attention.support.tolist()):
+            if gone in support and kept not in support:
+                swap(model.attention, relation, gone, kept, model.attention.scores[relation, gone])
         units = torch.nn.functional.normalize(model.concepts[[kept, gone]])
         sign = (
             1.0 if float(units[0] @ units[1]) >= 0 else -1.0
@@ -294,8 +306,9 @@ def add_weights(projection: ConceptAttention, first: int, second: int) -> Tensor
 def drop_concepts(model: C, graph: Graph, costs: Costs, gone: Sequence[int], changed: Sequence[int] = ()) -> C:
     """Return the model without these concepts; the numbers of the others close up.
 
-    Where a support loses a concept, the cheapest of the others takes its place and its score, or the vector is composed
-    again. Supports with more places than there are concepts left become smaller.
+    Where a support loses a concept, the cheapest of the others takes its place and its score or, where concepts add up
+    to vectors, the one that explains most of the rest. Supports with more places than there are concepts left become
+    smaller.
 
     Args:
         model: Model, which is changed.
@@ -314,7 +327,9 @@ def drop_concepts(model: C, graph: Graph, costs: Costs, gone: Sequence[int], cha
     order = [*kept, *gone]
     numbers = torch.tensor(order, device=model.concepts.device).argsort()
     touched = torch.tensor([*gone, *changed], device=model.concepts.device)
-    users = torch.isin(model.supports(model.parts[0]), touched).any(1).nonzero().squeeze(1)
+    if isinstance(model, IComplEx):
+        stay = model.is_supported()[:, kept]
+        users = torch.isin(model.attention.support, touched).any(1).nonzero().squeeze(1)
     for part in model.parts:
         projection = model.concept_attention(part)
         if bool((projection.rules[:, gone] == PINNED).any()):
@@ -338,7 +353,7 @@ def drop_concepts(model: C, graph: Graph, costs: Costs, gone: Sequence[int], cha
             projection.support.copy_(torch.arange(len(kept)).expand_as(projection.support))
         check_rules(projection)
     if isinstance(smaller, IComplEx):
-        smaller.code(users, costs[smaller.parts[0]][users])
+        smaller.code(users, costs["relation"][users], stay[users])
     return smaller
 
 

@@ -209,3 +209,28 @@ def test_everything_beside_its_baselines(readings: list[Reading], stranse: Readi
     assert {finding.measure for finding in quick[0].findings}.isdisjoint({"faithful weights", "rare relations"})
     dense = interpret_runs([replace(readings[0], model=stranse.model)], ranked=False, draws=20)
     assert dense[0].findings[0].statistic == "at most 6 weights, sum 1"
+
+
+def test_products_are_measured_like_the_rest(graph: Graph, short: Callable[..., Run]) -> None:
+    run = short(graph, "icomplex", "model.concepts=6", "model.support_size=3")
+    plain = read_model(short(graph, "complex").model, graph, "complex")
+    with torch.no_grad():
+        for parameter in run.model.parameters():
+            parameter.normal_(generator=torch.Generator().manual_seed(0))
+    reading = read_model(run.model, graph, "icomplex")
+    costs, model = remove_each(reading, 0), run.model
+    relation, attention = int(graph.valid[0, 1]), model.get_submodule("attention")
+    triples = graph.valid[graph.valid[:, 1] == relation]
+    row = int((np.unique(graph.valid[:, 1]) < relation).sum())
+    for place, concept in enumerate(np.argsort(-reading.shares[0, relation])[:3].tolist()):
+        before = rank_triples(model, triples, graph.known)
+        with torch.no_grad():
+            kept = attention.scores[relation, concept].clone()  # type: ignore[index]
+            attention.scores[relation, concept] = 0  # type: ignore[index]
+            after = rank_triples(model, triples, graph.known)
+            attention.scores[relation, concept] = kept  # type: ignore[index]
+        lost = np.mean([1 / before.ranks(end) - 1 / after.ranks(end) for end in SIDES])
+        assert costs.losses[row, place] == pytest.approx(lost)
+    found = interpret_runs([reading], [plain], draws=20, most_triples=2)
+    assert [each.name for each in found] == ["icomplex", "complex", "random"]
+    assert all(finding.value is not None for finding in found[0].findings if finding.measure == "faithful weights")

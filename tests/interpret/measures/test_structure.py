@@ -30,6 +30,7 @@ from itransf.interpret.measures.structure import (
     read_model,
     scale_rows,
 )
+from itransf.models import MODELS, Sizes
 from itransf.models.base import Model
 from itransf.run import Run
 
@@ -218,3 +219,49 @@ def test_runs_on_other_graphs_are_refused(few: Graph, random_graph: Callable[...
     check_same_graph(readings[:1])
     with pytest.raises(ConfigError, match="same graph"):
         check_same_graph(readings)
+
+
+def make_products(name: str, graph: Graph) -> Reading:
+    """Return the reading of a model with three inverse pairs and two symmetric relations."""
+    torch.manual_seed(0)
+    sizes = {"concepts": 12, "support_size": 8} if name == "icomplex" else {}
+    model: Any = MODELS[name](Sizes(15, COUNT), MODELS[name].Config(dim=9, **sizes))
+    table = model.attention.scores if name == "icomplex" else model.relations
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.normal_()
+        middle = table.shape[1] // 2
+        if name == "icomplex":
+            model.attention.support.copy_(torch.arange(2, 10).expand(COUNT, -1))
+        for left, right in ((0, 1), (2, 3), (4, 5)):
+            table[right] = table[left]
+            table[right, middle:] *= -1
+        table[6:8, middle:] = 0
+    return read_model(model, graph, name)
+
+
+@pytest.mark.parametrize("name", ["icomplex", "complex"])
+def test_inverse_and_symmetric_products_are_read(name: str, graph: Graph, gold: Gold) -> None:
+    reading = make_products(name, graph)
+    assert measure_inverses([reading], gold, DRAWS).value == pytest.approx(1.0)
+    assert measure_symmetry([reading], gold, DRAWS).value == pytest.approx(1.0)
+    np.testing.assert_allclose(reading.compare_ends()[[6, 7]], 1.0, atol=1e-6)
+    random = draw_random(reading)
+    assert sure(measure_inverses([random], gold, DRAWS).value) < 0.9
+    assert random.sides.shape == reading.sides.shape
+    purity, information = measure_domains([reading], gold, 4, DRAWS)
+    assert purity.n == information.n == COUNT
+    assert find_top(reading, 4).shape == (1, COUNT)
+    assert (reading.weights is None) == (name == "complex")
+
+
+def test_signed_weights_are_sparse_by_their_absolute_values(graph: Graph) -> None:
+    reading = make_products("icomplex", graph)
+    assert measure_sparsity([reading], 8, DRAWS).value == 1.0
+    assert sure(measure_sparsity([reading], 7, DRAWS).value) < 1.0
+    assert (sure_weights(reading) < 0).any()
+
+
+def sure_weights(reading: Reading) -> Any:
+    assert reading.weights is not None
+    return reading.weights
