@@ -9,7 +9,7 @@ import pytest
 
 from cli.conftest import call
 from golden.comparing import check_golden, make_paper
-from golden.explanations import make_explanation, make_loser, make_plain
+from golden.explanations import make_explanation, make_loser, make_plain, make_product
 from itransf.cli.explain import show_explanation, show_profile
 from itransf.cli.predict import show_short_forms
 from itransf.interpret import RelationProfile, sentences
@@ -49,6 +49,42 @@ def test_a_removal_that_changes_nothing_is_shown() -> None:
     removals = tuple(replace(removal, rank=1.0) for removal in explanation.removals)
     show_explanation(replace(explanation, removals=removals), console)
     assert all(words in paper.getvalue() for words in ("without concept 0", "tail side", "stays at rank 1"))
+
+
+def test_products_are_told_by_their_scores() -> None:
+    console, paper = make_paper(120)
+    show_explanation(make_product(), console)
+    shown = paper.getvalue()
+    assert "distance" not in shown.lower()
+    assert all(words in shown for words in ("The score as a sum of parts", "Cosine", "raise the score"))
+    assert "without concept 1, France [state] goes from rank 1 to 17" in shown
+
+
+@pytest.mark.parametrize("model", ["icomplex", "complex", "distmult"])
+def test_commands_on_products(model: str, data: Path, tmp_path: Path) -> None:
+    settings = (f"model.name={model}", "model.dim=8", "training.epochs=2")
+    if model == "icomplex":
+        settings += ("warm_start.epochs=2", "model.concepts=4", "model.support_size=2")
+    run, new = tmp_path / "run", tmp_path / "new"
+    given = [f"--set={setting}" for setting in settings]
+    assert call("train", data, "--out", run, *given, "--device", "cpu", "--quiet").code == 0
+    shown = json.loads(call("explain", run, "Italy", "P36", "Roma", "--json").out)
+    assert sum(part["value"] for part in shown["contributions"]) == pytest.approx(shown["score"], abs=1e-6)
+    assert shown["distance"] is None
+    profile = json.loads(call("relation", run, "near", "--json").out)
+    assert bool(profile["concepts"]) == (model == "icomplex")
+    assert "cosines of relation vectors" in " ".join(call("relation", run, "near").out.split())
+    (tmp_path / "pairs.tsv").write_text("Lyon\tMilano\nParis\tMadrid\n", encoding="utf-8")
+    learned = call("learn", run, tmp_path / "pairs.tsv", "--relation", "twin", "--out", new)
+    assert learned.code == 0, learned.err
+    assert ("  concepts  " in learned.out) == (model == "icomplex")
+    if model == "icomplex":
+        used = profile["concepts"][0]["concept"]
+        edited = call("edit", run, "--forbid", f"near={used}", "--epochs", "1", "--out", tmp_path / "edited", "--quiet")
+        assert edited.code == 0, edited.err
+        after = json.loads(call("relation", tmp_path / "edited", "near", "--json").out)
+        assert used not in [each["concept"] for each in after["concepts"]]
+        assert "RELATION=CONCEPT" in call("edit", run, "--pin", "near", "--out", tmp_path / "more").err
 
 
 def test_a_triple_by_names_and_labels(run: Path, opened: Any) -> None:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from golden.attentions import make_attention
 from itransf.interpret.evidence import Evidence
 from itransf.interpret.explanation import Contribution, Explanation, Removal, RunnerUp
-from itransf.interpret.sharing import concepts_behind
+from itransf.interpret.sharing import SharedConcept, Use, concepts_behind
 
 
 def make_part(side: str, concept: int | None, weight: float | None, value: float, rival: float) -> Contribution:
@@ -85,4 +85,23 @@ def make_plain() -> Explanation:
         nearest=(),
         supporting=(),
         removals=(),
+    )
+
+
+def make_product() -> Explanation:
+    """Return the same for a model whose score is a sum of concepts with signs."""
+    explanation = make_explanation()
+    parts = (
+        Contribution("relation", 1, 0.7, 3.0, 1.0, 2.0, symmetry="antisymmetric"),
+        Contribution("relation", 0, -0.3, -0.5, 0.0, -0.5, symmetry="symmetric"),
+    )
+    users = (Use("has_capital", "has_capital", "relation", -0.6), Use("city_in", "city in", "relation", 0.5))
+    return replace(
+        explanation,
+        score=2.5,
+        distance=None,
+        contributions=parts,
+        runner_up=RunnerUp("Q31", "Belgium", 1.0, None),
+        sharing={"relation": (SharedConcept(1, 0.7, users), SharedConcept(0, -0.3, ()))},
+        removals=(Removal("relation", 1, 0.7, -0.5, 17.0),),
     )

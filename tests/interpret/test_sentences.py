@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from golden.explanations import make_explanation, make_loser, make_plain
+from golden.explanations import make_explanation, make_loser, make_plain, make_product
 from itransf.interpret.explanation import RunnerUp
-from itransf.interpret.sentences import describe_users, name_lead, name_rank
+from itransf.interpret.sentences import describe_users, name_lead, name_rank, tabulate_split
 from itransf.interpret.sharing import Use
 
 
@@ -37,6 +37,29 @@ def test_an_answer_without_a_rival() -> None:
 def test_a_lead_of_zero_is_level() -> None:
     level = replace(make_explanation(), runner_up=RunnerUp("Q31", "Belgium", -1.25, 1.25))
     assert "level with Belgium;" in level.sentence
+
+
+def test_a_product_is_told_by_its_score_and_the_users_of_its_concept() -> None:
+    product = make_product()
+    assert product.lead == 1.5
+    assert "far ahead of Belgium, mainly through concept 1 (antisymmetric, shared with has_capital" in product.sentence
+    assert "has_capital with the opposite sign and city in)" in product.sentence
+    assert "distance" not in product.sentence
+    assert product.short.startswith("concept 1; ")
+    columns, rows = tabulate_split(product, {})
+    assert [row[0] for row in rows] == ["antisymmetric", "symmetric", "sum"]
+    assert rows[-1][1:] == ["score", "", "+2.500", "+1.000", "+1.500"]
+    assert len(columns) == len(rows[0])
+
+
+def test_parts_that_are_halves_of_a_vector_or_a_whole_one() -> None:
+    product = make_product()
+    halves = tuple(replace(part, concept=None, weight=None) for part in product.contributions)
+    split = replace(product, contributions=halves, sharing=None)
+    assert "mainly through the antisymmetric part of the relation;" in split.sentence
+    whole = replace(split, contributions=halves[:1])
+    assert "mainly" not in whole.sentence
+    assert whole.short.startswith("like ")
 
 
 def test_names_of_concepts_are_shown() -> None:
