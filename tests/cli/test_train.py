@@ -47,7 +47,7 @@ def test_the_default_folder_is_named_after_data_and_model(
     data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    done = call("train", data, "--set", "model.name=transe", *QUICK, "-q")
+    done = call("train", data, *QUICK, "--set", "model.name=transe", "-q")
     assert done.code == 0, done.err
     assert (tmp_path / "runs" / "places-transe" / "run.json").is_file()
     assert done.err == ""
@@ -57,7 +57,7 @@ def test_the_default_folder_is_named_after_data_and_model(
 def test_a_config_file_is_overridden_by_single_settings(data: Path, tmp_path: Path) -> None:
     config = tmp_path / "mine.toml"
     config.write_text('[model]\nname = "stranse"\ndim = 3\n[training]\nepochs = 9\n')
-    done = call("train", data, "--config", config, *QUICK[:-2], "--out", tmp_path / "run", "--json", "-q")
+    done = call("train", data, "--config", config, *QUICK[2:-2], "--out", tmp_path / "run", "--json", "-q")
     assert done.code == 0, done.err
     content = json.loads(done.out)["config"]
     assert (content["model"]["name"], content["model"]["dim"]) == ("stranse", 3)
@@ -168,7 +168,7 @@ def test_without_test_triples_nothing_is_ranked(tmp_path: Path) -> None:
         (("world", "--preset", "wn18/itrans"), "Did you mean 'wn18/itransf"),
         (("world", "--config", "nowhere.toml"), "nowhere.toml"),
         (("world", "--labels", "nowhere.tsv"), "nowhere.tsv"),
-        (("world", "--set", "model.concepts=1"), "model.support_size"),
+        (("world", "--set", "model.concepts=3"), "model.support_size"),
     ],
 )
 def test_mistakes_are_misuse_and_leave_nothing_behind(
