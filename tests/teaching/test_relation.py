@@ -18,7 +18,7 @@ from itransf.models import IComplEx, ITransF, Sizes
 from itransf.models.icomplex import IComplExConfig
 from itransf.run import Run
 from itransf.teaching import Effort, learn_relation, relation
-from itransf.teaching.relation import mark_answers, measure_pairs, start_attention, start_vector
+from itransf.teaching.relation import mark_answers, measure_pairs, start_attention
 from itransf.training.trainer import weights
 from stubs import BilinearConfig, BilinearModel, TableModel
 
@@ -91,9 +91,9 @@ def make_products(concepts: int, size: int) -> tuple[IComplEx, Graph]:
 
 
 def test_a_product_starts_with_the_concepts_of_the_mean_pair() -> None:
-    model, graph = make_products(concepts=6, size=2)
+    model, _ = make_products(concepts=6, size=2)
     others = model.relation_table()[:-1].detach().clone()
-    start_vector(model, graph, 2)
+    model.start_relation(torch.tensor([0, 1]), torch.tensor([4, 5]))
     assert model.attention.support[-1].tolist() == [1, 4]
     scores = model.attention.scores[-1].detach()
     assert scores[1] > 0 > scores[4]

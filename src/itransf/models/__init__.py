@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from itransf.models.base import SIDES, Model, Paper, Part, QueryModel, Side, Sizes, Split, is_explainable
-from itransf.models.concepts import ConceptModel, ProjectingConcepts
+from itransf.models.concepts import CodedConcepts, ConceptModel, ProjectingConcepts
 from itransf.models.distmult import DistMult
 from itransf.models.icomplex import IComplEx
 from itransf.models.itransf import ITransF
@@ -16,6 +16,7 @@ from itransf.registry import MODELS
 __all__ = [
     "MODELS",
     "SIDES",
+    "CodedConcepts",
     "ConceptModel",
     "DistMult",
     "IComplEx",

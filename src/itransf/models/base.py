@@ -273,6 +273,12 @@ class Model(nn.Module, ABC):
         for name, table in model.embeddings().items():
             self.get_parameter(name).copy_(table)
 
+    @torch.no_grad()
+    def start_relation(self, heads: Tensor, tails: Tensor) -> None:
+        """Start the last relation, which is new, from its triples; by default, its embedding at the others' mean."""
+        table = self.embeddings()["relations"]
+        table[-1] = table[:-1].mean(0)
+
 
 class QueryModel(Model):
     """A model that compares a query vector with candidate vectors.

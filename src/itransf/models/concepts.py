@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import copy
 from abc import abstractmethod
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, ClassVar, Literal
 
 import torch
 from torch import Tensor, nn
 
+from itransf.errors import ConfigError
 from itransf.models.base import SIDES, Model, Side, look_up
 from itransf.ops.attention import scatter_weights, sparse_softmax
 
@@ -109,6 +112,19 @@ class ConceptModel(Model):
         """Return the attention of `part` as people read it, comparable between concepts, (r, m)."""
         return self.concept_attention(part).attention()
 
+    def smaller_config(self, kept: Sequence[int]) -> Any:
+        """Return the settings of a model with only these concepts, ascending.
+
+        Raises:
+            ConfigError: The model cannot have fewer concepts.
+        """
+        if not (hasattr(self.config, "concepts") and hasattr(self.config, "support_size")):
+            raise ConfigError(
+                f"concepts of the model {type(self).__name__} cannot be merged or pruned: "
+                "its settings have no model.concepts and model.support_size"
+            )
+        return replace(self.config, concepts=len(kept), support_size=min(self.config.support_size, len(kept)))
+
     def with_attention(self, weights: Tensor) -> Model:
         """Return a copy with these attention weights (p, r, m); it shares all parameters but theirs."""
         copies: dict[int, Any] = {id(kept): kept for kept in (*self.parameters(), *self.buffers())}
@@ -116,6 +132,29 @@ class ConceptModel(Model):
             attention = self.concept_attention(part)
             copies[id(attention)] = attention.fixed(own)
         return copy.deepcopy(self, copies)
+
+
+class CodedConcepts(ConceptModel):
+    """A concept model whose concepts add up to the vectors of relations, which have one part."""
+
+    @abstractmethod
+    def relation_table(self) -> Tensor:
+        """Return the vectors that relations compose of concepts, (r, n)."""
+
+    @abstractmethod
+    def code(self, relations: Tensor, vectors: Tensor, kept: Tensor | None = None) -> None:
+        """Give relations (b,) at most k concepts each whose sums come close to vectors (b, n), under the rules.
+
+        Args:
+            relations: (b,)
+            vectors: (b, n)
+            kept: Concepts that each relation shall have beside pinned ones, at most k together, bool (b, m).
+        """
+
+    def is_supported(self) -> Tensor:
+        """Return whether a concept is in the support of a relation, bool (r, m)."""
+        attention = self.concept_attention(self.parts[0])
+        return torch.zeros_like(attention.rules, dtype=torch.bool).scatter_(1, attention.support, True)
 
 
 class ProjectingConcepts(ConceptModel):

@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 import torch
 from torch import Tensor, nn
+from torch.nn.functional import normalize
 
 from itransf.config import setting
 from itransf.models.base import (
@@ -93,6 +94,20 @@ class DistMult(QueryModel):
         parts, vectors = self.split_relation(int(triples[0, 1]))
         values = self.pair(heads, tails) @ vectors.double().T
         return Split(parts, values, values.sum(1))
+
+    def set_vector(self, relation: int, vector: Tensor) -> None:
+        """Change the vector (d,) of a relation."""
+        self.relations[relation] = vector
+
+    @torch.no_grad()
+    def start_relation(self, heads: Tensor, tails: Tensor) -> None:
+        """Start the last relation in the direction that raises the mean score of its triples most.
+
+        Its length is the median of the others'.
+        """
+        mean = self.pair(self.entities[heads], self.entities[tails]).mean(0)
+        length = self.relation_table()[:-1].norm(dim=1).median()
+        self.set_vector(self.sizes.relations - 1, length * normalize(mean, dim=0))
 
     def multiply(self, entities: Tensor, relations: Tensor, side: Side) -> Tensor:
         """Return the queries for candidates on `side`, given vectors of the other side and of the relations, (b, d)."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal
 
 import torch
@@ -13,7 +14,7 @@ from itransf.config import CHOOSE, setting
 from itransf.errors import ConfigError
 from itransf.models.base import SMALL, Model, Part, Sizes, TrainingGraph
 from itransf.models.complex import ComplEx
-from itransf.models.concepts import FORBIDDEN, PINNED, ConceptAttention, ConceptModel
+from itransf.models.concepts import FORBIDDEN, PINNED, CodedConcepts, ConceptAttention
 from itransf.models.distmult import SCALE, DistMultConfig
 from itransf.ops.coding import learn_codes, pursue
 
@@ -54,7 +55,7 @@ class IComplExConfig(DistMultConfig):
             )
 
 
-class IComplEx(ComplEx, ConceptModel):
+class IComplEx(ComplEx, CodedConcepts):
     """Re <h, w, conj(t)> with w = sum_i a[r, i] c[i] over at most k shared concepts.
 
     A concept is symmetric (a real vector, which adds the same to (h, r, t) and (t, r, h)) or antisymmetric (an
@@ -146,11 +147,6 @@ class IComplEx(ComplEx, ConceptModel):
         real, imaginary = weights[:, :count] @ self.concepts[:count], weights[:, count:] @ self.concepts[count:]
         return torch.cat([real, imaginary], dim=1)
 
-    def is_supported(self) -> Tensor:
-        """Return whether a concept is in the support of a relation, bool (r, m)."""
-        support = self.attention.support
-        return torch.zeros_like(self.attention.rules, dtype=torch.bool).scatter_(1, support, True)
-
     @torch.no_grad()
     def start_from(self, model: Model, counts: Tensor) -> None:
         """Start with the entities of a trained ComplEx and with sparse codes of its relation vectors.
@@ -169,15 +165,21 @@ class IComplEx(ComplEx, ConceptModel):
         self.attention.support.copy_(codes.support)
         self.attention.scores.zero_().scatter_(1, codes.support, codes.weights)
 
+    def smaller_config(self, kept: Sequence[int]) -> IComplExConfig:
+        """Return the settings of a model with only these concepts, ascending."""
+        symmetric = sum(concept < self.symmetric for concept in kept)
+        if not symmetric:
+            raise ConfigError("no symmetric concept would be left; keep more concepts")
+        smaller: IComplExConfig = replace(super().smaller_config(kept), symmetric_concepts=symmetric)
+        return smaller
+
+    def set_vector(self, relation: int, vector: Tensor) -> None:
+        """Compose the vector of a relation of concepts."""
+        self.code(torch.tensor([relation], device=vector.device), vector[None])
+
     @torch.no_grad()
     def code(self, relations: Tensor, vectors: Tensor, kept: Tensor | None = None) -> None:
-        """Give relations (n,) at most k concepts each whose sums come close to vectors (n, 2 d), under the rules.
-
-        Args:
-            relations: (n,)
-            vectors: (n, 2 d)
-            kept: Concepts that each relation shall have beside pinned ones, at most k together, bool (n, m).
-        """
+        """Compose the vectors of relations of concepts, by matching pursuit."""
         lengths = self.concepts.norm(dim=1).clamp_min(torch.finfo(self.concepts.dtype).tiny)
         atoms = torch.tensor_split(self.concepts / lengths[:, None], [self.symmetric])
         rules, size = self.attention.rules[relations], self.attention.support.shape[1]

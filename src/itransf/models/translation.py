@@ -142,6 +142,12 @@ class Translation(QueryModel):
         """Return P_tail(t) - P_head(h), (b, d): the translation that would fit each triple exactly."""
         return self.project(tails, relations, "tail") - self.project(heads, relations, "head")
 
+    @torch.no_grad()
+    def start_relation(self, heads: Tensor, tails: Tensor) -> None:
+        """Start the last relation's embedding at the mean of its exact translations."""
+        last = torch.full_like(heads, self.sizes.relations - 1)
+        self.relations[-1] = self.exact_translations(heads, last, tails).mean(0)
+
     def queries(self, anchors: Tensor, relations: Tensor, side: Side) -> Tensor:
         """Return P_head(h) + r when tails are asked for, P_tail(t) - r when heads are."""
         if side == "tail":

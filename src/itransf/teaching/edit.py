@@ -19,7 +19,7 @@ from itransf.fitting import Fit
 from itransf.interpret.ablation import measure_ablations
 from itransf.interpret.attention import check_part
 from itransf.interpret.naming import call_concept, find_concept
-from itransf.models import SIDES, ConceptModel, IComplEx, Model, ProjectingConcepts
+from itransf.models import SIDES, CodedConcepts, ConceptModel, Model, ProjectingConcepts
 from itransf.models.concepts import FORBIDDEN, FREE, PINNED, ConceptAttention
 from itransf.teaching.fit_rows import rebuild
 from itransf.training.assignment import draw_sample, single_concept_costs
@@ -100,7 +100,7 @@ def edit_concepts(
     merged = [(number(first), number(second)) for first, second in list_edits("merge", merge, "(concept, concept)")]
 
     model, notes = deepcopy(model), []
-    needed = forbidden or (pinned and isinstance(model, IComplEx))
+    needed = forbidden or (pinned and isinstance(model, CodedConcepts))
     costs = measure_costs(model, graph, config) if needed else {}
     for edits, change, done in ((forbidden, forbid_concept, "forbidden"), (pinned, pin_concept, "pinned")):
         for relation, part, concept in edits:
@@ -155,7 +155,7 @@ def measure_costs(model: ConceptModel, graph: Graph, config: Config) -> Costs:
 
     Where concepts add up to the vectors of relations, their present vectors are returned.
     """
-    if isinstance(model, IComplEx):
+    if isinstance(model, CodedConcepts):
         return {part: model.relation_table().detach().clone() for part in model.parts}
     if not isinstance(model, ProjectingConcepts):
         raise ConfigError(f"the concepts of the model {config.name} cannot be edited yet; train itransf to edit them")
@@ -202,11 +202,8 @@ def forbid_concept(model: ConceptModel, graph: Graph, costs: Costs, relation: in
     one that explains most of the rest of the vector takes its place.
     """
     write_rule(model, graph, relation, part, concept, FORBIDDEN)
-    attention = model.concept_attention(part)
-    if not isinstance(model, IComplEx):
-        replace_members(attention, costs[part], relation)
-    elif concept in attention.support[relation].tolist():
-        fit_weights(model, costs, relation)
+    if concept in model.supports(part)[relation].tolist():
+        refill(model, costs, relation, part)
 
 
 @torch.no_grad()
@@ -222,19 +219,19 @@ def pin_concept(model: ConceptModel, graph: Graph, costs: Costs, relation: int, 
     if concept in support.tolist():
         return
     free = support[projection.rules[relation, support] != PINNED]
-    if isinstance(model, IComplEx):
-        lightest = int(free[model.shown_weights(part)[relation, free].abs().argmin()])
-        swap(projection, relation, lightest, concept, scores[concept])
-        fit_weights(model, costs, relation)
-    else:
-        swap(projection, relation, int(free[scores[free].argmin()]), concept, scores[support].max())
+    lightest = free[model.shown_weights(part)[relation, free].abs().argmin()]
+    swap(projection, relation, int(lightest), concept, scores[support].max())
+    refill(model, costs, relation, part)
 
 
-def fit_weights(model: IComplEx, costs: Costs, relation: int) -> None:
-    """Compose a relation's vector again of the concepts in its support and, for those that are forbidden, of others."""
-    number = torch.tensor([relation], device=model.concepts.device)
-    kept = model.is_supported()[number] & (model.attention.rules[number] != FORBIDDEN)
-    model.code(number, costs["relation"][number], kept)
+def refill(model: ConceptModel, costs: Costs, relation: int, part: str) -> None:
+    """Replace the forbidden concepts of a support; where concepts add up to vectors, fit the weights again."""
+    if isinstance(model, CodedConcepts):
+        number = torch.tensor([relation], device=model.concepts.device)
+        kept = model.is_supported()[number] & (model.rules(part)[number] != FORBIDDEN)
+        model.code(number, costs[part][number], kept)
+    elif part in costs:
+        replace_members(model.concept_attention(part), costs[part], relation)
 
 
 @torch.no_grad()
@@ -256,16 +253,8 @@ def merge_concepts(model: C, graph: Graph, costs: Costs, kept: int, gone: int) -
     use = measure_use(model, graph)[[kept, gone]]
     shares = use + torch.finfo(use.dtype).eps  # two unused concepts count the same
     first, second = (shares / shares.sum()).tolist()
-    if isinstance(model, IComplEx):
-        merge_rules(model.attention, kept, gone)
-        for relation, support in enumerate(model.attention.support.tolist()):
-            if gone in support and kept not in support:
-                swap(model.attention, relation, gone, kept, model.attention.scores[relation, gone])
-        units = torch.nn.functional.normalize(model.concepts[[kept, gone]])
-        sign = (
-            1.0 if float(units[0] @ units[1]) >= 0 else -1.0
-        )  # a concept is the same with its sign and weights turned
-        model.concepts[kept] = first * units[0] + sign * second * units[1]
+    if isinstance(model, CodedConcepts):
+        merge_vectors(model, kept, gone, first, second)
         return drop_concepts(model, graph, costs, [gone], [kept])
     model.concepts[kept] = first * model.concepts[kept] + second * model.concepts[gone]
     for part in model.parts:
@@ -283,13 +272,24 @@ def merge_concepts(model: C, graph: Graph, costs: Costs, kept: int, gone: int) -
     return drop_concepts(model, graph, costs, [gone])
 
 
+def merge_vectors(model: CodedConcepts, kept: int, gone: int, first: float, second: float) -> None:
+    """Write the weighted mean of two concept vectors into the first, and give it the users of the second."""
+    attention = model.concept_attention(model.parts[0])
+    merge_rules(attention, kept, gone)
+    for relation, support in enumerate(attention.support.tolist()):
+        if gone in support and kept not in support:
+            swap(attention, relation, gone, kept, attention.scores[relation, gone])
+    units = torch.nn.functional.normalize(model.concepts[[kept, gone]])
+    # A concept is the same with its sign and its weights turned.
+    sign = 1.0 if float(units[0] @ units[1]) >= 0 else -1.0
+    model.concepts[kept] = first * units[0] + sign * second * units[1]
+
+
 def merge_rules(projection: ConceptAttention, kept: int, gone: int) -> None:
     """Move the rules of a concept to the one that it is merged into, unless they contradict each other."""
     first, second = projection.rules[:, kept], projection.rules[:, gone]
     if bool((first * second == PINNED * FORBIDDEN).any()):
-        raise ConfigError(
-            f"concepts {kept} and {gone} cannot be merged: one is pinned to a side that the other is forbidden to"
-        )
+        raise ConfigError(f"concepts {kept} and {gone} cannot be merged: one is pinned where the other is forbidden")
     projection.rules[:, kept] = torch.where(first == FREE, second, first)
     projection.rules[:, gone] = FREE
 
@@ -317,43 +317,32 @@ def drop_concepts(model: C, graph: Graph, costs: Costs, gone: Sequence[int], cha
         gone: Concepts to drop.
         changed: Other concepts whose users are composed again.
     """
-    settings = model.config
-    if not (hasattr(settings, "concepts") and hasattr(settings, "support_size")):
-        raise ConfigError(
-            f"concepts of the model {type(model).__name__} cannot be merged or pruned: "
-            "its settings have no model.concepts and model.support_size"
-        )
     kept = [concept for concept in range(len(model.concepts)) if concept not in gone]
-    order = [*kept, *gone]
+    settings, order = model.smaller_config(kept), [*kept, *gone]
     numbers = torch.tensor(order, device=model.concepts.device).argsort()
     touched = torch.tensor([*gone, *changed], device=model.concepts.device)
-    if isinstance(model, IComplEx):
+    if isinstance(model, CodedConcepts):
         stay = model.is_supported()[:, kept]
-        users = torch.isin(model.attention.support, touched).any(1).nonzero().squeeze(1)
+        users = torch.isin(model.supports(model.parts[0]), touched).any(1).nonzero().squeeze(1)
     for part in model.parts:
         projection = model.concept_attention(part)
         if bool((projection.rules[:, gone] == PINNED).any()):
             raise ConfigError("a pinned concept cannot be pruned; keep more concepts")
-        if projection.support.shape[1] <= len(kept) and not isinstance(model, IComplEx):
+        if projection.support.shape[1] <= len(kept) and not isinstance(model, CodedConcepts):
             for relation in range(len(projection.support)):
                 replace_members(projection, costs[part], relation, gone)
         projection.scores.copy_(projection.scores[:, order])
         projection.rules.copy_(projection.rules[:, order])
         projection.support.copy_(numbers[projection.support].sort(dim=1).values)
     model.concepts.copy_(model.concepts[order])
-    sizes = {"concepts": len(kept), "support_size": min(settings.support_size, len(kept))}
-    if isinstance(model, IComplEx):
-        sizes["symmetric_concepts"] = sum(concept < model.symmetric for concept in kept)
-        if not sizes["symmetric_concepts"]:
-            raise ConfigError("no symmetric concept would be left; keep more concepts")
-    smaller = rebuild(model, graph, replace(settings, **sizes))
+    smaller = rebuild(model, graph, settings)
     for part in smaller.parts:
         projection = smaller.concept_attention(part)
         if projection.support.shape[1] == len(kept):
             projection.support.copy_(torch.arange(len(kept)).expand_as(projection.support))
         check_rules(projection)
-    if isinstance(smaller, IComplEx):
-        smaller.code(users, costs["relation"][users], stay[users])
+    if isinstance(smaller, CodedConcepts):
+        smaller.code(users, costs[smaller.parts[0]][users], stay[users])
     return smaller
 
 
@@ -380,12 +369,12 @@ def check_rules(projection: ConceptAttention) -> None:
     pinned, forbidden = (int((projection.rules == rule).sum(1).max()) for rule in (PINNED, FORBIDDEN))
     if pinned > size:
         raise ConfigError(
-            f"{pinned} concepts would be pinned to one side of a relation, whose support holds {size} "
+            f"{pinned} concepts would be pinned to a relation, whose support holds {size} "
             "(model.support_size); pin fewer"
         )
     if m - forbidden < size:
         raise ConfigError(
-            f"{forbidden} of {m} concepts would be forbidden to one side of a relation, whose support holds {size} "
+            f"{forbidden} of {m} concepts would be forbidden to a relation, whose support holds {size} "
             "(model.support_size); forbid fewer"
         )
 

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from itransf.config import Config
 from itransf.data.graph import Graph
 from itransf.errors import DataError
-from itransf.models import SIDES, DistMult, IComplEx, Model, ProjectingConcepts, Translation
+from itransf.models import SIDES, ConceptModel, Model, ProjectingConcepts
 from itransf.prediction.inputs import GivenTriple, list_names, locate_triple
 from itransf.teaching.fit_rows import Effort, check_new_name, extend_graph, extend_model, fit_row, is_called
 from itransf.training.assignment import Sample, choose_pairs, pair_costs
@@ -52,10 +52,8 @@ def learn_relation(
     larger, extended, count = begin_relation(model, graph, config.name, name, triples, locate)
     if isinstance(larger, ProjectingConcepts):
         start_attention(larger, extended, config, count)
-    if isinstance(larger, DistMult):
-        start_vector(larger, extended, count)
-    else:
-        start_embedding(larger, extended, count)
+    heads, _, tails = torch.as_tensor(extended.train[-count:], device=next(larger.parameters()).device).unbind(1)
+    larger.start_relation(heads, tails)
     fit_row(larger, extended, config, "relation", list_tables(larger), count, effort)
     return larger, extended
 
@@ -85,13 +83,13 @@ def begin_relation(
 
 def list_tables(model: Model) -> list[nn.Parameter]:
     """Return the tables with a row per relation that can be learned: embeddings of vectors, and attention scores."""
+    scores: list[nn.Parameter] = []
+    if isinstance(model, ConceptModel):
+        scores = [model.concept_attention(part).scores for part in model.parts]
     table = model.embeddings().get("relations")
-    if isinstance(model, IComplEx):
-        return [model.attention.scores]
-    if table is None or table.dim() != 2:
-        return []
-    scores = [model.concept_attention(side).scores for side in SIDES] if isinstance(model, ProjectingConcepts) else []
-    return [table, *scores]
+    if table is None:
+        return scores
+    return [table, *scores] if table.dim() == 2 else []
 
 
 @torch.no_grad()
@@ -137,29 +135,3 @@ def mark_answers(anchors: Tensor, answers: Tensor, rivals: Tensor) -> Tensor:
     """Return which rivals answer the same query as a triple, in any of the triples, (b, n)."""
     same = (anchors[:, None] == anchors).float()  # (b, b)
     return same @ (answers[:, None] == rivals).float() > 0
-
-
-@torch.no_grad()
-def start_embedding(model: Model, graph: Graph, count: int) -> None:
-    """Start the last relation's embedding at the mean of its exact translations, or of the other embeddings."""
-    table = model.embeddings()["relations"]
-    if isinstance(model, Translation | ProjectingConcepts):
-        triples = torch.as_tensor(graph.train[-count:], device=table.device)
-        table[-1] = model.exact_translations(*triples.unbind(1)).mean(0)
-    else:
-        table[-1] = table[:-1].mean(0)
-
-
-@torch.no_grad()
-def start_vector(model: DistMult, graph: Graph, count: int) -> None:
-    """Start the last relation's vector in the direction that raises the mean score of its triples most.
-
-    Its length is the median of the others'. A model with concepts composes it of them.
-    """
-    heads, _, tails = torch.as_tensor(graph.train[-count:], device=model.entities.device).unbind(1)
-    mean = model.pair(model.entities[heads], model.entities[tails]).mean(0, keepdim=True)
-    vector = torch.nn.functional.normalize(mean) * model.relation_table()[:-1].norm(dim=1).median()
-    if isinstance(model, IComplEx):
-        model.code(torch.tensor([model.sizes.relations - 1], device=vector.device), vector)
-    else:
-        model.relation_table()[-1] = vector[0]
