@@ -21,7 +21,8 @@ from benchmarks.trust.trials import CONCEPTS, LONGER, QUICK, Count, Outcome, in_
 from itransf.records import FILE, Manifest, format_sealed, read_manifest, write_manifest
 from itransf.storage import RunFolder
 
-SECONDS = 5.0  # that a trial may take
+SECONDS = 5.0  # of the processor that a trial may take
+LONGEST = 60.0  # seconds after which it hangs
 RATIO = 2.0  # of the memory that a good run takes
 SLACK = 16 * 2**20  # bytes that two equal processes may differ by
 
@@ -216,7 +217,7 @@ def attack(runs: Mapping[str, Path], root: Path, trials: int, seed: int) -> tupl
         shutil.rmtree(work, ignore_errors=True)
         shutil.copytree(runs[name], work)
         told = mutate(work, chance)
-        found = in_process(lambda: use(work), limit=4 * SECONDS)
+        found = in_process(lambda: use(work), limit=LONGEST)
         slowest, most = max(slowest, found.seconds), max(most, found.added / max(usual[name], SLACK))
         outcome = _judge(found, usual[name])
         count.add(outcome, outcome not in ("worked", "refused"), f"{name}/{told}")

@@ -60,7 +60,7 @@ class Count:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a process did: what it returned or the error that ended it, its time, and the memory it added."""
+    """What a process did: what it returned or the error that ended it, its processor time, and the memory it added."""
 
     value: Any = None
     error: str = ""
@@ -146,7 +146,7 @@ def in_process(work: Callable[[], Any], limit: float = 60.0, memory: int = 0) ->
     with os.fdopen(reading, "rb") as rest:
         answer += rest.read()
     told = json.loads(answer) if answer else {}
-    seconds = time.monotonic() - started
+    seconds = told.pop("seconds", time.monotonic() - started)
     before = told.pop("before", peak)
     added = max(told.pop("peak", 0), peak) - before
     return Outcome(**told, seconds=seconds, added=added, signal=os.WTERMSIG(status))
@@ -169,6 +169,7 @@ def _run_child(work: Callable[[], Any], writing: int, memory: int) -> None:
         place = traceback.extract_tb(error.__traceback__)[-1]
         told = {"error": f"{type(error).__name__}: {str(error)[:120]} ({Path(place.filename).name}:{place.lineno})"}
     told["before"] = before
+    told["seconds"] = time.process_time()  # of this process alone, so that a busy machine does not count
     told["peak"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
     os.write(writing, json.dumps(told, default=str).encode())
     os._exit(0)
