@@ -51,6 +51,11 @@ def render(record: Record) -> str:
         chosen = [run for run in runs if run["model"] == model]
         cells = [format_spread([run[name] for run in chosen], name) for name in METRICS]
         rows.append([model, str(len(chosen)), *cells, f"{mean(run['seconds'] for run in chosen):.0f}"])
+    control = record.get("control")
+    if control is not None:
+        test = control["test"]
+        cells = [format_spread([test[name]], name) if name in test else "" for name in METRICS]
+        rows.append(["control", "1", *cells, f"{control['seconds']:.0f}"])
     hardware, commit = record["hardware"], str(record["git"]["commit"])[:9]
     where = f"{record['date'][:10]}, commit {commit}, {hardware['cores']} cores {hardware['cpu']}"
     return f"## {record['config']['dataset']}\n\n`{record['command']}`, {where}.\n\n{make_table(TITLES, rows)}"

@@ -20,7 +20,7 @@ from itransf.ops.coding import learn_codes, pursue
 
 Symmetry = Literal["symmetric", "antisymmetric"]
 FEW_RELATIONS = 20  # below which there are as many concepts as relations
-SMALL_EPOCHS, FEWEST_EPOCHS, MOST_EPOCHS = 45, 15, 45  # of ComplEx and of fine-tuning together
+SMALL_EPOCHS, FEWEST_EPOCHS, MOST_EPOCHS = 36, 15, 45  # of ComplEx and of fine-tuning together
 VISITS = {"cpu": 1_500_000, "cuda": 9_000_000}  # triples seen in all epochs together
 IMPORTANCE = 2.0  # exponent of a relation's number of triples when the first concepts are chosen
 
