@@ -36,9 +36,10 @@ def describe_model(name: str) -> str:
     model = MODELS[name]
     paper = model.paper
     place = f"{model.__module__}.{model.__name__}"
+    source = f"{paper.authors}: [{paper.title}]({paper.link}), {paper.venue}." if paper else "From this package."
     return (
-        f'### {model.__name__}\n\n`model.name = "{name}"`. {paper.authors}: [{paper.title}]({paper.link}), '
-        f"{paper.venue}.\n\n```{{eval-rst}}\n.. autoclass:: {place}\n   :no-undoc-members:\n```\n"
+        f'### {model.__name__}\n\n`model.name = "{name}"`. {source}'
+        f"\n\n```{{eval-rst}}\n.. autoclass:: {place}\n   :no-undoc-members:\n```\n"
     )
 
 
