@@ -289,7 +289,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     graph = itransf.load(options.dataset, progress=False)
     path = options.results / "interpretation-named-triples.json"
     config = {key: value for key, value in vars(options).items() if key not in UNSTORED and value != []}
-    settings = resolve_config(graph, settings=[*options.settings, f"seed={options.seed}"], device="cpu").to_dict()
+    chosen = ["model.name=itransf", *options.settings, f"seed={options.seed}"]
+    settings = resolve_config(graph, settings=chosen, device="cpu").to_dict()
     empty: dict[str, Any] = {"settings": settings, "predictions": [], "trainings": []}
     measure(options, graph, resume_record(path, "named_triples", options, config, **empty), path)
 

@@ -65,7 +65,7 @@ def make_config(dataset: str, case: Case, graph: Graph, settings: Sequence[str],
     STransE has the settings of ITransF without those of concepts.
     """
     recipe = RECIPES.get(dataset, {})
-    chosen = [*recipe.get("settings", ())]
+    chosen = ["model.name=itransf", *recipe.get("settings", ())]
     if case.size is not None:
         chosen += [f"model.concepts={round(SPARE * PLANTED_CONCEPTS)}", f"model.support_size={case.size}"]
     if case.model in ("dense", "l1"):

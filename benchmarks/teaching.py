@@ -79,7 +79,8 @@ def learn_at_random(run: itransf.Run, name: str, pairs: list[tuple[str, str]], d
         projection = getattr(model, f"project_{side}")
         chosen = torch.randperm(projection.scores.shape[1], generator=generator)[: projection.support.shape[1]]
         projection.support[-1] = chosen.sort().values
-    teaching.start_embedding(model, graph, count)
+    heads, _, tails = torch.as_tensor(graph.train[-count:], device=model.get_parameter("entities").device).unbind(1)
+    model.start_relation(heads, tails)
     tables = teaching.list_tables(model)
     teaching.fit_row(model, graph, run.config, "relation", tables, count, teaching.RELATION_EFFORT)
     return model
@@ -131,7 +132,10 @@ class Measurement:
     def base(self) -> itransf.Run:
         """The run without the relations."""
         folder = self.options.runs / f"{self.options.dataset}-{self.options.seed}"
-        choices: dict[str, Any] = {"preset": self.options.preset, "settings": self.options.settings}
+        choices: dict[str, Any] = {
+            "preset": self.options.preset,
+            "settings": ["model.name=itransf", *self.options.settings],
+        }
         choices |= {"seed": self.options.seed, "device": self.options.device, "progress": False}
         run = itransf.train(self.held.graph, out=folder, resume=True, **choices)
         self.record["settings"] = run.config.to_dict()
