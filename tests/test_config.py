@@ -132,6 +132,7 @@ class TestRefusals:
 
     def test_a_share_above_one(self) -> None:
         assert "at most 9223372036854775807" in refuse({"seed": 2**64})
+        assert "at most" in refuse({"training": {"learning_rate": 1e300}})
         for section, key in (("training", "weight_averaging"), ("negatives", "domain_stop")):
             message = refuse({section: {key: 1.5}})
             assert message.startswith(f"layer 0: {section}.{key} ")

@@ -18,7 +18,7 @@ from itransf.registry import BY_SETTING, MODELS, is_path
 
 ABOVE_ZERO = {"training.batch_size", "training.block_size", "negatives.per_triple", "assignment.negatives", "model.dim"}
 AT_MOST_ONE = {"training.weight_averaging", "negatives.domain_stop"}
-LARGEST = 2**63 - 1  # of the integers in a tensor
+LARGEST = 2**63 - 1  # of the integers in a tensor; the product of two such numbers is still a float
 BARE_NUMBER = re.compile(r"[+-]?(\.\d+|\d+\.)(e[+-]?\d+)?", re.IGNORECASE)  # forms that TOML does not have
 
 
@@ -191,7 +191,7 @@ def _check_number(value: float, key: str, sources: Mapping[str, str]) -> None:
     if value < 0 or (value == 0 and key in ABOVE_ZERO):
         bound = "above zero" if key in ABOVE_ZERO else "zero or more"
         raise ConfigError(f"{_where(key, sources)}{key} must be {bound}, not {value!r}")
-    if isinstance(value, int) and value > LARGEST:
+    if value > LARGEST:
         raise ConfigError(f"{_where(key, sources)}{key} must be at most {LARGEST}, not {value!r}")
     if value > 1 and key in AT_MOST_ONE:
         raise ConfigError(f"{_where(key, sources)}{key} must be at most one, not {value!r}")
