@@ -145,7 +145,8 @@ class TestLearning:
             "transe",
             "model.entity_constraint=none",
             "model.projected_constraint=none",
-            "training.learning_rate=1e38",
+            "training.learning_rate=1e18",
+            "regularizer.weight=1",
             "training.epochs=50",
         )
         with pytest.raises(
