@@ -15,6 +15,7 @@ from itransf.errors import ConfigError, check_count
 from itransf.interpret.ablation import Ablation, measure_ablations
 from itransf.interpret.attention import Attention, check_concepts
 from itransf.interpret.naming import find_concept, suggest_names
+from itransf.interpret.sentences import write_triple
 from itransf.interpret.sharing import Use, describe_use, find_users
 from itransf.models import ConceptModel, Model, ProjectingConcepts
 from itransf.ops.grouped import multiply_transposed
@@ -115,7 +116,7 @@ class ConceptCard:
             ("moves", "" if self.movement is None else f"entities by {self.movement:.0%} of their length on average"),
             ("  most", list_entities(self.moved)),
             ("  least", list_entities(self.kept)),
-            ("raises most", ", ".join(f"{name_raised(each)} {each.value:+.2f}" for each in self.raised)),
+            ("raises most", ", ".join(f"{write_triple(each)} {each.value:+.2f}" for each in self.raised)),
             ("nearest", near),
         ]
         return [(name, value) for name, value in lines if value]
@@ -144,11 +145,6 @@ class ConceptCard:
 def list_entities(entities: Sequence[MovedEntity]) -> str:
     """Return entities with how far they are moved, in percent of their length."""
     return ", ".join(f"{entity.label} {entity.movement:.0%}" for entity in entities)
-
-
-def name_raised(triple: LabelledTriple) -> str:
-    """Return a triple in a line, by labels."""
-    return f"{triple.head_label} – {triple.relation_label} – {triple.tail_label}"
 
 
 def make_cards(

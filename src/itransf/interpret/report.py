@@ -14,7 +14,7 @@ from itransf.errors import ConfigError, check_count
 from itransf.evaluation import Evaluation, Ranks, evaluate
 from itransf.files import check_place, write_text
 from itransf.interpret.attention import Attention, read_attention
-from itransf.interpret.cards import MOST_TRIPLES, MOST_USERS, list_entities, make_cards, name_raised
+from itransf.interpret.cards import MOST_TRIPLES, MOST_USERS, list_entities, make_cards
 from itransf.interpret.explanation import Explanation, explain
 from itransf.interpret.html import render
 from itransf.interpret.html.circle import draw_circle
@@ -29,7 +29,7 @@ from itransf.interpret.html.report_page import (
 )
 from itransf.interpret.measures import find_scale, measure_attention
 from itransf.interpret.measures.structure import mine_gold, read_model
-from itransf.interpret.sentences import tabulate_split
+from itransf.interpret.sentences import tabulate_split, write_triple
 from itransf.interpret.sharing import LEAST_WEIGHT, RARE, build_sharing_graph
 from itransf.models import SIDES, ConceptModel, Model, is_explainable
 
@@ -107,7 +107,7 @@ def write_report(
         curve=draw_training(history, info["config"]["validation"]["metric"]),
         settings=format_toml(info["config"]),
         list_entities=list_entities,
-        name_raised=name_raised,
+        write_triple=write_triple,
         tabulate_split=tabulate_split,
         MOST_USERS=MOST_USERS,
         MOST_USES=MOST_USES,

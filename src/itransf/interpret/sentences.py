@@ -9,8 +9,8 @@ from itransf.interpret.naming import call_concept
 from itransf.interpret.sharing import LEAST_WEIGHT, Use
 
 if TYPE_CHECKING:
-    from itransf.interpret.evidence import Evidence
     from itransf.interpret.explanation import Contribution, Explanation
+    from itransf.prediction.inputs import LabelledTriple
 
 MOST_NAMED = 2
 """Relations named as sharing a concept; the others are counted."""
@@ -79,7 +79,7 @@ def sum_parts(parts: Sequence[Contribution]) -> list[str]:
     return [f"{sum(column):+,.3f}" for column in columns if None not in column]
 
 
-def write_triple(triple: Explanation | Evidence) -> str:
+def write_triple(triple: LabelledTriple) -> str:
     """Return the labels of a triple, such as "Lyon – city in – France"."""
     return f"{triple.head_label} – {triple.relation_label} – {triple.tail_label}"
 

@@ -36,7 +36,7 @@ class IComplExConfig(DistMultConfig):
     )
     support_size: int = setting(
         5,
-        "Maximum number k of concepts of a relation; half of them, rounded up, of one kind.",
+        "Maximum number k of concepts of a relation; at most half of them, rounded up, are of one kind.",
         "5, or fewer where there are fewer",
     )
     symmetric_concepts: int = setting(0, "Number of symmetric concepts; 0: half of them, rounded up.")

@@ -14,8 +14,8 @@ from itransf.models.base import Model
 from itransf.models.distmult import DistMult
 from itransf.models.projection import ConceptProjection, FullProjection, NoProjection
 from itransf.models.translation import Translation
+from itransf.training.fused.bilinear import BilinearEngine, has_bilinear_steps
 from itransf.training.fused.plan import Layout, Plan, count_planned_batches, count_rows, make_plan
-from itransf.training.fused.products import ProductEngine, can_multiply
 from itransf.training.negatives import NegativeSampler, draw_negatives
 from itransf.training.objectives import Objective
 from itransf.training.optimizers import MOMENTS, RowOptimizer
@@ -46,9 +46,9 @@ def make_engine(
     config: Config,
 ) -> Engine | None:
     """Return the engine of fast steps, or None if there is no compiler or no fast step for this training."""
-    if can_multiply(model, optimizer, config):
+    if has_bilinear_steps(model, optimizer, config):
         assert isinstance(model, DistMult)
-        return ProductEngine(model, train, objective, optimizer, config)
+        return BilinearEngine(model, train, objective, optimizer, config)
     if not can_fuse(model, config):
         return None
     assert isinstance(model, Translation)

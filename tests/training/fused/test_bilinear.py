@@ -1,4 +1,4 @@
-"""Steps by matrix products do what the plain ones do, on the same triples and the same candidates."""
+"""The steps of bilinear models do what the plain ones do, on the same triples and the same candidates."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from itransf.data.graph import Graph
 from itransf.fitting import build_model
 from itransf.models.complex import ComplEx
 from itransf.models.distmult import DistMult, DistMultConfig
-from itransf.training.fused import products
+from itransf.training.fused import bilinear
+from itransf.training.fused.bilinear import BilinearEngine, has_bilinear_steps
 from itransf.training.fused.engine import make_engine
-from itransf.training.fused.products import ProductEngine, can_multiply
 from itransf.training.trainer import Trainer, weights
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def run_epoch(graph: Graph, config: Config, engine: bool) -> tuple[list[float], 
     with torch.no_grad():
         for parameter in trainer.model.parameters():
             parameter.normal_(0.0, 0.5, generator=torch.Generator(DEVICE).manual_seed(7))
-    assert isinstance(trainer.engine, ProductEngine)
+    assert isinstance(trainer.engine, BilinearEngine)
     if not engine:
         trainer.engine = None
     losses: list[float] = []
@@ -77,7 +77,7 @@ def test_scores_in_small_pieces_give_the_same_step(
 ) -> None:
     config = configure("icomplex", *PLAIN, "training.optimizer=adagrad", "regularizer.weight=0.1")
     _, whole = run_epoch(graph, config, engine=True)
-    monkeypatch.setattr(products, "SCORES_AT_ONCE", {"cpu": 40, "cuda": 40})
+    monkeypatch.setattr(bilinear, "SCORES_AT_ONCE", {"cpu": 40, "cuda": 40})
     _, pieces = run_epoch(graph, config, engine=True)
     for key, tensor in whole.items():
         torch.testing.assert_close(pieces[key], tensor, atol=TOLERANCE, rtol=TOLERANCE)
@@ -112,6 +112,6 @@ class OtherFactors(DistMult):
 def test_what_has_no_fast_step_goes_the_slow_way(configure: Configure, graph: Graph, name: str, settings: str) -> None:
     config = configure(name, *PLAIN, "training.optimizer=adagrad", settings)
     trainer = Trainer(build_model(graph, config, DEVICE), graph, config)
-    assert not can_multiply(trainer.model, trainer.optimizer, config)
+    assert not has_bilinear_steps(trainer.model, trainer.optimizer, config)
     parts = trainer.model, trainer.train, trainer.sampler, trainer.objective, trainer.optimizer, config
     assert make_engine(*parts) is None

@@ -1,4 +1,4 @@
-"""Steps of models that multiply: cross-entropy over all entities, or over sampled ones, by library matrix products.
+"""Training steps of bilinear models: cross-entropy over all or sampled entities, by library matrix products.
 
 The gradient of the softmax is written into the matrix of scores, and each entity is looked up once. On a GPU the
 kernels of a step are recorded once and replayed.
@@ -26,8 +26,8 @@ WARM_UP = 3  # steps before a recording, in which libraries allocate what they n
 _FAMILY = ("score", "queries", "candidates", "factors", "penalty", "constrain", "score_pool", "pool", "score_relations")
 
 
-def can_multiply(model: Model, optimizer: RowOptimizer, config: Config) -> bool:
-    """Return whether `ProductEngine` computes exactly what the plain steps of this training do."""
+def has_bilinear_steps(model: Model, optimizer: RowOptimizer, config: Config) -> bool:
+    """Return whether `BilinearEngine` computes exactly what the plain steps of this training do."""
     return (
         vars(type(model)).get("fused", False)
         and isinstance(model, DistMult)
@@ -103,8 +103,8 @@ def contrast_some(
     return Gradients(loss, gradient, torch.cat([candidates, answers]), values)
 
 
-class ProductEngine:
-    """Trains a model that multiplies on one batch after the other.
+class BilinearEngine:
+    """Trains a bilinear model on one batch after the other.
 
     Args:
         model: Model, trained in place.
