@@ -32,8 +32,19 @@ def measure(dataset: str, device: str, model: str, seed: int) -> dict[str, Any]:
     seconds = time.perf_counter() - started
     evaluation = run.evaluate()
     metrics = {name: evaluation[name] for name in METRICS[:-1]} | {METRICS[-1]: evaluation.buckets[-1]["hits@10"]}
-    valid, config = run.evaluate("valid")["mrr"], run.config.to_dict()
-    return {"model": model, "seed": seed, "seconds": seconds, "valid": valid, **metrics, "config": config}
+    found = {"valid": run.evaluate("valid")["mrr"], **metrics, "curve": draw_curve(run, seconds)}
+    return {"model": model, "seed": seed, "seconds": seconds, **found, "config": run.config.to_dict()}
+
+
+def draw_curve(run: itransf.Run, seconds: float) -> list[dict[str, float]]:
+    """Return the validation metric and the time at which it was measured; what precedes the first epoch counts."""
+    spent = seconds - sum(line["seconds"] for line in run.history)
+    curve = []
+    for line in run.history:
+        spent += line["seconds"]
+        if "metric" in line:
+            curve.append({"seconds": spent, "mrr": line["metric"]})
+    return curve
 
 
 def measure_control(graph: itransf.Graph, device: str, run: dict[str, Any]) -> dict[str, Any]:
@@ -57,7 +68,9 @@ def render(record: Record) -> str:
         cells = [format_spread([test[name]], name) if name in test else "" for name in METRICS]
         rows.append(["control", "1", *cells, f"{control['seconds']:.0f}"])
     hardware, commit = record["hardware"], str(record["git"]["commit"])[:9]
-    where = f"{record['date'][:10]}, commit {commit}, {hardware['cores']} cores {hardware['cpu']}"
+    cores = f"{hardware['cores']} cores {hardware['cpu']}"
+    machine = hardware["gpu"] if record["config"]["device"] == "cuda" else cores
+    where = f"{record['date'][:10]}, commit {commit}, {machine}"
     return f"## {record['config']['dataset']}\n\n`{record['command']}`, {where}.\n\n{make_table(TITLES, rows)}"
 
 
@@ -94,7 +107,8 @@ def main() -> None:
         record["runs"] = list(pool.map(measure, *zip(*asked, strict=True)))
     if options.control:
         record["control"] = measure_control(graph, options.device, record["runs"][0])
-    write_record(record, RESULTS / f"benchmark-defaults-{options.dataset}.json")
+    mark = "" if options.device == "cpu" else f"-{options.device}"
+    write_record(record, RESULTS / f"benchmark-defaults-{options.dataset}{mark}.json")
 
 
 if __name__ == "__main__":
