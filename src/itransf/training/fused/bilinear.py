@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import torch
 from torch import Tensor
-from torch.nn.functional import cross_entropy, log_softmax
+from torch.nn.functional import cross_entropy, log_softmax, pad
 
 from itransf.config import Config
 from itransf.models.base import Model, look_up
@@ -22,6 +22,7 @@ from itransf.training.objectives import MASKED, CandidateObjective, Objective
 from itransf.training.optimizers import SGD, Adagrad, RowOptimizer
 
 SCORES_AT_ONCE = {"cpu": 1 << 25, "cuda": 1 << 28}  # scores in memory
+ALIGNED = 8  # a GPU multiplies matrices whose sizes are multiples of this twice as fast
 WARM_UP = 3  # steps before a recording, in which libraries allocate what they need
 _FAMILY = ("score", "queries", "candidates", "factors", "penalty", "constrain", "score_pool", "pool", "score_relations")
 
@@ -59,19 +60,23 @@ class Gradients(NamedTuple):
 @torch.no_grad()
 def contrast_all(queries: Tensor, entities: Tensor, answers: Tensor, scale: float) -> Gradients:
     """Return the cross-entropy of each query's answer (q,) among all entities (e, d), and its gradients."""
-    at_once = max(1, SCORES_AT_ONCE[queries.device.type] // len(entities))
+    count = len(entities)
+    table = pad(entities, (0, 0, 0, -count % ALIGNED))  # with rows of zeros
+    at_once = max(1, SCORES_AT_ONCE[queries.device.type] // len(table))
     weight = scale / len(queries)
     total, gradient = torch.zeros((), device=queries.device), torch.empty_like(queries)
-    own = torch.zeros_like(entities)
+    own = torch.zeros_like(table)
     for start in range(0, len(queries), at_once):
         part = slice(start, start + at_once)
         chosen = answers[part, None]
-        logs = log_softmax(scale * queries[part] @ entities.T, dim=1)
+        scores = scale * queries[part] @ table.T
+        scores[:, count:] = -torch.inf
+        logs = log_softmax(scores, dim=1)
         total -= logs.gather(1, chosen).sum()
         shares = logs.exp_().scatter_add_(1, chosen, -torch.ones_like(logs[:, :1]))
-        torch.mm(shares, entities, out=gradient[part])
+        torch.mm(shares, table, out=gradient[part])
         own.addmm_(shares.T, queries[part], alpha=weight)
-    return Gradients(total / len(queries), gradient.mul_(weight), None, own)
+    return Gradients(total / len(queries), gradient.mul_(weight), None, own[:count])
 
 
 @torch.no_grad()
