@@ -24,6 +24,7 @@ NAMES = {
     "transe": ["entities", "relations"],
     "transr": ["entities", "relations", "matrices"],
     "stranse": ["entities", "relations", "matrices"],
+    "lineare": ["entities", "relations", "matrices"],
     "itransf": ["entities", "relations", "concepts", "attention"],
 }
 
@@ -82,9 +83,11 @@ def test_projections_of_other_kinds_export_matrices_where_they_have_some() -> No
     assert np.allclose([row["matrix"] for row in rows[:2]], expected.detach())
 
 
-@pytest.mark.parametrize("name", ["transr", "stranse"])
+@pytest.mark.parametrize("name", ["transr", "stranse", "lineare"])
 def test_matrices_are_those_of_each_relation_and_side(name: str) -> None:
     model = make_model(name)
+    with torch.no_grad():
+        model.project_tail.weight.normal_()
     rows = export_tables(model, make_graph())["matrices"].to_pylist()
     assert [(row["relation"], row["side"]) for row in rows] == [
         *(("likes", "head"), ("knows", "head")),
@@ -95,6 +98,7 @@ def test_matrices_are_those_of_each_relation_and_side(name: str) -> None:
         projection = model.project_head if row["side"] == "head" else model.project_tail
         place = torch.tensor([["likes", "knows"].index(row["relation"])])
         matrix = np.array(row["matrix"]).reshape(row["rows"], row["columns"])
+        assert len(matrix) == (1 if name == "lineare" else DIM)
         assert np.allclose(matrix, projection.matrices(place)[0].detach())
 
 

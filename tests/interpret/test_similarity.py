@@ -83,7 +83,7 @@ def cosine(left: Any, right: Any) -> float:
     return float(a @ b / (np.linalg.norm(a) * np.linalg.norm(b)))
 
 
-@pytest.mark.parametrize("name", ["transr", "stranse", "itransf"])
+@pytest.mark.parametrize("name", ["transr", "stranse", "lineare", "itransf"])
 @pytest.mark.parametrize("limit", [1, 2**26])
 def test_scores_are_those_of_the_formulas(name: str, limit: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(similarity, "_MATRIX_BYTES", limit)
@@ -94,6 +94,8 @@ def test_scores_are_those_of_the_formulas(name: str, limit: int, monkeypatch: py
             parameter.normal_()
         everyone = torch.arange(4)
         head, tail = (p.matrices(everyone).numpy() for p in (model.project_head, model.project_tail))
+        if name == "lineare":
+            head, tail = (np.stack([np.diag(row) for row in rows]) for rows in (head, tail))
     v = model.relations.detach().numpy()
     profile = profile_relation(model, case.graph, "r2", top=9)
     for other, score in scores(profile.inverse).items():

@@ -27,6 +27,9 @@ def test_grouped_product_equals_a_loop(keys: list[int], arrive_sorted: bool) -> 
     assert grouping.counts == [keys.count(key) for key in sorted(set(keys))]
     assert (grouping.order is None) == (keys == sorted(keys))
     torch.testing.assert_close(grouped_product(rows, matrices, grouping), loop_product(rows, matrices, keys))
+    diagonals = matrices.diagonal(dim1=1, dim2=2)
+    wanted = loop_product(rows, diagonals.diag_embed(), keys)
+    torch.testing.assert_close(grouped_product(rows, diagonals, grouping), wanted)
 
 
 @pytest.mark.parametrize("keys", [[0, 0, 1, 4], [4, 0, 1, 0, 4], [2]])
@@ -66,6 +69,7 @@ def test_grouping_nothing_gives_nothing() -> None:
     grouping = group_rows(torch.zeros(0, dtype=torch.int64))
     assert (grouping.keys.tolist(), grouping.counts, grouping.order) == ([], [], None)
     assert grouped_product(torch.zeros(0, 3), torch.zeros(0, 3, 3), grouping).shape == (0, 3)
+    assert grouped_product(torch.zeros(0, 3), torch.zeros(0, 3), grouping).shape == (0, 3)
 
 
 def test_multiply_transposed_equals_the_product_and_its_gradient() -> None:

@@ -40,7 +40,8 @@ def export_tables(model: Model, graph: Graph) -> dict[str, pa.Table]:
     attention: relation, label, side, concept, weight (non-zero weights only); where the model has concepts. Where these
         are vectors, `symmetry` tells their kind, `weight` is a share, and the sum of `score` times the vector is the
         vector of the relation.
-    matrices: relation, label, side, rows, columns, matrix; where each relation has matrices of its own.
+    matrices: relation, label, side, rows, columns, matrix; where each relation has matrices of its own. A diagonal
+        matrix is written as one row.
 
     Args:
         model: Trained model.
@@ -109,8 +110,8 @@ def export(
 
 
 def tabulate_matrices(keys: dict[str, pa.Array], matrices: Tensor) -> pa.Table:
-    """Return a table of keys, shape and matrix, flattened row by row; matrices are (n, rows, columns)."""
-    count, rows, columns = matrices.shape
+    """Return a table of keys, shape and matrix, flattened row by row; matrices are (n, rows, columns), or diagonals."""
+    count, rows, columns = (matrices[:, None] if matrices.dim() == 2 else matrices).shape
     shape = {"rows": np.full(count, rows), "columns": np.full(count, columns)}
     return pa.table({**keys, **shape, "matrix": list_rows(matrices)})
 

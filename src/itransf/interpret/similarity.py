@@ -251,7 +251,7 @@ def compare_sides(own: Rows, theirs: Rows, turned: Rows) -> tuple[Tensor, Tensor
 
 
 def read_matrices(model: Translation, relations: Tensor, side: Side) -> Tensor:
-    """Return the matrices of one side of relations (u,), in double precision, (u, d, d)."""
+    """Return the matrices of one side of relations (u,), in double precision, (u, d, d), or diagonals, (u, d)."""
     return model.projection(side).matrices(relations).double()
 
 
@@ -263,7 +263,10 @@ def compare_width(model: Translation, narrow: Tensor, wide: Tensor) -> tuple[Ten
     """
     maps, vectors = [], []
     for relations in (narrow.to(model.entities.device), wide.to(model.entities.device)):
-        maps.append(torch.cat([read_matrices(model, relations, "head"), -read_matrices(model, relations, "tail")], 2))
+        head, tail = (read_matrices(model, relations, side) for side in SIDES)
+        if head.dim() == 2:
+            head, tail = head.diag_embed(), tail.diag_embed()
+        maps.append(torch.cat([head, -tail], 2))
         vectors.append(model.relations.detach()[relations].double())
     gram = maps[0] @ maps[0].transpose(1, 2)  # (u, d, d)
     mean = gram.diagonal(dim1=1, dim2=2).mean(1).clamp_min(torch.finfo(gram.dtype).tiny)

@@ -108,12 +108,6 @@ class ITransF(Translation, ProjectingConcepts):
         weights = [look_up(self.concept_attention(side).scores, relations) for side in SIDES]
         return self.config.l1_weight * torch.stack([each.abs().sum(1).mean() for each in weights]).sum()
 
-    def learning_rate_factor(self, parameter: str) -> float:
-        """Return the factor of matrices for free attention weights, too: they scale matrices and start at 1 / m."""
-        if self.config.attention == "l1" and parameter.endswith(".scores"):
-            return self.config.matrix_lr_factor
-        return super().learning_rate_factor(parameter)
-
     def project_alone(self, entities: Tensor) -> Tensor:
         """Return the projection of entities (b,) by each concept alone, (b, m, d)."""
         return self.limit_projected(spread_product(self.entities[entities], self.concepts)).transpose(0, 1)

@@ -30,7 +30,7 @@ class Projection(nn.Module, ABC):
         return torch.as_tensor(rows.view(len(relations), n, -1))
 
     def matrices(self, relations: Tensor) -> Tensor:
-        """Return the matrices (u, d, d) of distinct relations (u,).
+        """Return the matrices (u, d, d) of distinct relations (u,), or their diagonals (u, d).
 
         Raises:
             ConfigError: The projection is not given by matrices.
@@ -54,16 +54,16 @@ class NoProjection(Projection):
         return table.expand(len(relations), -1, -1)
 
     def matrices(self, relations: Tensor) -> Tensor:
-        """Return identity matrices, (u, d, d)."""
-        return torch.eye(self.dim, device=relations.device).expand(len(relations), -1, -1)
+        """Return the diagonals of identity matrices, (u, d)."""
+        return torch.ones(len(relations), self.dim, device=relations.device)
 
 
 class MatrixProjection(Projection):
-    """Multiplies with one matrix per relation."""
+    """Multiplies with one matrix per relation, which may be diagonal."""
 
     @abstractmethod
     def matrices(self, relations: Tensor) -> Tensor:
-        """Return the matrices (u, d, d) of distinct relations (u,)."""
+        """Return the matrices (u, d, d) of distinct relations (u,), or their diagonals (u, d)."""
 
     def forward(self, vectors: Tensor, relations: Tensor) -> Tensor:
         """Return W[r] v for each row (b, d)."""
@@ -88,11 +88,23 @@ class FullProjection(MatrixProjection):
         return embedding(relations, self.weight, sparse=True).view(-1, self.dim, self.dim)
 
 
+class DiagonalProjection(MatrixProjection):
+    """One free diagonal matrix per relation, initialized as zero, so that each entry can take either sign."""
+
+    def __init__(self, relations: int, dim: int) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.zeros(relations, dim, device="cpu"))
+
+    def matrices(self, relations: Tensor) -> Tensor:
+        """Return the diagonals, (u, d)."""
+        return embedding(relations, self.weight, sparse=True)
+
+
 class ComposedProjection(MatrixProjection):
     """W[r] = sum_i weights[r, i] D[i] for fixed weights; the identity for a relation without any weight.
 
     Args:
-        concepts: D, (m, d, d).
+        concepts: D, (m, d, d), or diagonals, (m, d).
         weights: (r, m).
     """
 
@@ -101,18 +113,19 @@ class ComposedProjection(MatrixProjection):
         self.concepts, self.weights = concepts.detach(), weights
 
     def matrices(self, relations: Tensor) -> Tensor:
-        """Return W[r], (u, d, d)."""
+        """Return W[r], (u, d, d), or its diagonal, (u, d)."""
         weights = self.weights[relations]
         composed = (weights @ self.concepts.flatten(1)).view(-1, *self.concepts.shape[1:])
-        identity = torch.eye(composed.shape[1], device=composed.device, dtype=composed.dtype)
-        return torch.where((weights == 0).all(dim=1)[:, None, None], identity, composed)
+        composed[(weights == 0).all(dim=1)] = identity_like(composed)
+        return composed
 
 
 class ConceptProjection(ConceptAttention, MatrixProjection):
     """Matrices composed of shared concepts: W[r] = sum_i attention[r, i] D[i].
 
     Args:
-        concepts: Concept tensor D (m, d, d), shared with the projection of the other side.
+        concepts: Concept tensor D, matrices (m, d, d) or diagonals (m, d), shared with the projection of the other
+            side.
         relations: Number of relations.
         support_size: Maximum number k of concepts of a relation.
         temperature: Temperature of the softmax.
@@ -126,12 +139,18 @@ class ConceptProjection(ConceptAttention, MatrixProjection):
         self.concepts = concepts
 
     def matrices(self, relations: Tensor) -> Tensor:
-        """Return the composed matrices, (u, d, d)."""
+        """Return the composed matrices, (u, d, d), or diagonals, (u, d)."""
         return compose(self.concepts, self.support[relations], self.weights(relations))
 
     def fixed(self, weights: Tensor) -> ComposedProjection:
         """Return the projection with these weights (r, m)."""
         return ComposedProjection(self.concepts, weights)
+
+
+def identity_like(matrices: Tensor) -> Tensor:
+    """Return the identity in the form of these matrices: (d, d), or its diagonal, (d,)."""
+    ones = matrices.new_ones(matrices.shape[-1])
+    return ones.diag() if matrices.dim() == 3 else ones
 
 
 def noisy_identities(count: int, dim: int) -> Tensor:

@@ -26,7 +26,7 @@ from itransf.models.base import (
 )
 from itransf.models.projection import ConceptProjection, NoProjection, Projection
 from itransf.ops.distance import Length, Norm, distance, limit_length
-from itransf.ops.grouped import Grouping
+from itransf.ops.grouped import Grouping, spread_product
 
 
 @dataclass(frozen=True)
@@ -224,8 +224,10 @@ class Translation(QueryModel):
         )
 
     def learning_rate_factor(self, parameter: str) -> float:
-        """Return the factor of matrices; embeddings and attention scores have the full learning rate."""
-        return self.config.matrix_lr_factor if parameter == "concepts" or parameter.endswith(".weight") else 1.0
+        """Return the factor of matrices and of free attention weights, which scale them; all else has the full rate."""
+        is_free = parameter.endswith(".scores") and getattr(self.project_head, "has_free_weights", False)
+        is_matrix = parameter == "concepts" or parameter.endswith(".weight")
+        return self.config.matrix_lr_factor if is_matrix or is_free else 1.0
 
     @torch.no_grad()
     def constrain(self, entities: Tensor | None, relations: Tensor | None) -> None:
@@ -240,7 +242,7 @@ class Translation(QueryModel):
 
 
 def split_projection(model: Translation, relation: int, side: Side) -> tuple[tuple[Part, ...], Tensor]:
-    """Return the parts of one side of a relation, and their matrices with weights multiplied in, (k, d, d)."""
+    """Return the parts of one side of a relation, and their matrices (k, d, d) or diagonals (k, d), times weights."""
     projection = model.projection(side)
     wanted = torch.tensor([relation], device=model.entities.device)
     if isinstance(projection, ConceptProjection):
@@ -249,13 +251,13 @@ def split_projection(model: Translation, relation: int, side: Side) -> tuple[tup
         concepts, weights = projection.support[relation][used], weights[used]
         pairs = zip(concepts.tolist(), weights.tolist(), strict=True)
         parts = tuple(Part(side, concept, weight) for concept, weight in pairs)
-        return parts, weights[:, None, None] * projection.concepts[concepts].double()
+        return parts, torch.einsum("k,k...->k...", weights, projection.concepts[concepts].double())
     return (Part(side, None, None),), projection.matrices(wanted).double()
 
 
 def project_parts(model: Translation, entities: Tensor, matrices: Tensor) -> Tensor:
-    """Return the summands of the projections of entities (n,) by matrices (k, d, d), (n, k, d)."""
-    moved = torch.einsum("kij,nj->nki", matrices, model.entities.detach()[entities].double())
+    """Return the summands of the projections of entities (n,) by matrices (k, d, d) or diagonals (k, d), (n, k, d)."""
+    moved = spread_product(model.entities.detach()[entities].double(), matrices).transpose(0, 1)
     whole = moved.sum(1)  # (n, d)
     # The factor of the length constraint, from what the model itself makes of the whole vector.
     squares = whole.square().sum(1).clamp_min(torch.finfo(whole.dtype).tiny)

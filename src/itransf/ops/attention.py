@@ -27,20 +27,17 @@ def scatter_weights(weights: Tensor, support: Tensor, concepts: int) -> Tensor:
 
 
 def compose(concepts: Tensor, support: Tensor, weights: Tensor) -> Tensor:
-    """Mix each row's supported concept matrices: sum_i weights[u, i] concepts[support[u, i]].
+    """Mix each row's supported concepts: sum_i weights[u, i] concepts[support[u, i]].
 
-    The cost depends on k, not on m: unsupported matrices are not read.
+    The cost depends on k, not on m: unsupported concepts are not read.
 
     Args:
-        concepts: Concept tensor D, (m, d, d).
+        concepts: Concept tensor D: matrices (m, d, d), or diagonals (m, d).
         support: Indices (u, k).
         weights: Weights (u, k).
 
     Returns:
-        Matrices (u, d, d).
+        Matrices (u, d, d), or diagonals (u, d).
     """
-    m, d, _ = concepts.shape
-    mixed = torch.nn.functional.embedding_bag(
-        support, concepts.reshape(m, d * d), per_sample_weights=weights, mode="sum"
-    )
-    return mixed.view(-1, d, d)  # (u, d * d) -> (u, d, d)
+    mixed = torch.nn.functional.embedding_bag(support, concepts.flatten(1), per_sample_weights=weights, mode="sum")
+    return mixed.view(-1, *concepts.shape[1:])

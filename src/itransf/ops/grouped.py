@@ -61,16 +61,19 @@ def grouped_product(rows: Tensor, matrices: Tensor, grouping: Grouping) -> Tenso
 
     Args:
         rows: Vectors (n, d).
-        matrices: One matrix per distinct key, (u, p, d).
+        matrices: One matrix per distinct key, (u, p, d), or its diagonal, (u, d).
         grouping: Grouping of the rows.
 
     Returns:
         Products (n, p), in the order of the rows.
     """
-    if grouping.order is None:
-        return _GroupedProduct.apply(rows, matrices, grouping.counts)  # type: ignore[no-any-return, no-untyped-call]
-    products: Tensor = _GroupedProduct.apply(rows[grouping.order], matrices, grouping.counts)  # type: ignore[no-untyped-call]
-    return torch.empty_like(products).index_copy(0, grouping.order, products)
+    ordered = rows if grouping.order is None else rows[grouping.order]
+    if matrices.dim() == 2:
+        counts = torch.tensor(grouping.counts, dtype=torch.int64, device=rows.device)
+        products = ordered * matrices.repeat_interleave(counts, dim=0, output_size=len(rows))
+    else:
+        products = _GroupedProduct.apply(ordered, matrices, grouping.counts)  # type: ignore[no-untyped-call]
+    return products if grouping.order is None else torch.empty_like(products).index_copy(0, grouping.order, products)
 
 
 class _GroupedProduct(torch.autograd.Function):
@@ -115,11 +118,13 @@ def spread_product(table: Tensor, matrices: Tensor) -> Tensor:
 
     Args:
         table: Vectors (n, d).
-        matrices: (u, p, d).
+        matrices: (u, p, d), or diagonals, (u, d).
 
     Returns:
         Products (u, n, p).
     """
+    if matrices.dim() == 2:
+        return table * matrices[:, None]
     if table.is_cuda:  # one batched product; transposed sides cost nothing there
         return table @ matrices.transpose(1, 2)
     return _SpreadProduct.apply(table, matrices)  # type: ignore[no-any-return, no-untyped-call]

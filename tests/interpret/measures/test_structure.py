@@ -170,6 +170,10 @@ def test_sides_are_directions_of_weights_or_matrices(few: Graph, short: Callable
     flat: Any = run.model.project_tail.weight.detach() - torch.eye(4).flatten()  # type: ignore[union-attr]
     wanted = torch.nn.functional.cosine_similarity(flat[1], flat[2], dim=0)
     assert stranse.compare(1, 1)[1, 2] == pytest.approx(float(wanted), abs=1e-5)
+    diagonal = short(few, "lineare", "training.epochs=1").model
+    changes: Any = diagonal.project_head.weight.detach() - 1  # type: ignore[union-attr]
+    wanted = torch.nn.functional.cosine_similarity(changes[0], changes[3], dim=0)
+    assert read_model(diagonal, few, "l").compare(0, 0)[0, 3] == pytest.approx(float(wanted), abs=1e-5)
     for reading in (itransf, stranse):
         np.testing.assert_allclose(np.diag(reading.compare(0, 1)), reading.compare_ends())
         np.testing.assert_allclose(np.diag(reading.compare(0, 0)), 1.0, rtol=1e-5)

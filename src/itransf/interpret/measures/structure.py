@@ -34,6 +34,7 @@ from itransf.interpret.measures.statistics import (
 from itransf.interpret.sharing import find_shares
 from itransf.interpret.similarity import read_matrices
 from itransf.models import SIDES, ConceptModel, DistMult, Model, Translation, is_explainable
+from itransf.models.projection import identity_like
 
 Weights = npt.NDArray[np.float32]
 SPARSITY, INVERSES, SYMMETRY = "sparse attention", "inverse pairs", "symmetric relations"
@@ -118,9 +119,9 @@ def read_model(model: Model, graph: Graph, name: str) -> Reading:
             f"the model {type(model).__name__} has neither concepts nor matrices to measure; give runs of {CHOICES}"
         )
     everyone = torch.arange(len(graph.relations), device=model.entities.device)
-    identity = torch.eye(model.config.dim, dtype=torch.float64, device=model.entities.device)
-    matrices = [(read_matrices(model, everyone, side) - identity).flatten(1).float().cpu() for side in SIDES]
-    return Reading(name, graph, model, scale_rows(torch.stack(matrices).numpy()))
+    matrices = [read_matrices(model, everyone, side) for side in SIDES]
+    changes = [(each - identity_like(each)).flatten(1).float().cpu() for each in matrices]
+    return Reading(name, graph, model, scale_rows(torch.stack(changes).numpy()))
 
 
 def make_sides(rows: Weights, signs: Weights | None) -> Weights:
