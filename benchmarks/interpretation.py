@@ -1,11 +1,13 @@
-"""Interpretability of ITransF in figures: structure, faithfulness, stability and transfer, compared with baselines.
+"""Interpretability in figures: structure, faithfulness, stability and transfer, compared with baselines.
 
-ITransF is trained with several seeds; STransE, dense attention and dense attention with an l1 penalty are trained once
-with the same settings (`benchmarks/recipes.toml`). Then everything that `itransf interpret` measures is measured; on
+A model, ITransF or IComplEx, is trained with several seeds, its baselines once with the same settings
+(`benchmarks/recipes.toml`): for ITransF STransE, dense attention and dense attention with an l1 penalty, for IComplEx
+ComplEx. Then everything that `itransf interpret` measures is measured; on
 planted graphs, whether the true supports are recovered. Accuracy is stored as well.
 
     python -m benchmarks.interpretation --dataset wn18 --device cuda --jobs 7
     python -m benchmarks.interpretation --dataset fb15k-237 --seeds 6 7 8 9 10
+    python -m benchmarks.interpretation --dataset fb15k-icomplex --device cuda
     python -m benchmarks.interpretation --dataset world
     python -m benchmarks.interpretation --dataset world-reading
     python -m benchmarks.interpretation --dataset planted --seeds 5 6 7 8 9
@@ -28,7 +30,7 @@ import numpy as np
 import numpy.typing as npt
 
 import itransf
-from benchmarks.recipes import RECIPES, TITLES, Case, list_cases, load_graph, make_config
+from benchmarks.recipes import BASELINES, RECIPES, TITLES, Case, list_cases, list_models, load_graph, make_config
 from benchmarks.records import RESULTS, ROOT, resume_record, write_record
 from benchmarks.recovery import measure_recovery
 from benchmarks.streams import run_side_by_side
@@ -38,11 +40,10 @@ from itransf.interpret.measures import Interpretation, interpret_runs
 from itransf.interpret.measures.faithfulness import MOST_TRIPLES
 from itransf.interpret.measures.statistics import DRAWS
 from itransf.interpret.measures.structure import Reading, draw_random, read_model
-from itransf.models import SIDES
 from itransf.run import choose_device
 
 UNSTORED = ("runs", "results", "jobs", "minutes", "fresh")  # options that do not change results
-ACCURACY = ("mrr", "hits@10")
+ACCURACY = ("mr", "mrr", "hits@1", "hits@10")
 
 
 @dataclass
@@ -118,10 +119,10 @@ class Measurement:
         self.record["models"] = []
         for size in dict.fromkeys(case.size for case in self.trained):
             own = sorted((case for case in self.trained if case.size == size), key=lambda case: order_run(vars(case)))
-            main = [self.trained[case] for case in own if case.model == "itransf"]
-            others = [self.trained[case] for case in own if case.model != "itransf"]
+            main = [self.trained[case] for case in own if case.model in BASELINES]
+            others = [self.trained[case] for case in own if case.model not in BASELINES]
             if not main:
-                print("There is no run of ITransF to measure.")
+                print("There is no run of a model with concepts to measure.")
                 continue
             if size is None:
                 readings, baselines = ([reading for reading, _ in chosen] for chosen in (main, others))
@@ -151,18 +152,18 @@ def describe_run(run: itransf.Run) -> dict[str, Any]:
     evaluations = {split: run.evaluate(split) for split in ("valid", "test")}
     metrics = {split: {name: found[name] for name in ACCURACY} for split, found in evaluations.items()}
     found: dict[str, Any] = {"epochs": info["epochs"], "seconds": info["seconds"], "best": info["best"], **metrics}
-    if run.config.name == "itransf" and run.config.model.attention == "sparse":
+    if run.has_concepts and getattr(run.config.model, "attention", "sparse") == "sparse":
         attention = run.concepts()
         found["attention"] = {
-            side: {name: write_weights(row) for name, row in zip(attention.relations.names, rows, strict=True)}
-            for side, rows in zip(SIDES, attention.weights, strict=True)
+            part: {name: write_weights(row) for name, row in zip(attention.relations.names, rows, strict=True)}
+            for part, rows in zip(attention.parts, attention.weights, strict=True)
         }
     return found
 
 
 def write_weights(row: npt.NDArray[np.float32]) -> str:
     """Return the weights of one relation side as text such as "3:0.731 8:0.269", largest first."""
-    order = np.argsort(-row, kind="stable")[: np.count_nonzero(row)]
+    order = np.argsort(-np.abs(row), kind="stable")[: np.count_nonzero(row)]
     return " ".join(f"{concept}:{row[concept]:.3f}" for concept in order)
 
 
@@ -170,7 +171,7 @@ def parse_options(arguments: Sequence[str] | None) -> argparse.Namespace:
     """Read the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--dataset", default="world", help="a recipe, or what itransf.load takes")
-    parser.add_argument("--models", nargs="+", default=list(TITLES), choices=list(TITLES))
+    parser.add_argument("--models", nargs="+", choices=list(TITLES), help="by default the recipe's model and baselines")
     parser.add_argument("--seeds", nargs="+", type=int, default=[0, 1, 2, 3, 4], help="baselines use the first")
     parser.add_argument("--settings", nargs="+", default=[], help="key=value over the recipe, for all models")
     parser.add_argument(
@@ -183,7 +184,9 @@ def parse_options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--runs", type=Path, default=ROOT / "build" / "interpretation", help="folder of trained models")
     parser.add_argument("--results", type=Path, default=RESULTS, help="folder of the record")
     parser.add_argument("--fresh", action="store_true", help="ignore the stored record and trained models")
-    return parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
+    options.models = options.models or list_models(options.dataset)
+    return options
 
 
 def open_record(options: argparse.Namespace, path: Path) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from benchmarks.recipes import RECIPES, Case, list_cases, make_config
+from benchmarks.recipes import RECIPES, Case, find_model, list_cases, list_models, make_config
 
 import itransf
 from benchmarks import interpretation, recipes
@@ -47,10 +47,23 @@ def test_cases_are_all_seeds_of_itransf_and_one_of_each_baseline() -> None:
     assert [case.name for case in planted] == ["itransf-0-1", "dense-0-1", "itransf-0-2", "dense-0-2"]
 
 
-@pytest.mark.parametrize("dataset", [*RECIPES, "any"])
+def test_complex_is_trained_for_all_epochs_of_icomplex(graph: Graph) -> None:
+    models = list_models("fb15k-237-icomplex")
+    assert models == ["icomplex", "complex", "stranse"]
+    ours, theirs, stranse = (make_config("fb15k-237-icomplex", Case(each, 0), graph, [], "cpu") for each in models)
+    assert ours["model"]["name"] == "icomplex"
+    assert theirs["model"] == {"name": "complex", "dim": ours["model"]["dim"]}
+    assert theirs["training"]["epochs"] == ours["training"]["epochs"] + ours["warm_start"]["epochs"]
+    assert theirs["training"]["learning_rate"] == ours["warm_start"]["learning_rate"]
+    assert theirs["regularizer"] == ours["regularizer"]
+    assert stranse == make_config("fb15k-237", Case("stranse", 0), graph, [], "cpu")
+
+
+@pytest.mark.parametrize("dataset", [*(name for name in RECIPES if find_model(name) == "itransf"), "any"])
 def test_baselines_are_trained_like_itransf(dataset: str, graph: Graph) -> None:
     size = 1 if dataset == "planted" else None
-    configs = {model: make_config(dataset, Case(model, 0, size), graph, [], "cpu") for model in recipes.TITLES}
+    models = list_models(dataset)
+    configs = {model: make_config(dataset, Case(model, 0, size), graph, [], "cpu") for model in models}
     ours, theirs = configs["itransf"], configs["stranse"]
     assert {**theirs, "model": None} == {**ours, "model": None}
     assert theirs["model"].items() <= {**ours["model"], "name": "stranse"}.items()

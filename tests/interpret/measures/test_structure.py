@@ -14,6 +14,7 @@ import torch
 from interpret.measures.readings import make_reading, sure
 from itransf.data.graph import Graph
 from itransf.errors import ConfigError
+from itransf.interpret.measures.statistics import compare_groupings
 from itransf.interpret.measures.structure import (
     Gold,
     Reading,
@@ -21,6 +22,7 @@ from itransf.interpret.measures.structure import (
     draw_random,
     find_top,
     group_directions,
+    measure_common,
     measure_domains,
     measure_inverses,
     measure_sparsity,
@@ -83,6 +85,19 @@ def test_mirrored_attention_is_found(mirrored: Reading, gold: Gold) -> None:
     assert sure(chance.p) > 0.05
 
 
+def test_inverses_have_concepts_in_common(graph: Graph, gold: Gold, mirrored: Reading) -> None:
+    found = measure_common([mirrored], gold, DRAWS)
+    assert (found.value, found.n) == (1.0, 3)
+    assert sure(found.null) < 0.3
+    weights = np.zeros((1, COUNT, 20), dtype=np.float32)
+    for relation in range(COUNT):
+        weights[0, relation, [relation, relation + 1, 19]] = (0.5, -0.3, 0.2)
+    weights[0, 5, 6] = 0  # so that 5 has two concepts, one of them in common with 4, and 19
+    half = replace(make_reading(graph, weights), signs=np.ones(20, dtype=np.float32))
+    assert measure_common([half], gold, DRAWS).value == pytest.approx((2 / 3 + 2 / 3 + 2 / 2) / 3)
+    assert measure_common([replace(mirrored, weights=None)], gold).value is None
+
+
 def test_equal_relations_are_not_inverses(graph: Graph, gold: Gold) -> None:
     tops = np.arange(2 * COUNT).reshape(2, COUNT)
     tops[:, [1, 3, 5]] = tops[:, [0, 2, 4]]
@@ -131,6 +146,17 @@ def test_stability_over_seeds(mirrored: Reading) -> None:
     mixed = measure_stability([one, renamed, other], 4, DRAWS)
     assert sure(mixed.low) < sure(mixed.value) < 1.0
     assert measure_stability([one], 4).value is None
+
+
+def test_sides_that_are_alone_in_both_runs_do_not_count(graph: Graph) -> None:
+    tops = np.array([0, 0, 1, 1, 2, 2, 3, 4, 5, 6, 7, 8])
+    other = np.array([0, 0, 1, 1, 2, 3, 4, 5, 6, 7, 8, 9])
+    signs = np.ones(10, dtype=np.float32)
+    runs = [replace(make_reading(graph, np.eye(10)[each][None]), signs=signs) for each in (tops, other)]
+    few = measure_stability(runs, 10, DRAWS)
+    assert few.value == pytest.approx(compare_groupings(tops[:6], other[:6]))
+    assert few.value != pytest.approx(compare_groupings(tops, other))
+    assert "12 relations in 9 groups, the largest of 2, 6 of one" in few.remark
 
 
 def test_gold_is_mined_from_train_alone(number_graph: Callable[..., Graph]) -> None:

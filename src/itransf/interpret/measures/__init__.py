@@ -14,6 +14,7 @@ from itransf.interpret.measures.structure import (
     Reading,
     check_same_graph,
     draw_random,
+    measure_common,
     measure_domains,
     measure_inverses,
     measure_sparsity,
@@ -90,6 +91,7 @@ def measure_attention(readings: Sequence[Reading], gold: Gold, scale: Scale, dra
     return [
         measure_sparsity(readings, scale.support, draws),
         measure_inverses(readings, gold, draws),
+        measure_common(readings, gold, draws),
         measure_symmetry(readings, gold, draws),
         *measure_domains(readings, gold, scale.concepts, draws),
     ]

@@ -232,7 +232,42 @@ def measure_inverses(readings: Sequence[Reading], gold: Gold, draws: int = DRAWS
     AP = mean over gold pairs of the share of gold pairs among all that score at least as high.
     The interval is over gold pairs and runs; the null gives the gold pairs to random relations.
     """
-    statistic = "average precision"
+    tables = [reading.compare(0, 1) for reading in readings]
+    return _measure_pairs("average precision", tables, gold, draws, average_precision)
+
+
+def measure_common(readings: Sequence[Reading], gold: Gold, draws: int = DRAWS) -> Finding:
+    """Measure the share of concepts that inverse pairs have in common.
+
+    common(r, q) = |S[r] and S[q]| / min(|S[r]|, |S[q]|), where S[r] are the concepts of r; of two sides, the mean of
+    head[r] with tail[q] and tail[r] with head[q]. The value is the mean over gold pairs, the interval over gold pairs
+    and runs; the null gives the gold pairs to random relations.
+    """
+    statistic = "concepts in common"
+    if any(reading.weights is None for reading in readings):
+        return report_missing(INVERSES, statistic, "there are no concepts")
+    used = [(reading.shares > 0).astype(np.float64) for reading in readings]
+    sizes = [np.minimum(each[0].sum(axis=1)[:, None], each[-1].sum(axis=1)) for each in used]
+    tables = [each[0] @ each[-1].T / np.maximum(size, 1) for each, size in zip(used, sizes, strict=True)]
+    return _measure_pairs(statistic, tables, gold, draws, lambda found, _, weights: weights @ found / weights.sum(1))
+
+
+def _measure_pairs(
+    statistic: str,
+    tables: Sequence[Floats],
+    gold: Gold,
+    draws: int,
+    compute: Callable[[Floats, Floats, Floats], Floats],
+) -> Finding:
+    """Return the finding about the gold pairs in tables (r, r) of all pairs, one per run.
+
+    Args:
+        statistic: The statistic.
+        tables: The value of the head of one relation with the tail of another, (r, r).
+        gold: The gold labels.
+        draws: Resamplings and permutations.
+        compute: Function of the values of gold pairs (p,), all values, ascending, and weights (draws, p).
+    """
     if not len(gold.inverse):
         return report_missing(INVERSES, statistic, "train has no inverse pairs")
     rng = np.random.default_rng(0)
@@ -241,14 +276,13 @@ def measure_inverses(readings: Sequence[Reading], gold: Gold, draws: int = DRAWS
     left, right = gold.inverse.T
     once = np.ones((1, len(gold.inverse)))
     values, resampled, null = [], [], []
-    for reading in readings:
-        crossed = reading.compare(0, 1)
-        scores = (crossed + crossed.T) / 2  # (r, r)
+    for table in tables:
+        scores = (table + table.T) / 2
         everything = np.sort(scores[np.triu_indices(len(scores), k=1)])
-        values.append(float(average_precision(scores[left, right], everything, once)[0]))
-        resampled.append(average_precision(scores[left, right], everything, drawn))
+        values.append(float(compute(scores[left, right], everything, once)[0]))
+        resampled.append(compute(scores[left, right], everything, drawn))
         others = scores[renamed[:, left], renamed[:, right]]  # (draws, p)
-        null.append([float(average_precision(other, everything, once)[0]) for other in others])
+        null.append([float(compute(other, everything, once)[0]) for other in others])
     counted = (len(gold.inverse), f"gold pairs among {len(everything):,}")
     return make_finding(INVERSES, statistic, values, np.stack(resampled, axis=1), np.mean(null, axis=0), counted)
 
@@ -314,9 +348,9 @@ def measure_domains(readings: Sequence[Reading], gold: Gold, groups: int, draws:
 def measure_stability(readings: Sequence[Reading], groups: int, draws: int = DRAWS) -> Finding:
     """Measure how alike the groupings of relation sides by their heaviest concept are from seed to seed.
 
-    The adjusted Rand index of two groupings is (pairs of sides together in both - expected) / (most - expected); the
-    value is its mean over all pairs of runs. The interval is over runs (resamplings of a single run are left out);
-    the null shuffles the sides of one of each two runs.
+    The adjusted Rand index of two groupings is (pairs of sides together in both - expected) / (most - expected), over
+    the sides that are not alone in both; the value is its mean over all pairs of runs. The interval is over runs
+    (resamplings of a single run are left out); the null shuffles the sides of one of each two runs.
     """
     statistic = "adjusted Rand index"
     if len(readings) < 2:
@@ -325,16 +359,32 @@ def measure_stability(readings: Sequence[Reading], groups: int, draws: int = DRA
     tops = [find_top(reading, groups).reshape(-1) for reading in readings]
     pairs = list(combinations(range(len(tops)), 2))
     indexes = np.eye(len(tops))
+    null = np.zeros(draws)
     for left, right in pairs:
-        indexes[left, right] = indexes[right, left] = compare_groupings(tops[left], tops[right])
-    shuffles = [rng.permutation(len(tops[0])) for _ in range(draws)]
-    null = [np.mean([compare_groupings(tops[left], tops[right][order]) for left, right in pairs]) for order in shuffles]
+        counted = ~(is_alone(tops[left]) & is_alone(tops[right]))
+        first, second = tops[left][counted], tops[right][counted]
+        indexes[left, right] = indexes[right, left] = compare_groupings(first, second)
+        null += [compare_groupings(first, rng.permutation(second)) for _ in range(draws)]
     drawn = draw_weights(len(tops), draws, rng)
     drawn = drawn[(drawn > 0).sum(axis=1) > 1]
     sums = np.einsum("bi,bj,ij->b", drawn, drawn, indexes) - np.einsum("bi,bi,ii->b", drawn, drawn, indexes)
     resampled = sums / (drawn.sum(axis=1) ** 2 - (drawn**2).sum(axis=1))  # means over pairs of distinct runs
     values = [indexes[pair] for pair in pairs]
-    return make_finding(STABILITY, statistic, values, resampled[:, None], np.array(null), (len(pairs), "pairs of runs"))
+    sizes = np.unique(tops[0], return_counts=True)[1]
+    remark = (
+        f"{len(tops[0])} {readings[0].counted} in {len(sizes)} groups, the largest of {sizes.max()}, "
+        f"{(sizes == 1).sum()} of one"
+    )
+    null /= len(pairs)
+    return make_finding(
+        STABILITY, statistic, values, resampled[:, None], null, (len(pairs), "pairs of runs"), remark + " (first run)"
+    )
+
+
+def is_alone(groups: Integers) -> npt.NDArray[np.bool_]:
+    """Return which items (n,) are the only one of their group, (n,)."""
+    _, places, sizes = np.unique(groups, return_inverse=True, return_counts=True)
+    return np.asarray(sizes[places] == 1)
 
 
 def check_same_graph(readings: Sequence[Reading]) -> None:
