@@ -22,9 +22,11 @@ from itransf.fitting import (
     build_model,
     choose_weight,
     describe_epoch,
+    describe_plan,
     deterministic,
     set_weight,
     warm_config,
+    write_duration,
 )
 from itransf.models import MODELS, Model
 from itransf.storage import RunFolder
@@ -55,6 +57,40 @@ def without_time(history: list[dict[str, Any]]) -> list[dict[str, Any]]:
 @pytest.fixture
 def graph(random_graph: GraphMaker) -> Graph:
     return random_graph(entities=12, relations=3, train=24, valid=8, test=8)
+
+
+class TestTellingBeforehand:
+    def test_the_plan_names_model_epochs_and_device(self, graph: Graph) -> None:
+        config = itransf.run.resolve_config(graph, settings=["training.epochs=7", "warm_start.epochs=1200"])
+        assert describe_plan(config, CPU) == (
+            "icomplex, dimension 100, 3 concepts, at most 3 for a relation; 1,200 epochs of complex, then 7 epochs in "
+            "batches of 32 on cpu"
+        )
+        plain = itransf.run.resolve_config(graph, settings=["model.name=transe", "training.epochs=9"])
+        assert describe_plan(plain, CPU) == "transe, dimension 64; 9 epochs in batches of 32 on cpu"
+
+    @pytest.mark.parametrize(
+        ("seconds", "text"), [(0.1, "1 s"), (89.2, "89 s"), (90, "2 min"), (5399, "90 min"), (7200, "2 h")]
+    )
+    def test_durations_are_written_in_one_unit(self, seconds: float, text: str) -> None:
+        assert write_duration(seconds) == text
+
+    def test_the_time_left_of_all_phases_is_said_once(
+        self, graph: Graph, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        times = iter(range(0, 10**6, 2))  # every look at the clock is two seconds after the one before
+        monkeypatch.setattr(fitting.time, "monotonic", lambda: float(next(times)))
+        monkeypatch.setattr(Fit, "_save_if_due", lambda *_: None)
+        settings = ["training.epochs=2", "warm_start.epochs=3", "training.batch_size=32", "validation.every=0"]
+        config = itransf.run.resolve_config(graph, settings=settings)
+        Fit(graph, config, CPU).run()
+        lines = [line for line in capsys.readouterr().err.splitlines() if "left, validation not counted" in line]
+        # One batch is an epoch. After the second, three are left, of as many seconds as the second took.
+        assert len(lines) == 1
+        assert "GB of memory in use" in lines[0]
+        seconds = float(lines[0].split()[1])
+        assert seconds % 3 == 0
+        assert seconds > 0
 
 
 class TestChoosingTheWeight:

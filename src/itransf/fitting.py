@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -21,13 +22,19 @@ from itransf.data.leakage import mine_structure
 from itransf.errors import CheckpointError, ConfigError
 from itransf.evaluation import rank_triples, summarise
 from itransf.models import MODELS, SIDES, ConceptModel, Model
-from itransf.progress import noticing_interrupts, track
+from itransf.progress import current_tracker, noticing_interrupts, track
 from itransf.registry import TRACKERS
 from itransf.storage import WEIGHTS, RunFolder
 from itransf.training import EpochReport, Trainer
 from itransf.training.initialization import SHARE, mirror_supports
 from itransf.training.trainer import load_weights
 
+try:
+    import resource
+except ImportError:  # on Windows
+    resource = None  # type: ignore[assignment]
+
+FORECAST_AFTER = 2.0  # seconds of training on which the time that is left is estimated
 WEIGHTS_TRIED = (0.004, 0.015, 0.05, 0.1)
 TRIED_DIM = 40
 _drawing = threading.Lock()  # initial weights are drawn from the random state of the process
@@ -62,6 +69,8 @@ class Fit:
     start: dict[str, Tensor] | None = None
     history: list[dict[str, Any]] = field(default_factory=list)
     _last_saved: float = field(default_factory=time.monotonic)
+    _first_batches: tuple[float, int] | None = None  # when the first batches were done, and how many they were
+    _forecast_said: bool = False
 
     def run(self, resume: bool = False) -> Model:
         """Train, or resume from the folder's checkpoint, and return the model with its best weights.
@@ -150,10 +159,30 @@ class Fit:
 
     def _pause(self, trainer: Trainer, phase: str, interrupt: Event) -> None:
         """Between two batches: save if a checkpoint is due, or if the user interrupts."""
+        self._say_forecast(trainer, phase)
         if interrupt.is_set():
             self._save(trainer, phase)
             raise KeyboardInterrupt
         self._save_if_due(trainer, phase, 0)
+
+    def _say_forecast(self, trainer: Trainer, phase: str) -> None:
+        """Say once how long the training will take, measured on its first batches without the very first ones."""
+        if self._forecast_said:
+            return
+        per_epoch = -(-len(trainer.train) // trainer.config.training.batch_size)
+        done = trainer.progress.epoch * per_epoch + trainer.progress.batches
+        if self._first_batches is None:
+            self._first_batches = time.monotonic(), done
+            return
+        seconds, measured = time.monotonic() - self._first_batches[0], done - self._first_batches[1]
+        if seconds < FORECAST_AFTER or not measured:
+            return
+        self._forecast_said = True
+        epochs = trainer.config.training.epochs + (self.config.training.epochs if phase == "warm start" else 0)
+        left = (epochs * per_epoch - done) * seconds / measured
+        memory = find_peak_memory(self.device)
+        used = f"; {memory / 1e9:,.1f} GB of memory in use" if memory else ""
+        current_tracker().say(f"About {write_duration(left)} left, validation not counted{used}")
 
     def _save_if_due(self, trainer: Trainer, phase: str, epoch: int) -> None:
         """Save if a checkpoint is due by time or by epochs."""
@@ -262,6 +291,35 @@ def choose_weight(graph: Graph, config: Config, device: torch.device, progress: 
 def set_weight(config: Config, weight: float) -> Config:
     """Return the settings with this weight of the regularizer."""
     return replace(config, regularizer=replace(config.regularizer, weight=weight))
+
+
+def describe_plan(config: Config, device: torch.device) -> str:
+    """Return what a training will do, in one line."""
+    own = {key: getattr(config.model, key, 0) for key in ("dim", "concepts", "support_size")}
+    model = f"{config.name}, dimension {own['dim']}" if own["dim"] else config.name
+    if own["concepts"] and own["support_size"]:
+        model += f", {own['concepts']} concepts, at most {own['support_size']} for a relation"
+    epochs, first = f"{config.training.epochs:,} epochs", config.warm_start.epochs
+    if first and not config.warm_start.run:
+        epochs = f"{first:,} epochs of {MODELS[config.name].starts_from or 'a simpler model'}, then {epochs}"
+    return f"{model}; {epochs} in batches of {config.training.batch_size:,} on {device.type}"
+
+
+def write_duration(seconds: float) -> str:
+    """Return a duration to read."""
+    units = ((90.0, 1.0, "s"), (5400.0, 60.0, "min"), (float("inf"), 3600.0, "h"))
+    size, unit = next((size, unit) for limit, size, unit in units if seconds < limit)
+    return f"{max(seconds / size, 1):,.0f} {unit}"
+
+
+def find_peak_memory(device: torch.device) -> int:
+    """Return the most bytes of memory that were in use so far, on the device; 0 where that is not known."""
+    if device.type == "cuda":
+        return torch.cuda.max_memory_allocated(device)
+    if resource is None:
+        return 0
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else 1024 * peak
 
 
 def limits_of(config: Config) -> list[float]:

@@ -38,7 +38,7 @@ def train_model(
     context: Context,
     data: DataSource,
     *,
-    model: Annotated[str | None, Option(metavar="NAME", help="Model; see 'itransf models'. [default: itransf]")] = None,
+    model: Annotated[str | None, Option(metavar="NAME", help="Model (itransf models). [default: icomplex]")] = None,
     preset: Annotated[str | None, Option(metavar="P", help="Preset; see 'itransf presets'.")] = None,
     config: Annotated[Path | None, Option(metavar="FILE", help="TOML file of settings that override those.")] = None,
     settings: Settings = None,
@@ -79,7 +79,8 @@ def train_model(
     if not quiet:
         names = f"{len(graph.entities):,} entities, {len(graph.relations):,} relations"
         begun = f"{'Resuming on' if resume else 'Training on'} {graph.name}: {names}, {len(graph.train):,} triples"
-        remark(f"{begun}\nRun folder: {folder}")
+        plan = itransf.fitting.describe_plan(stored or resolved, itransf.run.choose_device(device))
+        remark(f"{begun}\nModel: {plan}\nRun folder: {folder}")
     choices |= {"seed": seed, "out": folder, "resume": resume, "overwrite": overwrite, "device": device}
     try:
         run = itransf.train(graph, **choices, progress=not quiet)
