@@ -12,7 +12,7 @@ from itransf.data.graph import Graph
 from itransf.models import MODELS, Model, Sizes
 from itransf.training.losses import hinge
 from itransf.training.negatives import make_sampler
-from itransf.training.objectives import CandidateObjective, make_objective
+from itransf.training.objectives import CandidateObjective, make_objective, weigh_triples
 
 if TYPE_CHECKING:
     from conftest import Configure, GraphMaker
@@ -193,3 +193,18 @@ def test_softmax_needs_no_negatives(configure: Configure, graph: Graph) -> None:
     train = torch.as_tensor(graph.train)
     sampler = make_sampler(graph, config.negatives, CPU)
     assert isinstance(make_objective(graph, train, sampler, config), CandidateObjective)
+
+
+def test_triples_with_frequent_pairs_weigh_less(configure: Configure, graph: Graph) -> None:
+    config = configure("transe", *SOFTMAX, "loss.subsampling=0.5")
+    model, train = make_model(graph, config), graph.train.tolist()
+    weights = []
+    for head, relation, tail in train[:12]:
+        tails = sum((h, r) == (head, relation) for h, r, _ in train)
+        heads = sum((r, t) == (relation, tail) for _, r, t in train)
+        weights.append((tails + heads + 6) ** -0.5)
+    torch.testing.assert_close(weigh_triples(torch.tensor(graph.train), 0.5)[:12], torch.tensor(weights))
+    losses = [run(graph, config, model, [number])[0].item() for number in range(12)]
+    mean = sum(w * part for w, part in zip(weights, losses, strict=True)) / sum(weights)
+    assert run(graph, config, model, list(range(12)))[0].item() == pytest.approx(mean, rel=1e-5)
+    assert mean != pytest.approx(sum(losses) / 12, rel=1e-4)

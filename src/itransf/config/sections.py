@@ -56,7 +56,7 @@ class TrainingConfig:
 
 @dataclass(frozen=True)
 class LossConfig:
-    """Loss, averaged over the triples of a batch."""
+    """Loss, averaged over the triples of a batch, with weights if they are subsampled."""
 
     name: str = setting(
         "cross_entropy",
@@ -65,6 +65,11 @@ class LossConfig:
     )
     margin: float = setting(1.0, "Margin of hinge and self_adversarial.")
     adversarial_temperature: float = setting(1.0, "Temperature of the weights on hard negatives (self_adversarial).")
+    subsampling: float = setting(
+        0.0,
+        "Exponent of the weights of triples: (n(h, r) + n(r, t) + 6)^-exponent, with n training triples of such pairs "
+        "(0.5 in Sun et al., 2019). 0 weighs all triples alike.",
+    )
     scale: float = setting(1.0, "Factor on scores inside the softmax (cross_entropy).")
     candidates: int = setting(
         0,
@@ -158,8 +163,8 @@ class WarmStartConfig:
     epochs: int = setting(
         0,
         "Epochs of a simpler model trained first, with the same loss and optimizer: of TransE for translation models, "
-        "of ComplEx for icomplex. 0 starts at random.",
-        "two thirds of all epochs for icomplex, else 0",
+        "of ComplEx for icomplex, of LineaRE for ilineare. 0 starts at random.",
+        "two thirds of all epochs for icomplex and ilineare, else 0",
     )
     learning_rate: float = setting(0.0, "Learning rate of these epochs. 0 uses training.learning_rate.")
     sampler: str = setting(

@@ -13,6 +13,7 @@ class LineaRE(Translation):
     """-|w_head[r] * h + r - w_tail[r] * t|, * elementwise   (Peng and Zhang, 2020)."""
 
     Config: ClassVar[type] = TranslationConfig
+    fused: ClassVar[bool] = True
     starts_from: ClassVar[str] = ""
     paper: ClassVar[Paper | None] = Paper(
         "LineaRE: Simple but Powerful Knowledge Graph Embedding for Link Prediction",

@@ -19,6 +19,7 @@ from itransf.training.losses import make_contrast_loss
 from itransf.training.negatives import Corruption, NegativeSampler, SharedCorruption, draw_negatives
 
 MASKED = -1e9  # finite, so that a query without negatives still has a gradient
+SMOOTHING = 6  # added to the number of triples that share a pair (Sun et al., 2019, count each pair from 4)
 
 
 class Objective(Protocol):
@@ -33,11 +34,27 @@ class Objective(Protocol):
         ...
 
 
+def weigh_triples(train: Tensor, exponent: float) -> Tensor:
+    """Return the weight of each training triple (f, 3), see `LossConfig.subsampling`, (f,)."""
+    shared = torch.full_like(train[:, 1], SMOOTHING)
+    for column in (0, 2) if exponent else ():
+        pairs = train[:, column] * (train[:, 1].max() + 1) + train[:, 1]
+        _, places, counts = torch.unique(pairs, return_inverse=True, return_counts=True)
+        shared += counts[places]
+    return shared.float() ** -exponent
+
+
+def weighted_mean(losses: Tensor, weights: Tensor) -> Tensor:
+    """Return the mean of losses (b,) with these weights (b,), exact where all are one."""
+    return (losses * weights).sum() / weights.sum()
+
+
 class ContrastObjective:
     """Triples against sampled negatives."""
 
     def __init__(self, sampler: NegativeSampler, train: Tensor, config: Config) -> None:
         self.sampler, self.train, self.config = sampler, train, config.negatives
+        self.weights = weigh_triples(train, config.loss.subsampling)
         self.loss = make_contrast_loss(config.loss)
 
     def draw(
@@ -57,7 +74,8 @@ class ContrastObjective:
         else:
             positive, negative = model.score_contrast(heads, relations, tails, *negatives)
         touched = torch.cat([heads, tails, negatives.replacements.flatten()])
-        return self.loss(positive, negative).mean(), touched if len(touched) < model.sizes.entities else None
+        mean = weighted_mean(self.loss(positive, negative), self.weights[triples])
+        return mean, touched if len(touched) < model.sizes.entities else None
 
 
 class CandidateObjective:
@@ -68,7 +86,7 @@ class CandidateObjective:
 
     def __init__(self, graph: Graph, train: Tensor, config: Config) -> None:
         self.train, self.config, self.filtered = train, config.loss, config.negatives.filtered
-        self.loss = make_contrast_loss(config.loss)
+        self.loss, self.weights = make_contrast_loss(config.loss), weigh_triples(train, config.loss.subsampling)
         self.entities = len(graph.entities)
         self.known = KnownIndex(graph.train, len(graph.entities), len(graph.relations))
 
@@ -93,7 +111,7 @@ class CandidateObjective:
         for side in SIDES:
             scores = model.score_pool(tails if side == "head" else heads, relations, side, pool)  # (b, n)
             scores.masked_fill_(self._are_answers(batch, side, drawn, scores.shape), MASKED)
-            total = total + self.loss(positive, scores).mean()
+            total = total + weighted_mean(self.loss(positive, scores), self.weights[triples])
         total = total / 2
         if self.config.relation_weight:
             guesses = self.config.scale * model.score_relations(heads, tails)  # (b, r)

@@ -17,12 +17,13 @@ DIM = 300  # no power of two, and too wide for a matrix to be read at once
 SIZES = {"dim": DIM, "matrix_size": DIM**2}
 TABLES = ("relation_table", "entity_table", "concept_table", "losses", "source", "products", "scores", "weights",
           "table", "first_state", "second_state", "rates", *Buffers._fields)  # fmt: skip
-NUMBERS = ("margin", "adversarial_temperature", "attention_temperature", "l1_weight", "factor")
+NUMBERS = ("margin", "adversarial_temperature", "attention_temperature", "l1_weight", "l2_weight", "factor")
 TYPES = {
     **dict.fromkeys(TABLES, "*fp32"),
     **dict.fromkeys(("counter", "keys", "offsets", *Plan._fields), "*i32"),
     **dict.fromkeys(NUMBERS, "fp32"),
     "masked": "*i8",
+    "shares": "*fp32",
     "support": "*i64",
 }
 KINDS: list[dict[str, Any]] = [
@@ -52,15 +53,16 @@ if __name__ == "__main__":
         for shared in (False, True):
             compile_kernel(contrast_kernels.contrast, {"SHARED": shared, **kinds})
         compile_kernel(contrast_kernels.sum_shared_gradients, kinds)
-    for gathers, precision, across, along in ((True, "tf32x3", DIM, 1), (False, "ieee", 1, DIM)):
-        tiles = {"GATHER": gathers, "PRECISION": precision, "TILE": 64, "OUT": 64, "INNER": 16}
+    for gathers, precision, across, along, diagonal in ((True, "tf32x3", DIM, 1, False), (False, "ieee", 1, DIM, True)):
+        tiles = {"GATHER": gathers, "PRECISION": precision, "DIAGONAL": diagonal, "TILE": 64, "OUT": 64, "INNER": 16}
         compile_kernel(matrix_kernels.multiply_rows, {"across": across, "along": along, **tiles})
-    tiles = {"SEGMENT": 512, "TERMS": 16, "SIDE": 64}
-    compile_kernel(matrix_kernels.sum_outer_products, tiles)
+    for diagonal in (False, True):
+        tiles = {"DIAGONAL": diagonal, "SEGMENT": 512, "TERMS": 16, "SIDE": 64}
+        compile_kernel(matrix_kernels.sum_outer_products, tiles)
     compile_kernel(matrix_kernels.compose_matrices, {"FREE": False, "K": 8, "BLOCK": 1024})
     compile_kernel(update_kernels.measure_weight_gradients, {"LONG_BLOCK": 4096})
-    compile_kernel(update_kernels.update_scores, {"OPTIMIZER": 2, "K": 8, "COLUMNS": 64})
-    compile_kernel(update_kernels.update_free_weights, {"OPTIMIZER": 2, "K": 16})
+    for free in (False, True):
+        compile_kernel(update_kernels.update_scores, {"FREE": free, "OPTIMIZER": 2, "K": 8, "COLUMNS": 64})
     compile_kernel(update_kernels.update_concepts, {"OPTIMIZER": 1, "CHUNK": 8, "NARROW_BLOCK": 256})
     options = {"LISTED": True, "CONSTRAINT": 1, "OPTIMIZER": 2, "CHUNK": 8, "DIM": 512}
     compile_kernel(update_kernels.update_rows, options)

@@ -179,6 +179,7 @@ def test_plain_and_fused_steps_draw_the_same_batches_and_negatives(
         *(("stranse", optimizer) for optimizer in ("sgd", "adagrad", "adam")),
         ("transe", "adam"),
         ("transr", "adagrad"),
+        ("lineare", "adam"),
     ],
 )
 def test_every_model_and_optimizer(
@@ -252,7 +253,8 @@ def test_shared_negatives(configure: Configure, graph: Graph, loss: str, norm: i
 
 
 @pytest.mark.parametrize(
-    ("name", "batch"), [("transe", 7), ("transr", 100), ("stranse", 7), ("itransf", 7), ("itransf", 100)]
+    ("name", "batch"),
+    [("transe", 7), ("transr", 100), ("stranse", 7), ("lineare", 7), ("itransf", 100)],
 )
 def test_negatives_are_shared_within_a_batch_of_every_model(
     configure: Configure, graph: Graph, name: str, batch: int
@@ -269,6 +271,17 @@ def test_shared_negatives_under_every_constraint(configure: Configure, graph: Gr
         graph,
         configure("itransf", *settings, f"model.entity_constraint={length}", f"model.projected_constraint={length}"),
     )
+
+
+@pytest.mark.parametrize(("name", "length"), [("transe", "none"), ("lineare", "none"), ("itransf", "unit")])
+def test_weights_of_triples_and_the_l2_regularizer(
+    engine_kind: type[FusedEngine], configure: Configure, graph: Graph, name: str, length: str
+) -> None:
+    settings = ("loss.subsampling=0.5", "regularizer.name=l2", "regularizer.weight=0.1", "negatives.per_triple=2")
+    config = configure(name, *settings, f"model.projected_constraint={length}")
+    compare(engine_kind, graph, config)
+    if engine_kind.shares_negatives:
+        compare(engine_kind, graph, replace(config, negatives=replace(config.negatives, shared=True)))
 
 
 class TransHFromTransE(TransE):

@@ -36,6 +36,7 @@ def has_bilinear_steps(model: Model, optimizer: RowOptimizer, config: Config) ->
         and model.entities.dtype == torch.float32
         and config.loss.name == "cross_entropy"
         and not config.negatives.filtered
+        and not config.loss.subsampling
         and type(optimizer) in (SGD, Adagrad)  # which do not move rows without a gradient
         and not (model.entities.is_cuda and config.training.deterministic)
     )

@@ -51,7 +51,11 @@ def multiply_four(matrix, a, b, c, d, ya, yb, yc, yd):
 
 @compiled()
 def multiply_one(matrix, vector, product):
-    """Multiply a vector by a matrix."""
+    """Multiply a vector by a matrix, or by a diagonal given as its only row."""
+    if len(matrix) < len(vector):
+        for j in range(len(vector)):
+            product[j] = matrix[0, j] * vector[j]
+        return
     for o in range(matrix.shape[0]):
         product[o] = dot(matrix[o], vector)
 
@@ -71,7 +75,12 @@ def backpropagate_two(matrix, matrix_gradient, x, y, g, h, x_gradient, y_gradien
 
 @compiled()
 def backpropagate_one(matrix, matrix_gradient, vector, gradient, vector_gradient):
-    """Write matrix' @ gradient, and add gradient x vector to the gradient of the matrix."""
+    """Write matrix' @ gradient, and add gradient x vector to the gradient of the matrix, which may be a diagonal."""
+    if len(matrix) < len(vector):
+        for j in range(len(vector)):
+            vector_gradient[j] = matrix[0, j] * gradient[j]
+            matrix_gradient[0, j] += gradient[j] * vector[j]
+        return
     vector_gradient[:] = 0
     for o in range(len(gradient)):
         if gradient[o] != 0:
@@ -252,7 +261,7 @@ def find_row(entities, row, by_entity):
 
 @compiled()
 def contrast_triple(
-    triple, batch, n, norm, constraint, loss_options, share, of_head, row_entities, by_entity, vectors, r,
+    triple, batch, n, norm, constraint, loss_options, share, decay, of_head, row_entities, by_entity, vectors, r,
     gradients, relation_gradient,
 ):  # fmt: skip
     """Return the loss of a triple against its negatives; write the gradients of its rows."""
@@ -281,9 +290,10 @@ def contrast_triple(
     head_gradient, tail_gradient = gradients[triple], gradients[tail_row]
     for j in range(dim):
         direct = np.float32(share * own) * measure_gradient(gap[j], distance, norm)
-        head_gradient[j] = direct + (np.float32(0) if of_head else target_gradient[j])
-        tail_gradient[j] = (target_gradient[j] if of_head else np.float32(0)) - direct
-        relation_gradient[j] = direct + (-target_gradient[j] if of_head else target_gradient[j])
+        h, t = head[j] / head_divisor, tail[j] / tail_divisor
+        head_gradient[j] = decay * h + direct + (np.float32(0) if of_head else target_gradient[j])
+        tail_gradient[j] = decay * t + (target_gradient[j] if of_head else np.float32(0)) - direct
+        relation_gradient[j] = decay * r[j] + direct + (-target_gradient[j] if of_head else target_gradient[j])
     backpropagate_constraint(head_gradient, head, head_divisor, constraint)
     backpropagate_constraint(tail_gradient, tail, tail_divisor, constraint)
     return loss

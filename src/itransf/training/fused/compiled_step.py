@@ -111,7 +111,7 @@ def project_rows(step, layout, plan, entities, buffers):
     for segment in prange(used):
         start, matrix = starts[segment], matrices[groups[segment]]
         end = min(start + size, offsets[groups[segment] + 1])
-        whole = start + (end - start) // 4 * 4
+        whole = start + (end - start) // 4 * 4 if len(matrix) == matrix.shape[1] else start  # none of diagonals
         for n in range(start, whole, 4):
             a, b, c, d = rows[n], rows[n + 1], rows[n + 2], rows[n + 3]
             multiply_four(
@@ -128,15 +128,16 @@ def project_rows(step, layout, plan, entities, buffers):
 def contrast(step, layout, options, plan, vectors, by_entity, relation_table, gradients, buffers, losses):
     """Score every triple against its negatives; write its loss and the gradients of its rows."""
     relations, replaces_head, row_entities = plan.relations[step], plan.replaces_head[step], plan.row_entities[step]
-    share, relation_gradients, lost = np.float32(1) / plan.step_sizes[step, 0], buffers.relation_gradients, losses[step]
+    shares, relation_gradients, lost = plan.shares[step], buffers.relation_gradients, losses[step]
     batch, n, norm, constraint = layout.batch, layout.negatives, options.p_norm, options.projected_constraint
     loss_options = (options.adversarial, options.margin, options.adversarial_temperature)
+    decay = np.float32(2 * options.l2_weight / plan.step_sizes[step, 0])
     for triple in prange(batch):
         if relations[triple] >= 0:
             lost[triple] = contrast_triple(
-                np.int64(triple), batch, n, norm, constraint, loss_options, share, replaces_head[triple] == 1,
-                row_entities, by_entity, vectors, relation_table[relations[triple]], gradients,
-                relation_gradients[triple],
+                np.int64(triple), batch, n, norm, constraint, loss_options, shares[triple], decay,
+                replaces_head[triple] == 1, row_entities, by_entity, vectors, relation_table[relations[triple]],
+                gradients, relation_gradients[triple],
             )  # fmt: skip
 
 
@@ -152,7 +153,7 @@ def backpropagate_rows(step, layout, plan, entities, buffers):
         start, matrix, total = starts[segment], matrices[groups[segment]], totals[segment]
         end = min(start + size, offsets[groups[segment] + 1])
         total[:] = 0
-        whole = start + (end - start) // 2 * 2
+        whole = start + (end - start) // 2 * 2 if len(matrix) == matrix.shape[1] else start
         for n in range(start, whole, 2):
             a, b = rows[n], rows[n + 1]
             backpropagate_two(
@@ -192,17 +193,18 @@ def update_projections(step, layout, options, plan, projections, buffers, rate, 
             firsts, seconds = (tail_firsts if on_tail else head_firsts), (tail_seconds if on_tail else head_seconds)
             if projection == 1:
                 update_row(values, firsts, seconds, relation, gradient, optimizer, matrix_rate, mean_left, square_left)
-            elif projection == 3:
-                count = np.float32(offsets[group % slots + 1] - offsets[group % slots])
-                by_weight = penalty * count * np.sign(values[relation])
-                for i in range(len(concepts)):
-                    by_weight[i] += dot(concepts[i], gradient)
-                update_row(values, firsts, seconds, relation, by_weight, optimizer, matrix_rate, mean_left, square_left)
             else:
                 chosen = (tail_support if on_tail else head_support)[relation]
-                by_score = score_gradients(concepts, chosen, gradient, attention[group], temperature)
+                if projection == 3:
+                    count = np.float32(offsets[group % slots + 1] - offsets[group % slots])
+                    by_score = penalty * count * np.sign(attention[group])
+                    for i in range(len(chosen)):
+                        by_score[i] += dot(concepts[chosen[i]], gradient)
+                else:
+                    by_score = score_gradients(concepts, chosen, gradient, attention[group], temperature)
+                score_rate = matrix_rate if projection == 3 else rate
                 update_supported(
-                    values, firsts, seconds, relation, chosen, by_score, optimizer, rate, mean_left, square_left
+                    values, firsts, seconds, relation, chosen, by_score, optimizer, score_rate, mean_left, square_left
                 )
 
 
@@ -242,11 +244,14 @@ def update_entities(step, options, plan, entities, buffers, rate, mean_left, squ
     values, firsts, seconds = entities
     optimizer, constraint, gradients = options.optimizer, options.entity_constraint, buffers.entity_gradients
     keys, offsets, rows = plan.entity_keys[step], plan.entity_offsets[step], plan.entity_rows[step]
+    decay, own = np.float32(2 * options.l2_weight / plan.step_sizes[step, 0]), 2 * len(plan.relations[step])
     for place in prange((keys >= 0).sum()):
         key = keys[place]
         total = np.zeros(values.shape[1], np.float32)
         for n in range(offsets[place], offsets[place + 1]):
             add_scaled(total, np.float32(1), gradients[rows[n]])
+            if rows[n] < own:  # a head or a tail
+                add_scaled(total, decay, values[key])
         update_row(values, firsts, seconds, key, total, optimizer, rate, mean_left, square_left)
         divisor = constraint_divisor(values[key], constraint)
         if divisor != 1:

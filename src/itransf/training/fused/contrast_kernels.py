@@ -108,15 +108,16 @@ def loss_gradient(distances, first, total, margin, temperature, share, n, ADVERS
 
 @triton.jit
 def contrast(
-    counter, relations, replaces_head, step_sizes, row_entities, vectors, relation_table, gradients,
+    counter, relations, replaces_head, shares, row_entities, vectors, relation_table, gradients,
     relation_gradients, triple_slots, masked, targets, statistics, losses, margin, adversarial_temperature,
-    batch, rows, negatives, dim: tl.constexpr,
+    l2_weight, step_sizes, batch, rows, negatives, dim: tl.constexpr,
     SHARED: tl.constexpr, PROJECTED: tl.constexpr, ADVERSARIAL: tl.constexpr, NORM: tl.constexpr,
     CONSTRAINT: tl.constexpr, NEGATIVES: tl.constexpr, DIM: tl.constexpr,
 ):  # fmt: skip
     """Score one triple against its negatives; write its loss and the gradients of all its rows.
 
-    The gradients of shared replacements (SHARED) are left to `sum_shared_gradients`.
+    The gradients of shared replacements (SHARED) are left to `sum_shared_gradients`, those of the regularizer by
+    embeddings of entities to `update_rows`.
     """
     step, triple = tl.load(counter), tl.program_id(0)
     relation = tl.load(relations + step * batch + triple)
@@ -167,7 +168,7 @@ def contrast(
                 violation = tl.where(inside, margin + d - distances, 0.0)
                 hinge_sum += tl.sum(tl.maximum(violation, 0.0), 0)
                 hinge_count += tl.sum(tl.where(violation > 0, 1.0, 0.0), 0)
-        share = 1.0 / tl.load(step_sizes + step).to(tl.float32)
+        share = tl.load(shares + step * batch + triple)
         if ADVERSARIAL:
             loss = -(log_sigmoid(margin - d) + log_sum / total) / 2
             by_distance = share * sigmoid(d - margin) / 2
@@ -202,9 +203,10 @@ def contrast(
                 tl.store(where, g, mask=inside[:, None] & valid)
 
         direct = by_distance[:, None] * measure_gradient(difference, d, NORM)
-        head_gradient = direct + tl.where(of_head, 0.0, target_gradient)
-        tail_gradient = tl.where(of_head, target_gradient, 0.0) - direct
-        relation_gradient = direct + tl.where(of_head, -target_gradient, target_gradient)
+        decay = 2 * l2_weight / tl.load(step_sizes + step)
+        head_gradient = decay * h + direct + tl.where(of_head, 0.0, target_gradient)
+        tail_gradient = decay * t + tl.where(of_head, target_gradient, 0.0) - direct
+        relation_gradient = decay * r + direct + tl.where(of_head, -target_gradient, target_gradient)
         head_gradient = backpropagate_constraint(head_gradient, h, head_divisor, head, CONSTRAINT)
         tail_gradient = backpropagate_constraint(tail_gradient, t, tail_divisor, tail, CONSTRAINT)
         here = (one + triple).to(tl.int64)[:, None] * dim + columns[None, :]
@@ -216,7 +218,7 @@ def contrast(
 
 @triton.jit
 def sum_shared_gradients(
-    counter, step_sizes, slot_relations, slot_offsets, row_entities, masked, vectors, targets, statistics, gradients,
+    counter, shares, slot_relations, slot_offsets, row_entities, masked, vectors, targets, statistics, gradients,
     margin, adversarial_temperature, batch, slots, rows, negatives, dim: tl.constexpr,
     PROJECTED: tl.constexpr, ADVERSARIAL: tl.constexpr, NORM: tl.constexpr, CONSTRAINT: tl.constexpr,
     NEGATIVES: tl.constexpr, DIM: tl.constexpr,
@@ -231,7 +233,6 @@ def sum_shared_gradients(
         y, divisor, constrained = read_negatives(
             vectors, row_entities, base, numbers, inside, valid, columns, dim, PROJECTED, CONSTRAINT
         )
-        share = 1.0 / tl.load(step_sizes + step).to(tl.float32)
         gradient = tl.zeros((NEGATIVES, DIM), dtype=tl.float32)
         start = tl.load(slot_offsets + step * (slots + 1) + slot)
         end = tl.load(slot_offsets + step * (slots + 1) + slot + 1)
@@ -240,6 +241,7 @@ def sum_shared_gradients(
             masks = masked + (step.to(tl.int64) * batch + triple) * negatives
             z, distances = compare_negatives(constrained, target, inside, valid, masks, places, True, NORM)
             first, total = tl.load(statistics + 2 * triple), tl.load(statistics + 2 * triple + 1)
+            share = tl.load(shares + step * batch + triple)
             by_negative = loss_gradient(
                 distances, first, total, margin, adversarial_temperature, share, negatives, ADVERSARIAL
             )

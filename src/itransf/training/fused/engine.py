@@ -12,20 +12,20 @@ from torch import Tensor
 from itransf.config import Config
 from itransf.models.base import Model
 from itransf.models.distmult import DistMult
-from itransf.models.projection import ConceptProjection, FullProjection, NoProjection
+from itransf.models.projection import ConceptProjection, DiagonalProjection, FullProjection, NoProjection
 from itransf.models.translation import Translation
 from itransf.training.fused.bilinear import BilinearEngine, has_bilinear_steps
 from itransf.training.fused.plan import Layout, Plan, count_planned_batches, count_rows, make_plan
 from itransf.training.negatives import NegativeSampler, draw_negatives
-from itransf.training.objectives import Objective
+from itransf.training.objectives import Objective, weigh_triples
 from itransf.training.optimizers import MOMENTS, RowOptimizer
 
 CONSTRAINTS = {"none": 0, "unit": 1, "ball": 2}
 OPTIMIZERS = {"sgd": 0, "adagrad": 1, "adam": 2}
 LOSSES = ("hinge", "self_adversarial")
 SAMPLERS = ("uniform", "bernoulli")
-PROJECTIONS = (NoProjection, FullProjection, ConceptProjection)
-Projections = list[tuple[str, FullProjection | ConceptProjection]]
+PROJECTIONS = (NoProjection, FullProjection, DiagonalProjection, ConceptProjection)
+Projections = list[tuple[str, FullProjection | DiagonalProjection | ConceptProjection]]
 COMPILERS = {"cuda": "triton", "cpu": "numba"}
 
 
@@ -84,7 +84,8 @@ def can_fuse(model: Model, config: Config) -> bool:
         len(kinds) == 1
         and kinds <= set(PROJECTIONS)
         and model.entities.dtype == torch.float32
-        and not config.regularizer.weight
+        and (not config.regularizer.weight or config.regularizer.name == "l2")
+        and type(model).factors is Translation.factors
         and config.loss.name in LOSSES
         and config.negatives.sampler in SAMPLERS
         and config.training.optimizer in OPTIMIZERS
@@ -106,6 +107,7 @@ class Options(NamedTuple):
         attention_temperature: Temperature of the softmax over concepts.
         matrix_lr_factor: Learning-rate multiplier of matrices and free weights.
         l1_weight: Weight of the l1 penalty on free weights.
+        l2_weight: Weight of the regularizer.
     """
 
     projection: int
@@ -119,6 +121,7 @@ class Options(NamedTuple):
     attention_temperature: float
     matrix_lr_factor: float
     l1_weight: float
+    l2_weight: float
 
 
 class Buffers(NamedTuple):
@@ -129,8 +132,9 @@ class Buffers(NamedTuple):
         gradients: Gradients of projected rows, (N, d).
         entity_gradients: Gradients of rows before projection, (N, d).
         relation_gradients: Gradients of relation embeddings, one per triple, (B, d).
-        matrices: (G, d, d)
-        matrix_gradients: Gradients of the segments; a group's whole gradient is summed into its first, (M, d, d).
+        matrices: (G, d, d), or diagonals, (G, 1, d).
+        matrix_gradients: Gradients of the segments; a group's whole gradient is summed into its first, (M, d, d) or
+            (M, 1, d).
         attention: Weights of the supported concepts of each matrix, (G, k).
         weight_gradients: Gradients of those weights, (G, k).
         targets: Vectors that the shared replacements of a triple are compared with, (B, d).
@@ -166,7 +170,7 @@ class FusedEngine(ABC):
         self, model: Translation, train: Tensor, sampler: NegativeSampler, optimizer: RowOptimizer, config: Config
     ) -> None:
         self.model, self.train, self.sampler, self.optimizer, self.config = model, train, sampler, optimizer, config
-        self.projections = list_projections(model)
+        self.weights, self.projections = weigh_triples(train, config.loss.subsampling), list_projections(model)
         self.layout = make_layout(model, self.projections, len(train), config)
         self.options = make_options(model, self.projections, config)
         self.buffers = make_buffers(self.layout, train.device)
@@ -185,7 +189,7 @@ class FusedEngine(ABC):
         """
         corruption = draw_negatives(self.sampler, self.config.negatives, triples, self.layout.batch, generator)
         supports = [p.support for _, p in self.projections if isinstance(p, ConceptProjection)]
-        plan = make_plan(self.train[triples], corruption, supports, self.layout)
+        plan = make_plan(self.train[triples], self.weights[triples], corruption, supports, self.layout)
         if self.plan is None:
             self.plan = plan.new_steps(self.planned_steps)
         plan.copy_into(self.plan)
@@ -194,7 +198,7 @@ class FusedEngine(ABC):
         self.losses.zero_()
         self.run_planned(self.plan, steps)
         self.optimizer.steps += steps
-        return self.losses[:steps].sum(1) / plan.step_sizes[:, 0]
+        return (self.losses[:steps] * plan.shares).sum(1)
 
     @abstractmethod
     def run_planned(self, plan: Plan, steps: int) -> None:
@@ -219,7 +223,7 @@ def list_projections(model: Translation) -> Projections:
     named = [("project_head", model.project_head), ("project_tail", model.project_tail)]
     if model.project_tail is model.project_head:
         named = named[:1]
-    return [(name, p) for name, p in named if isinstance(p, FullProjection | ConceptProjection)]
+    return [(name, p) for name, p in named if isinstance(p, PROJECTIONS[1:])]
 
 
 def make_layout(model: Translation, projections: Projections, triples: int, config: Config) -> Layout:
@@ -228,6 +232,7 @@ def make_layout(model: Translation, projections: Projections, triples: int, conf
     batch, negatives = min(config.training.batch_size, triples), config.negatives.per_triple
     slots, tile = min(model.sizes.relations, batch), 16 if negatives < 16 else 64
     rows, groups = count_rows(batch, slots, negatives, config.negatives.shared), len(projections) * slots
+    tables = [p.concepts.flatten(1) if isinstance(p, ConceptProjection) else p.weight for _, p in projections]
     return Layout(
         entities=model.sizes.entities,
         batch=batch,
@@ -245,7 +250,7 @@ def make_layout(model: Translation, projections: Projections, triples: int, conf
         concepts=len(mixing.concepts) if mixing else 0,
         support_size=mixing.support.shape[1] if mixing else 0,
         dim=model.config.dim,
-        matrix_size=model.config.dim**2,
+        matrix_size=tables[0].shape[1] if tables else 0,
     )
 
 
@@ -254,7 +259,7 @@ def make_options(model: Translation, projections: Projections, config: Config) -
     projection = projections[0][1] if projections else None
     kind = 0 if projection is None else 1
     if isinstance(projection, ConceptProjection):
-        kind = 3 if projection.kind == "l1" else 2
+        kind = 3 if projection.has_free_weights else 2
     return Options(
         projection=kind,
         p_norm=model.config.p_norm,
@@ -267,6 +272,7 @@ def make_options(model: Translation, projections: Projections, config: Config) -
         attention_temperature=float(getattr(model.config, "temperature", 1.0)),
         matrix_lr_factor=float(model.config.matrix_lr_factor),
         l1_weight=float(getattr(model.config, "l1_weight", 0.0)),
+        l2_weight=float(config.regularizer.weight),
     )
 
 
@@ -276,15 +282,15 @@ def make_buffers(layout: Layout, device: torch.device) -> Buffers:
     def make(*shape: int) -> Tensor:
         return torch.zeros(shape, device=device)
 
-    dim, groups = layout.dim, layout.groups
+    dim, groups, height = layout.dim, layout.groups, layout.matrix_size // layout.dim
     projected, shared = layout.rows if groups else 0, layout.batch if layout.shared else 0
     return Buffers(
         vectors=make(projected, dim),
         gradients=make(projected, dim),
         entity_gradients=make(layout.rows, dim),
         relation_gradients=make(layout.batch, dim),
-        matrices=make(groups, dim, dim),
-        matrix_gradients=make(layout.segments if groups else 0, dim, dim),
+        matrices=make(groups, height, dim),
+        matrix_gradients=make(layout.segments if groups else 0, height, dim),
         attention=make(groups, layout.support_size),
         weight_gradients=make(groups, layout.support_size),
         targets=make(shared, dim),

@@ -25,7 +25,7 @@ OUT, INNER = 64, 16  # of a product: columns of one program, and numbers of each
 SIDE, TERMS = 64, 16  # of a sum of outer products: rows and columns of one program, and terms added at once
 CHUNK = 8  # rows or matrices that a program sums at once
 NEGATIVES = 4  # negatives that a program compares at once
-COLUMNS = 64  # attention scores that a program updates at once
+COLUMNS = 64  # attention scores that a program updates at once, fewer if supports are large
 WIDE = 512  # vectors from this length on are summed by more than one warp
 _recording = threading.Lock()  # of trainings in several threads, one records at a time
 
@@ -57,7 +57,7 @@ class GPUEngine(FusedEngine):
     def _choose_constants(self) -> dict[str, Any]:
         """Return the compile-time constants of the kernels."""
         layout, options = self.layout, self.options
-        width = max(16, next_power_of_2(layout.dim))
+        width, places = max(16, next_power_of_2(layout.dim)), next_power_of_2(layout.support_size)
         return {
             "DIM": width,
             "NORM": options.p_norm,
@@ -67,7 +67,8 @@ class GPUEngine(FusedEngine):
             "FREE": options.projection == 3,
             "SHARED": layout.shared,
             "PRECISION": choose_precision(self.train.device),
-            "K": next_power_of_2(layout.support_size),
+            "DIAGONAL": layout.matrix_size == layout.dim,
+            "K": places,
             "TILE": layout.tile,
             "SEGMENT": layout.segment,
             "OUT": min(OUT, width),
@@ -77,9 +78,9 @@ class GPUEngine(FusedEngine):
             "NEGATIVES": min(NEGATIVES, next_power_of_2(layout.negatives)),
             "BLOCK": BLOCK,
             "NARROW_BLOCK": NARROW_BLOCK,
-            "LONG_BLOCK": LONG_BLOCK,
+            "LONG_BLOCK": min(LONG_BLOCK, next_power_of_2(layout.matrix_size)),
             "CHUNK": CHUNK,
-            "COLUMNS": COLUMNS,
+            "COLUMNS": max(1, min(COLUMNS, 8 * COLUMNS // max(1, places))),
         }
 
     def run_planned(self, plan: Plan, steps: int) -> None:
@@ -148,14 +149,16 @@ class GPUEngine(FusedEngine):
 
     def _sum_matrix_gradients(self) -> None:
         layout, blocks = self.layout, cdiv(self.layout.dim, self.arguments["SIDE"])
-        self._launch(matrix_kernels.sum_outer_products, layout.segments, blocks, blocks, num_stages=2)
+        across = 1 if self.arguments["DIAGONAL"] else blocks
+        self._launch(matrix_kernels.sum_outer_products, layout.segments, blocks, across, num_stages=2)
         self._launch(matrix_kernels.add_segments, layout.groups, cdiv(layout.matrix_size, BLOCK))
 
     def _contrast(self) -> None:
         layout = self.layout
         arguments: dict[str, Any] = {
             "CONSTRAINT": self.options.projected_constraint,
-            "num_warps": 1,  # distances are summed inside a warp, without waiting for others
+            # Distances are summed inside a warp, without waiting for others, while its registers hold the vectors.
+            "num_warps": max(1, self.arguments["DIM"] // WIDE),
         }
         if not self.projections:
             arguments |= {"vectors": self.model.entities, "gradients": self.buffers.entity_gradients}
@@ -182,10 +185,7 @@ class GPUEngine(FusedEngine):
         slots, arguments = self.layout.slots, {"first_group": first_group, "support": support}
         grid = (slots, self.layout.support_size)
         self._launch(update_kernels.measure_weight_gradients, *grid, **arguments, num_warps=8)
-        if self.options.projection == 3:
-            self._launch(update_kernels.update_free_weights, slots, first_group=first_group, **self._table(name))
-        else:
-            self._launch(update_kernels.update_scores, slots, **arguments, **self._table(name))
+        self._launch(update_kernels.update_scores, slots, **arguments, **self._table(name))
 
     def _update_embeddings(self, plan: Plan) -> None:
         slots, distinct = self.layout.slots, self.layout.distinct

@@ -69,10 +69,10 @@ def compose_matrices(
 @triton.jit
 def multiply_rows(
     counter, group_rows, group_offsets, tile_groups, tile_starts, row_entities, source, matrices, products,
-    rows, groups, tiles, dim: tl.constexpr, across: tl.constexpr, along: tl.constexpr,
+    rows, groups, tiles, dim: tl.constexpr, across: tl.constexpr, along: tl.constexpr, DIAGONAL: tl.constexpr,
     GATHER: tl.constexpr, PRECISION: tl.constexpr, TILE: tl.constexpr, OUT: tl.constexpr, INNER: tl.constexpr,
 ):  # fmt: skip
-    """Multiply rows by their group's matrix (or its transpose, by the strides across and along).
+    """Multiply rows by their group's matrix (or its transpose, by the strides across and along) or by its diagonal.
 
     The rows are read from an entity table by row_entities (GATHER), or from `source` by their numbers.
     """
@@ -89,14 +89,18 @@ def multiply_rows(
             read = tl.load(row_entities + step.to(tl.int64) * rows + numbers, mask=inside, other=0)
         from_rows = source + read.to(tl.int64)[:, None] * dim
         outs = part * OUT + tl.arange(0, OUT)
-        corner = matrices + group.to(tl.int64) * dim * dim + outs[None, :] * across
-        product = tl.zeros((TILE, OUT), dtype=tl.float32)
-        for first in range(0, dim, INNER):
-            columns = first + tl.arange(0, INNER)
-            valid = columns < dim
-            x = tl.load(from_rows + columns[None, :], mask=inside[:, None] & valid[None, :], other=0.0)
-            w = tl.load(corner + columns[:, None] * along, mask=(outs < dim)[None, :] & valid[:, None], other=0.0)
-            product += tl.dot(x, w, input_precision=PRECISION)
+        if DIAGONAL:
+            x = tl.load(from_rows + outs[None, :], mask=inside[:, None] & (outs < dim)[None, :], other=0.0)
+            product = x * tl.load(matrices + group.to(tl.int64) * dim + outs, mask=outs < dim, other=0.0)[None, :]
+        else:
+            corner = matrices + group.to(tl.int64) * dim * dim + outs[None, :] * across
+            product = tl.zeros((TILE, OUT), dtype=tl.float32)
+            for first in range(0, dim, INNER):
+                columns = first + tl.arange(0, INNER)
+                valid = columns < dim
+                x = tl.load(from_rows + columns[None, :], mask=inside[:, None] & valid[None, :], other=0.0)
+                w = tl.load(corner + columns[:, None] * along, mask=(outs < dim)[None, :] & valid[:, None], other=0.0)
+                product += tl.dot(x, w, input_precision=PRECISION)
         where = products + numbers.to(tl.int64)[:, None] * dim + outs[None, :]
         tl.store(where, product, mask=inside[:, None] & (outs < dim)[None, :])
 
@@ -105,16 +109,21 @@ def multiply_rows(
 def sum_outer_products(
     counter, group_rows, group_offsets, segment_groups, segment_starts, row_entities, entity_table, gradients,
     matrix_gradients, rows, groups, segments, dim: tl.constexpr,
-    SEGMENT: tl.constexpr, TERMS: tl.constexpr, SIDE: tl.constexpr,
+    DIAGONAL: tl.constexpr, SEGMENT: tl.constexpr, TERMS: tl.constexpr, SIDE: tl.constexpr,
 ):  # fmt: skip
-    """Sum gradient x vector over the rows of each segment: a block of its part of the gradient of the matrix."""
+    """Sum gradient x vector over the rows of each segment: a block of its part of the gradient of the matrix.
+
+    Of a diagonal matrix only the diagonal is summed.
+    """
     step, segment = tl.load(counter), tl.program_id(0)
     group = tl.load(segment_groups + step * segments + segment)
     if group >= 0:
         start = tl.load(segment_starts + step * segments + segment)
         end = tl.minimum(tl.load(group_offsets + step * (groups + 1) + group + 1), start + SEGMENT)
         outs, columns = tl.program_id(1) * SIDE + tl.arange(0, SIDE), tl.program_id(2) * SIDE + tl.arange(0, SIDE)
-        total = tl.zeros((SIDE, SIDE), dtype=tl.float32)
+        if DIAGONAL:
+            columns = outs
+        total = tl.zeros((1 if DIAGONAL else SIDE, SIDE), dtype=tl.float32)
         for place in range(start, end, TERMS):
             places = place + tl.arange(0, TERMS)
             inside = places < end
@@ -130,9 +139,16 @@ def sum_outer_products(
                 mask=inside[:, None] & (columns < dim)[None, :],
                 other=0.0,
             )
-            total += tl.dot(tl.trans(g), x, input_precision="ieee")  # few terms at once leave tensor cores idle
-        where = matrix_gradients + segment.to(tl.int64) * dim * dim + outs[:, None] * dim + columns[None, :]
-        tl.store(where, total, mask=(outs < dim)[:, None] & (columns < dim)[None, :])
+            if DIAGONAL:
+                total += tl.sum(g * x, 0)[None, :]
+            else:
+                total += tl.dot(tl.trans(g), x, input_precision="ieee")  # few terms at once leave tensor cores idle
+        if DIAGONAL:
+            where = matrix_gradients + segment.to(tl.int64) * dim + columns[None, :]
+            tl.store(where, total, mask=(columns < dim)[None, :])
+        else:
+            where = matrix_gradients + segment.to(tl.int64) * dim * dim + outs[:, None] * dim + columns[None, :]
+            tl.store(where, total, mask=(outs < dim)[:, None] & (columns < dim)[None, :])
 
 
 @triton.jit

@@ -44,7 +44,7 @@ class Layout(NamedTuple):
         concepts: Shared matrices (m), 0 if each relation has its own.
         support_size: Concepts that a side of a relation uses (k).
         dim: Dimension of embeddings (d).
-        matrix_size: Numbers of a matrix (d * d).
+        matrix_size: Numbers of a matrix: d * d, or d of a diagonal.
     """
 
     entities: int
@@ -83,12 +83,13 @@ def count_planned_batches(triples: int, relations: int, config: Config, device: 
 
 
 class Plan(NamedTuple):
-    """Steps, as int32 tensors (`masked`: int8) whose first dimension is the step.
+    """Steps, as int32 tensors (`masked`: int8, `shares`: float32) whose first dimension is the step.
 
     Attributes:
         relations: Relation of each triple, (S, B); -1 fills up the last step.
         replaces_head: 1 if the replacements of a triple stand for its head, (S, B).
         step_sizes: Number of triples of each step, (S, 1).
+        shares: Share of each triple in the loss of its step, (S, B).
         triple_slots: Slot of each triple, (S, B).
         masked: 1 if a shared replacement is masked for a triple, (S, B n); (S, 0) if none is shared.
         slot_relations: Relation of each slot, (S, U).
@@ -111,6 +112,7 @@ class Plan(NamedTuple):
     relations: Tensor
     replaces_head: Tensor
     step_sizes: Tensor
+    shares: Tensor
     triple_slots: Tensor
     masked: Tensor
     slot_relations: Tensor
@@ -146,12 +148,13 @@ def sort_by_relation(triples: Tensor, relations: Tensor, batch: int) -> Tensor:
 
 
 def make_plan(
-    triples: Tensor, corruption: Corruption | SharedCorruption, supports: list[Tensor], layout: Layout
+    triples: Tensor, weights: Tensor, corruption: Corruption | SharedCorruption, supports: list[Tensor], layout: Layout
 ) -> Plan:
     """Plan the steps.
 
     Args:
         triples: Heads, relations and tails, (F, 3), sorted by relation inside each batch.
+        weights: Weights of the triples in the loss, (F,).
         corruption: Replacements of the triples.
         supports: Concepts of every relation on each projection, (r, k) each; empty without concepts.
         layout: Sizes of a step.
@@ -159,7 +162,7 @@ def make_plan(
     steps, n = -(-len(triples) // layout.batch), layout.negatives
     heads, relations, tails = (_fill(column, steps, layout.batch, -1) for column in triples.unbind(1))
     slots, slot_relations, slot_offsets = _list_runs(relations, relations >= 0, layout.slots)
-    masked = relations.new_zeros(steps, 0)
+    weights, masked = _fill(weights, steps, layout.batch, 0), relations.new_zeros(steps, 0)
     if isinstance(corruption, SharedCorruption):
         masked = _fill(corruption.masked.flatten().to(torch.int8), steps, layout.batch * n, 0)
         owners, of_head, replacements = _spread_groups(corruption, slots, layout)
@@ -178,6 +181,7 @@ def make_plan(
         relations=relations,
         replaces_head=replaces_head,
         step_sizes=(relations >= 0).sum(1, keepdim=True),
+        shares=weights,
         triple_slots=slots,
         masked=masked,
         slot_relations=slot_relations,
@@ -197,7 +201,7 @@ def make_plan(
         use_offsets=use_offsets,
     )
     small = Plan._make(tensor.to(torch.int32).contiguous() for tensor in plan)
-    return small._replace(masked=masked.to(torch.int8))
+    return small._replace(masked=masked.to(torch.int8), shares=weights / weights.sum(1, keepdim=True))
 
 
 def _spread_groups(corruption: SharedCorruption, slots: Tensor, layout: Layout) -> tuple[Tensor, Tensor, Tensor]:

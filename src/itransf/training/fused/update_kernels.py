@@ -42,13 +42,14 @@ def update(value, gradient, first_state, second_state, places, mask, rates, step
 
 @triton.jit
 def update_rows(
-    counter, keys, offsets, entity_rows, gradients, table, first_state, second_state, rates, factor,
-    count, rows, dim: tl.constexpr,
+    counter, keys, offsets, entity_rows, gradients, table, first_state, second_state, rates, factor, l2_weight,
+    step_sizes, count, batch, rows, dim: tl.constexpr,
     LISTED: tl.constexpr, CONSTRAINT: tl.constexpr, OPTIMIZER: tl.constexpr, CHUNK: tl.constexpr, DIM: tl.constexpr,
 ):  # fmt: skip
     """Sum the gradients of each key, update its row of the table, and apply the constraint on its length.
 
-    The gradients between two offsets are the key's, or are listed there in entity_rows (LISTED).
+    The gradients between two offsets are the key's, or are listed there in entity_rows (LISTED); the first 2 B of
+    those rows, heads and tails, are regularized.
     """
     step, place = tl.load(counter), tl.program_id(0)
     key = tl.load(keys + step * count + place)
@@ -58,16 +59,19 @@ def update_rows(
         columns = tl.arange(0, DIM)
         valid = columns < dim
         total = tl.zeros((DIM,), dtype=tl.float32)
+        decay = tl.zeros((1,), dtype=tl.float32)
         for first in range(start, end, CHUNK):
             numbers = first + tl.arange(0, CHUNK)
             inside = numbers < end
             if LISTED:
                 numbers = tl.load(entity_rows + step.to(tl.int64) * rows + numbers, mask=inside, other=0)
+                decay += tl.sum(tl.where(inside & (numbers < 2 * batch), 2 * l2_weight, 0.0), 0)
             mask = inside[:, None] & valid[None, :]
             where = gradients + numbers.to(tl.int64)[:, None] * dim + columns[None, :]
             total += tl.sum(tl.load(where, mask=mask, other=0.0), 0)
         places = key.to(tl.int64) * dim + columns
         value = tl.load(table + places, mask=valid, other=0.0)
+        total += decay * value / tl.load(step_sizes + step)
         value = update(value, total, first_state, second_state, places, valid, rates, step, factor, OPTIMIZER)
         if CONSTRAINT > 0:
             value = tl.where(valid, value, 0.0)
@@ -119,20 +123,26 @@ def measure_weight_gradients(
 @triton.jit
 def update_scores(
     counter, slot_relations, weight_gradients, table, support, first_state, second_state, rates, factor,
-    attention_temperature, first_group, slots, concepts, support_size,
-    OPTIMIZER: tl.constexpr, K: tl.constexpr, COLUMNS: tl.constexpr,
+    attention_temperature, l1_weight, step_sizes, slot_offsets, first_group, slots, concepts, support_size,
+    FREE: tl.constexpr, OPTIMIZER: tl.constexpr, K: tl.constexpr, COLUMNS: tl.constexpr,
 ):  # fmt: skip
-    """Update each slot's attention scores by the gradients of its weights."""
+    """Update each slot's attention scores by the gradients of its weights; of free ones with the l1 penalty (FREE)."""
     step, slot = tl.load(counter), tl.program_id(0)
     relation = tl.load(slot_relations + step * slots + slot)
     if relation >= 0:
         chosen, weights = read_attention(
-            relation, table, support, attention_temperature, concepts, support_size, False, K
+            relation, table, support, attention_temperature, concepts, support_size, FREE, K
         )
         numbers = tl.arange(0, K)
         used = numbers < support_size
         by_weight = tl.load(weight_gradients + (first_group + slot) * support_size + numbers, mask=used, other=0.0)
-        gradient = weights * (by_weight - tl.sum(weights * by_weight, 0)) / attention_temperature
+        if FREE:
+            place = slot_offsets + step * (slots + 1) + slot
+            share = (tl.load(place + 1) - tl.load(place)).to(tl.float32) / tl.load(step_sizes + step)
+            signs = (weights > 0).to(tl.float32) - (weights < 0).to(tl.float32)
+            gradient = by_weight + l1_weight * share * signs
+        else:
+            gradient = weights * (by_weight - tl.sum(weights * by_weight, 0)) / attention_temperature
         row = relation.to(tl.int64) * concepts
         if OPTIMIZER == 2:  # Adam updates the whole row: scores without a gradient still have momentum
             for start in range(0, concepts, COLUMNS):
@@ -149,27 +159,6 @@ def update_scores(
             value = tl.load(table + places, mask=used, other=0.0)
             value = update(value, gradient, first_state, second_state, places, used, rates, step, factor, OPTIMIZER)
             tl.store(table + places, value, mask=used)
-
-
-@triton.jit
-def update_free_weights(
-    counter, slot_relations, weight_gradients, table, first_state, second_state, rates, factor, l1_weight, step_sizes,
-    slot_offsets, first_group, slots, concepts, OPTIMIZER: tl.constexpr, K: tl.constexpr,
-):  # fmt: skip
-    """Update each slot's free weights by their gradients and the l1 penalty of its triples."""
-    step, slot = tl.load(counter), tl.program_id(0)
-    relation = tl.load(slot_relations + step * slots + slot).to(tl.int64)
-    if relation >= 0:
-        place = slot_offsets + step * (slots + 1) + slot
-        share = (tl.load(place + 1) - tl.load(place)).to(tl.float32) / tl.load(step_sizes + step)
-        columns = tl.arange(0, K)
-        mask = columns < concepts
-        places = relation * concepts + columns
-        value = tl.load(table + places, mask=mask, other=0.0)
-        gradient = tl.load(weight_gradients + (first_group + slot) * concepts + columns, mask=mask, other=0.0)
-        gradient += l1_weight * share * ((value > 0).to(tl.float32) - (value < 0).to(tl.float32))
-        value = update(value, gradient, first_state, second_state, places, mask, rates, step, factor, OPTIMIZER)
-        tl.store(table + places, value, mask=mask)
 
 
 @triton.jit
