@@ -21,7 +21,7 @@ from itransf.data.graph import Graph
 from itransf.data.leakage import mine_structure
 from itransf.errors import CheckpointError, ConfigError
 from itransf.evaluation import rank_triples, summarise
-from itransf.models import MODELS, SIDES, ConceptModel, Model
+from itransf.models import MODELS, SIDES, Model, ProjectingConcepts
 from itransf.progress import current_tracker, noticing_interrupts, track
 from itransf.registry import TRACKERS
 from itransf.storage import WEIGHTS, RunFolder
@@ -106,7 +106,7 @@ class Fit:
                     trainer.model.start_from(
                         start, torch.bincount(trainer.train[:, 1], minlength=start.sizes.relations)
                     )
-                if isinstance(trainer.model, ConceptModel) and self.config.assignment.init == "mirrored":
+                if isinstance(trainer.model, ProjectingConcepts) and self.config.assignment.init == "mirrored":
                     mirror_supports(trainer.model, mine_structure(self.graph, SHARE), self.config.seed)
                 if self.start is not None:
                     load_weights(trainer.model, self.start)
@@ -221,7 +221,7 @@ class Fit:
         return validate
 
     def _read_start(self) -> Model:
-        """Read the embeddings of another run on the same graph into a model of the kind that this one starts from."""
+        """Read the parameters of another run on the same graph into a model of the kind that this one starts from."""
         other = RunFolder(Path(self.config.warm_start.run))
         other.read_record()  # raises if there is no run
         graph = other.read_graph()
@@ -229,7 +229,7 @@ class Fit:
             raise ConfigError(f"warm_start.run: {other.path} was trained on another graph; choose a run on this one")
         tensors, _ = other.read_tensors(WEIGHTS)
         start = build_model(self.graph, warm_config(self.config), self.device)
-        for name, table in start.embeddings().items():
+        for name, table in start.named_parameters():
             if name not in tensors or tensors[name].shape != table.shape:
                 found = tuple(tensors[name].shape) if name in tensors else "none"
                 raise ConfigError(

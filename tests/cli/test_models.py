@@ -28,7 +28,7 @@ def test_every_model_is_listed_with_its_formula_and_paper(listed: dict[str, Any]
     shown = call("models").out
     assert all(model["formula"] in shown for model in listed.values())
     assert all(model["paper"]["title"] in shown for model in listed.values() if model["paper"])
-    assert [name for name, model in listed.items() if not model["paper"]] == ["icomplex"]  # from this package
+    assert [name for name, model in listed.items() if not model["paper"]] == ["icomplex", "ilineare"]  # from here
     assert "parameters" not in shown
 
 

@@ -34,6 +34,7 @@ KINDS = {
     "transe": ("transe",),
     "icomplex": ("icomplex",),
     "icomplex softmax": ("icomplex", "loss.name=cross_entropy", "negatives.filtered=false", "regularizer.weight=0.01"),
+    "ilineare": ("ilineare",),
     "complex": ("complex",),
     "distmult": ("distmult",),
 }

@@ -173,7 +173,7 @@ def check_concepts(model: Model) -> ConceptModel:
         ConfigError: They do not.
     """
     if not isinstance(model, ConceptModel):
-        raise ConfigError(f"the model {type(model).__name__} has no concepts; train itransf or icomplex")
+        raise ConfigError(f"the model {type(model).__name__} has no concepts; train itransf, icomplex or ilineare")
     return model
 
 

@@ -279,8 +279,9 @@ class _CardMaker:
             triples = torch.tensor(train[train[:, 1] == relation], device=self.model.concepts.device)
             if len(triples):
                 split = self.model.split_scores(triples)
-                column = [part.concept for part in split.parts].index(concept)
-                values, places = split.values[:, column].topk(min(MOST_TRIED, len(triples)))
+                columns = [number for number, part in enumerate(split.parts) if part.concept == concept]
+                added = split.values[:, columns].sum(1) * (-1 if split.is_distance else 1)
+                values, places = added.topk(min(MOST_TRIED, len(triples)))
                 best += zip(values.tolist(), triples[places].tolist(), strict=True)
         found, seen = list[RaisedTriple](), Counter[tuple[str, int]]()
         for value, (head, relation, tail) in sorted(best, reverse=True):

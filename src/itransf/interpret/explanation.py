@@ -24,7 +24,7 @@ from itransf.prediction.score import find_splits
 from itransf.progress import track
 
 ORDER = ("head", "translation", "tail", "relation")
-CHOICES = "itransf, icomplex, stranse, transr, lineare, transe, complex or distmult"
+CHOICES = "itransf, icomplex, ilineare, stranse, transr, lineare, transe, complex or distmult"
 M = TypeVar("M", bound=Model)
 MOST_REMOVED = 8
 """Maximum number of concepts of a side to remove in turn, heaviest first: a dense attention has hundreds."""

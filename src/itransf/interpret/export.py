@@ -19,7 +19,7 @@ from itransf.errors import ConfigError, did_you_mean
 from itransf.files import make_folder, write_text
 from itransf.interpret.attention import Attention, read_attention
 from itransf.interpret.heatmap import arrange
-from itransf.models import SIDES, ConceptModel, Model, Translation, is_explainable
+from itransf.models import SIDES, CodedConcepts, ConceptModel, Model, Translation, is_explainable
 from itransf.models.projection import MatrixProjection
 from itransf.prediction import write_table
 
@@ -38,8 +38,8 @@ def export_tables(model: Model, graph: Graph) -> dict[str, pa.Table]:
     concepts: concept, rows, columns, matrix (flattened row by row); where concepts are matrices.
     concepts: concept, symmetry, vector (imaginary where it is antisymmetric); where they are vectors.
     attention: relation, label, side, concept, weight (non-zero weights only); where the model has concepts. Where these
-        are vectors, `symmetry` tells their kind, `weight` is a share, and the sum of `score` times the vector is the
-        vector of the relation.
+        are vectors, `symmetry` tells their kind, if they have one, `weight` is a share, and the sum of `score` times
+        the vector is the vector of the relation, or the diagonal of its side.
     matrices: relation, label, side, rows, columns, matrix; where each relation has matrices of its own. A diagonal
         matrix is written as one row.
 
@@ -59,7 +59,7 @@ def export_tables(model: Model, graph: Graph) -> dict[str, pa.Table]:
         tables["concepts"] = tabulate_concepts(model)
         attention = read_attention(model, graph)
         tables["attention"] = tabulate_attention(attention)
-        if attention.symmetries:
+        if isinstance(model, CodedConcepts):
             scores = torch.stack([model.concept_attention(part).attention() for part in model.parts]).cpu().numpy()
             column = pa.array(scores[attention.weights != 0])
             tables["attention"] = tables["attention"].append_column("score", column)

@@ -10,12 +10,15 @@ from typing import Any, ClassVar, Literal
 
 import torch
 from torch import Tensor, nn
+from torch.nn.functional import normalize
 
 from itransf.errors import ConfigError
 from itransf.models.base import SIDES, Model, Side, look_up
 from itransf.ops.attention import scatter_weights, sparse_softmax
+from itransf.ops.coding import learn_codes, pursue
 
 AttentionKind = Literal["sparse", "dense", "l1", "signed"]
+IMPORTANCE = 2.0  # exponent of a relation's number of triples when the first concepts are chosen
 FREE, PINNED, FORBIDDEN = 0, 1, -1  # a person's rule for a concept of a relation
 
 
@@ -135,26 +138,71 @@ class ConceptModel(Model):
 
 
 class CodedConcepts(ConceptModel):
-    """A concept model whose concepts add up to the vectors of relations, which have one part."""
+    """A concept model whose concepts (m, d) add up to the vectors of each part of a relation, with signed weights.
+
+    Training starts with a model that has these vectors (`starts_from`); they are then coded sparsely.
+    """
+
+    @property
+    def blocks(self) -> list[int]:
+        """Number of concepts in each block of a vector, see `ops.coding`; one block by default."""
+        return [len(self.concepts)]
 
     @abstractmethod
-    def relation_table(self) -> Tensor:
-        """Return the vectors that relations compose of concepts, (r, n)."""
+    def part_vectors(self, part: str) -> Tensor:
+        """Return the vectors that one part of the relations composes of concepts, (r, n)."""
 
-    @abstractmethod
-    def code(self, relations: Tensor, vectors: Tensor, kept: Tensor | None = None) -> None:
-        """Give relations (b,) at most k concepts each whose sums come close to vectors (b, n), under the rules.
+    @torch.no_grad()
+    def start_codes(self, vectors: Tensor, counts: Tensor, length: float = 1.0) -> None:
+        """Choose concepts, and compose the vectors (p, r, n) of all parts of them.
 
         Args:
+            vectors: In the order of `parts`.
+            counts: Training triples of each relation, (r,).
+            length: Length of each concept.
+        """
+        importance = counts.repeat(len(vectors)).to(vectors) ** IMPORTANCE
+        size = self.supports(self.parts[0]).shape[1]
+        codes = learn_codes(vectors.flatten(0, 1), importance, self.blocks, size)
+        self.concepts.copy_(codes.atoms * length)
+        tables = (table.view(len(self.parts), -1, size) for table in (codes.support, codes.weights))
+        for part, support, weights in zip(self.parts, *tables, strict=True):
+            attention = self.concept_attention(part)
+            attention.support.copy_(support)
+            attention.scores.zero_().scatter_(1, support, weights / length)
+
+    @torch.no_grad()
+    def code(self, part: str, relations: Tensor, vectors: Tensor, kept: Tensor | None = None) -> None:
+        """Give a part of relations at most k concepts each whose sums come close to vectors, by matching pursuit.
+
+        Args:
+            part: One of `parts`.
             relations: (b,)
             vectors: (b, n)
             kept: Concepts that each relation shall have beside pinned ones, at most k together, bool (b, m).
         """
+        attention, lengths = self.concept_attention(part), self.concepts.norm(dim=1)
+        lengths = lengths.clamp_min(torch.finfo(lengths.dtype).tiny)
+        atoms = torch.split(self.concepts / lengths[:, None], self.blocks)
+        rules, size = attention.rules[relations], attention.support.shape[1]
+        first = rules == PINNED if kept is None else (rules == PINNED) | kept
+        support, weights = pursue(vectors, list(atoms), size, first, rules == FORBIDDEN)
+        scores = torch.zeros_like(attention.scores[relations]).scatter_(1, support, weights / lengths[support])
+        attention.scores[relations] = scores
+        attention.support[relations] = support.sort(dim=1).values
 
-    def is_supported(self) -> Tensor:
-        """Return whether a concept is in the support of a relation, bool (r, m)."""
-        attention = self.concept_attention(self.parts[0])
+    def is_supported(self, part: str) -> Tensor:
+        """Return whether a concept is in the support of one part of a relation, bool (r, m)."""
+        attention = self.concept_attention(part)
         return torch.zeros_like(attention.rules, dtype=torch.bool).scatter_(1, attention.support, True)
+
+    def shown_weights(self, part: str) -> Tensor:
+        """Return a[r, i] |c[i]| / sum_j |a[r, j]| |c[j]|, (r, m).
+
+        Scores alone are not comparable, because the length of a concept is free. Absolute values sum to one, as the
+        weights of a softmax do; a relation without weights has zeros.
+        """
+        return normalize(self.concept_attention(part).attention() * self.concepts.norm(dim=1), p=1.0)
 
 
 class ProjectingConcepts(ConceptModel):

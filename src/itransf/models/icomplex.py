@@ -8,21 +8,18 @@ from typing import Any, ClassVar, Literal
 
 import torch
 from torch import Tensor, nn
-from torch.nn.functional import normalize
 
 from itransf.config import CHOOSE, setting
 from itransf.errors import ConfigError
 from itransf.models.base import SMALL, Model, Part, Sizes, TrainingGraph
 from itransf.models.complex import ComplEx
-from itransf.models.concepts import FORBIDDEN, PINNED, CodedConcepts, ConceptAttention
+from itransf.models.concepts import CodedConcepts, ConceptAttention
 from itransf.models.distmult import SCALE, DistMultConfig
-from itransf.ops.coding import learn_codes, pursue
 
 Symmetry = Literal["symmetric", "antisymmetric"]
 FEW_RELATIONS = 20  # below which there are as many concepts as relations
 SMALL_EPOCHS, FEWEST_EPOCHS, MOST_EPOCHS = 36, 15, 45  # of ComplEx and of fine-tuning together
 VISITS = {"cpu": 1_500_000, "cuda": 9_000_000}  # triples seen in all epochs together
-IMPORTANCE = 2.0  # exponent of a relation's number of triples when the first concepts are chosen
 
 
 @dataclass(frozen=True)
@@ -116,17 +113,18 @@ class IComplEx(ComplEx, CodedConcepts):
         """Return the attention, supports and rules of all relations."""
         return self.attention
 
-    def shown_weights(self, part: str) -> Tensor:
-        """Return a[r, i] |c[i]| / sum_j |a[r, j]| |c[j]|, (r, m).
-
-        Scores alone are not comparable, because the length of a concept is free. Absolute values sum to one, as the
-        weights of a softmax do; a relation without weights has zeros.
-        """
-        return normalize(self.attention.attention() * self.concepts.norm(dim=1), p=1.0)
-
     def relation_table(self) -> Tensor:
         """Return the vectors that relations compose of concepts, (r, 2 d)."""
-        return self.compose(self.attention.scores.masked_fill(~self.is_supported(), 0.0))
+        return self.compose(self.attention.scores.masked_fill(~self.is_supported("relation"), 0.0))
+
+    def part_vectors(self, part: str) -> Tensor:
+        """Return the vectors of relations, (r, 2 d)."""
+        return self.relation_table()
+
+    @property
+    def blocks(self) -> list[int]:
+        """Number of symmetric and of antisymmetric concepts."""
+        return [self.symmetric, len(self.concepts) - self.symmetric]
 
     def split_relation(self, relation: int) -> tuple[tuple[Part, ...], Tensor]:
         """Return the weighted concepts of a relation, and which they are, (k', 2 d)."""
@@ -157,13 +155,7 @@ class IComplEx(ComplEx, CodedConcepts):
         """
         assert isinstance(model, ComplEx), "the model that `starts_from` names"
         self.entities.copy_(model.entities)
-        sizes = [self.symmetric, len(self.concepts) - self.symmetric]
-        vectors = model.relation_table()
-        importance = counts.to(vectors) ** IMPORTANCE
-        codes = learn_codes(vectors, importance, sizes, self.config.support_size)
-        self.concepts.copy_(codes.atoms)
-        self.attention.support.copy_(codes.support)
-        self.attention.scores.zero_().scatter_(1, codes.support, codes.weights)
+        self.start_codes(model.relation_table()[None], counts)
 
     def smaller_config(self, kept: Sequence[int]) -> IComplExConfig:
         """Return the settings of a model with only these concepts, ascending."""
@@ -175,16 +167,4 @@ class IComplEx(ComplEx, CodedConcepts):
 
     def set_vector(self, relation: int, vector: Tensor) -> None:
         """Compose the vector of a relation of concepts."""
-        self.code(torch.tensor([relation], device=vector.device), vector[None])
-
-    @torch.no_grad()
-    def code(self, relations: Tensor, vectors: Tensor, kept: Tensor | None = None) -> None:
-        """Compose the vectors of relations of concepts, by matching pursuit."""
-        lengths = self.concepts.norm(dim=1).clamp_min(torch.finfo(self.concepts.dtype).tiny)
-        atoms = torch.tensor_split(self.concepts / lengths[:, None], [self.symmetric])
-        rules, size = self.attention.rules[relations], self.attention.support.shape[1]
-        first = rules == PINNED if kept is None else (rules == PINNED) | kept
-        support, weights = pursue(vectors, list(atoms), size, first, rules == FORBIDDEN)
-        scores = torch.zeros_like(self.attention.scores[relations]).scatter_(1, support, weights / lengths[support])
-        self.attention.scores[relations] = scores
-        self.attention.support[relations] = support.sort(dim=1).values
+        self.code("relation", torch.tensor([relation], device=vector.device), vector[None])

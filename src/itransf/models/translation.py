@@ -24,6 +24,7 @@ from itransf.models.base import (
     look_up,
     size_settings,
 )
+from itransf.models.concepts import ConceptModel
 from itransf.models.projection import ConceptProjection, NoProjection, Projection
 from itransf.ops.distance import Length, Norm, distance, limit_length
 from itransf.ops.grouped import Grouping, spread_product
@@ -249,7 +250,8 @@ def split_projection(model: Translation, relation: int, side: Side) -> tuple[tup
         weights = projection.weights(wanted)[0].double()  # (k,)
         used = (weights != 0).nonzero().squeeze(1)
         concepts, weights = projection.support[relation][used], weights[used]
-        pairs = zip(concepts.tolist(), weights.tolist(), strict=True)
+        assert isinstance(model, ConceptModel), "its projections are composed of concepts"
+        pairs = zip(concepts.tolist(), model.shown_weights(side)[relation, concepts].tolist(), strict=True)
         parts = tuple(Part(side, concept, weight) for concept, weight in pairs)
         return parts, torch.einsum("k,k...->k...", weights, projection.concepts[concepts].double())
     return (Part(side, None, None),), projection.matrices(wanted).double()

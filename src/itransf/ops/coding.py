@@ -104,7 +104,7 @@ def pursue(
     """
     table = widen(atoms)
     block = torch.cat([torch.full((len(part),), number) for number, part in enumerate(atoms)]).to(vectors.device)
-    most = -(-size // 2) if min(map(len, atoms)) >= size // 2 else size
+    most = -(-size // 2) if len(atoms) > 1 and min(map(len, atoms)) >= size // 2 else size
     used = torch.zeros(len(vectors), len(atoms), dtype=torch.int64, device=vectors.device)
     support = torch.zeros(len(vectors), 0, dtype=torch.int64, device=vectors.device)
     rest, weights = vectors, vectors.new_zeros(len(vectors), 0)

@@ -119,7 +119,7 @@ class Run:
     def _concept_model(self) -> ConceptModel:
         """Return the model, if it has concepts."""
         if not isinstance(self.model, ConceptModel):
-            raise ConfigError(f"the model {self.config.name} has no concepts; train itransf or icomplex")
+            raise ConfigError(f"the model {self.config.name} has no concepts; train itransf, icomplex or ilineare")
         return self.model
 
     def concepts(self) -> interpret.Attention:

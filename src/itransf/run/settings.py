@@ -145,7 +145,7 @@ IDLE_RULES = (
         ("loss.adversarial_temperature", "loss.scale", "loss.candidates", "loss.relation_weight"),
     ),
     IdleRule("loss.name", ("self_adversarial",), ("loss.scale", "loss.candidates", "loss.relation_weight")),
-    IdleRule("model.name", ("icomplex",), ("assignment.",)),
+    IdleRule("model.name", ("icomplex", "ilineare"), ("assignment.",)),
     IdleRule("model.attention", ("dense", "l1"), ("model.support_size", "assignment.")),
     IdleRule("model.attention", ("dense", "sparse"), ("model.l1_weight",)),
     IdleRule("model.attention", ("l1",), ("model.temperature",)),

@@ -156,7 +156,7 @@ def measure_costs(model: ConceptModel, graph: Graph, config: Config) -> Costs:
     Where concepts add up to the vectors of relations, their present vectors are returned.
     """
     if isinstance(model, CodedConcepts):
-        return {part: model.relation_table().detach().clone() for part in model.parts}
+        return {part: model.part_vectors(part).detach().clone() for part in model.parts}
     if not isinstance(model, ProjectingConcepts):
         raise ConfigError(f"the concepts of the model {config.name} cannot be edited yet; train itransf to edit them")
     device = model.concepts.device
@@ -228,8 +228,8 @@ def refill(model: ConceptModel, costs: Costs, relation: int, part: str) -> None:
     """Replace the forbidden concepts of a support; where concepts add up to vectors, fit the weights again."""
     if isinstance(model, CodedConcepts):
         number = torch.tensor([relation], device=model.concepts.device)
-        kept = model.is_supported()[number] & (model.rules(part)[number] != FORBIDDEN)
-        model.code(number, costs[part][number], kept)
+        kept = model.is_supported(part)[number] & (model.rules(part)[number] != FORBIDDEN)
+        model.code(part, number, costs[part][number], kept)
     elif part in costs:
         replace_members(model.concept_attention(part), costs[part], relation)
 
@@ -274,11 +274,11 @@ def merge_concepts(model: C, graph: Graph, costs: Costs, kept: int, gone: int) -
 
 def merge_vectors(model: CodedConcepts, kept: int, gone: int, first: float, second: float) -> None:
     """Write the weighted mean of two concept vectors into the first, and give it the users of the second."""
-    attention = model.concept_attention(model.parts[0])
-    merge_rules(attention, kept, gone)
-    for relation, support in enumerate(attention.support.tolist()):
-        if gone in support and kept not in support:
-            swap(attention, relation, gone, kept, attention.scores[relation, gone])
+    for attention in map(model.concept_attention, model.parts):
+        merge_rules(attention, kept, gone)
+        for relation, support in enumerate(attention.support.tolist()):
+            if gone in support and kept not in support:
+                swap(attention, relation, gone, kept, attention.scores[relation, gone])
     units = torch.nn.functional.normalize(model.concepts[[kept, gone]])
     # A concept is the same with its sign and its weights turned.
     sign = 1.0 if float(units[0] @ units[1]) >= 0 else -1.0
@@ -322,8 +322,8 @@ def drop_concepts(model: C, graph: Graph, costs: Costs, gone: Sequence[int], cha
     numbers = torch.tensor(order, device=model.concepts.device).argsort()
     touched = torch.tensor([*gone, *changed], device=model.concepts.device)
     if isinstance(model, CodedConcepts):
-        stay = model.is_supported()[:, kept]
-        users = torch.isin(model.supports(model.parts[0]), touched).any(1).nonzero().squeeze(1)
+        stay = {part: model.is_supported(part)[:, kept] for part in model.parts}
+        users = {part: torch.isin(model.supports(part), touched).any(1).nonzero().squeeze(1) for part in model.parts}
     for part in model.parts:
         projection = model.concept_attention(part)
         if bool((projection.rules[:, gone] == PINNED).any()):
@@ -342,7 +342,8 @@ def drop_concepts(model: C, graph: Graph, costs: Costs, gone: Sequence[int], cha
             projection.support.copy_(torch.arange(len(kept)).expand_as(projection.support))
         check_rules(projection)
     if isinstance(smaller, CodedConcepts):
-        smaller.code(users, costs[smaller.parts[0]][users], stay[users])
+        for part, rows in users.items():
+            smaller.code(part, rows, costs[part][rows], stay[part][rows])
     return smaller
 
 

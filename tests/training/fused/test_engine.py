@@ -180,6 +180,7 @@ def test_plain_and_fused_steps_draw_the_same_batches_and_negatives(
         ("transe", "adam"),
         ("transr", "adagrad"),
         ("lineare", "adam"),
+        ("ilineare", "adam"),
     ],
 )
 def test_every_model_and_optimizer(
@@ -254,7 +255,7 @@ def test_shared_negatives(configure: Configure, graph: Graph, loss: str, norm: i
 
 @pytest.mark.parametrize(
     ("name", "batch"),
-    [("transe", 7), ("transr", 100), ("stranse", 7), ("lineare", 7), ("itransf", 100)],
+    [("transe", 7), ("transr", 100), ("stranse", 7), ("lineare", 7), ("ilineare", 7), ("itransf", 100)],
 )
 def test_negatives_are_shared_within_a_batch_of_every_model(
     configure: Configure, graph: Graph, name: str, batch: int
