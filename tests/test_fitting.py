@@ -113,7 +113,7 @@ class TestChoosingTheWeight:
 
             return measure
 
-        monkeypatch.setattr(Fit, "_make_validate", validate)
+        monkeypatch.setattr(Fit, "make_validate", validate)
         config = configure("icomplex", *self.CHOOSE, "warm_start.epochs=6", "model.dim=50")
         chosen = choose_weight(graph, config, CPU)
         assert chosen == set_weight(config, 0.015)  # the first of equals

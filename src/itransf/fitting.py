@@ -100,7 +100,7 @@ class Fit:
                 warm = self._make_trainer(warm_config(self.config), None)
                 self._run_phase(warm, phase, tensors, meta, tracker.epoch)
                 start, tensors = warm.model, None
-            trainer = self._make_trainer(self.config, self._make_validate())
+            trainer = self._make_trainer(self.config, self.make_validate())
             if tensors is None:
                 if start is not None:
                     trainer.model.start_from(
@@ -201,7 +201,7 @@ class Fit:
         meta = {"phase": phase, "progress": progress, "limits": limits, "history": self.history}
         self.folder.write_checkpoint(tensors, meta)
 
-    def _make_validate(self) -> Callable[[Model], float] | None:
+    def make_validate(self) -> Callable[[Model], float] | None:
         """Return a function that computes the validation metric, on a fixed sample.
 
         Known answers of train and valid are filtered; test triples are never used to select a model.
@@ -280,7 +280,7 @@ def choose_weight(graph: Graph, config: Config, device: torch.device, progress: 
             trainer = trial._make_trainer(trial.config, None)
             for _ in trainer.epochs():
                 pass
-            validate = trial._make_validate()
+            validate = trial.make_validate()
             assert validate is not None, "there are validation triples"
             metrics.append(validate(trainer.model))
             tracker.advance(1, f"{config.validation.metric} {metrics[-1]:.4g} with {weight:g}")

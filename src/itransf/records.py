@@ -50,6 +50,8 @@ class RunRecord:
         metrics: Final metrics by split: the best validation ("valid") and, if measured after training, "test".
         notes: Remarks about the graph.
         plugins: Where a model, loss or the like from outside the package comes from, by setting.
+        members: Identifiers of the runs of an ensemble, whose seeds are `seed`, `seed` + 1 and so on; empty texts until
+            all are trained.
     """
 
     id: str
@@ -64,6 +66,7 @@ class RunRecord:
     metrics: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     plugins: Mapping[str, str] = field(default_factory=dict)
+    members: tuple[str, ...] = ()
 
     @classmethod
     def new(cls, graph: Graph, config: Config, parent: str | None = None) -> RunRecord:
@@ -98,7 +101,8 @@ class RunRecord:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the record as a dictionary for JSON."""
-        return {**asdict(self), "notes": list(self.notes)}
+        content = {**asdict(self), "notes": list(self.notes), "members": list(self.members)}
+        return {key: value for key, value in content.items() if key != "members" or value}
 
 
 @dataclass(frozen=True)
@@ -163,14 +167,15 @@ def read_manifest(folder: Path, sealed: bool = True) -> Manifest:
     if written != FORMAT:
         reader = f"itransf {READERS[written]}" if written in READERS else "a newer version of itransf"
         raise CheckpointError(f"{path}: has format {written}, which {reader} reads; this version reads {FORMAT}")
-    check_object(content, _MANIFEST, path)
+    check_object({"members": [], **content}, _MANIFEST, path)
     unsealed = {key: value for key, value in content.items() if key != "checksum"}
     if sealed and raw != format_sealed(unsealed).encode():
         raise changed(path)
     known = {entry.name for entry in fields(RunRecord)}
     record = RunRecord(**{key: value for key, value in content.items() if key in known})
     files = {name: Checksum(**check_object(entry, _CHECKSUM, path)) for name, entry in content["files"].items()}
-    return Manifest(replace(record, notes=tuple(record.notes)), files, content["commit"])
+    record = replace(record, notes=tuple(record.notes), members=tuple(record.members))
+    return Manifest(record, files, content["commit"])
 
 
 def format_sealed(content: Mapping[str, Any]) -> str:
@@ -266,7 +271,7 @@ _MANIFEST: dict[str, Callable[[Any], bool]] = {
     "parent": lambda value: value is None or is_text(value),
     "seconds": is_number,
     "metrics": _is_metrics,
-    "notes": lambda value: isinstance(value, list) and all(map(is_text, value)),
+    **dict.fromkeys(("notes", "members"), lambda value: isinstance(value, list) and all(map(is_text, value))),
     "plugins": is_texts,
     "files": lambda value: isinstance(value, dict) and all(map(_NAME.fullmatch, value)),
 }

@@ -9,6 +9,7 @@ checkpoint-N.safetensors   state of training (weights, optimizer, random state);
 model.safetensors          weights of a finished run
 concepts.json              names that a person gave to concepts, if any
 .lock                      held while the folder is written
+seed-N/                    in the folder of an ensemble, which has no other file than run.json: the run of each seed
 
 A file is first staged under a hidden name that holds its checksum. The commit writes run.json, which decides what
 belongs to the run; then staged files get their names, and files of an earlier state are removed. A process that dies
@@ -111,12 +112,38 @@ class RunFolder:
         found = [name for name in self.files if _CHECKPOINT.fullmatch(name)]
         return sorted(found, key=_number, reverse=True)
 
+    @property
+    def members(self) -> list[Path]:
+        """The folders of the runs of an ensemble, by seed, trained or not; none for another run."""
+        record = self.read_record() if self._given or (self.path / FILE).exists() else None
+        return [] if record is None else [self.path / name_member(record.seed + i) for i in range(len(record.members))]
+
+    def open_members(self) -> list[RunFolder]:
+        """Return the folders of the runs of an ensemble; none for another run.
+
+        Raises:
+            RunError: A member is missing, or another run is in its place.
+        """
+        found = []
+        for path, own in zip(self.members, self.read_record().members, strict=True):
+            record = RunFolder(path).read_record() if (path / FILE).is_file() else None
+            if record is None or record.members or record.id != own:
+                state = "is not there yet" if not own else "is missing" if record is None else "is another run"
+                raise RunError(
+                    f"{self.path}: its member {path.name} {state}; train it with 'itransf train ... --resume' and the "
+                    "options of the ensemble, or give the folder of another member"
+                )
+            found.append(RunFolder(path))
+        return found
+
     def refuse(self) -> RunError:
         """Return the error for a folder in which no new run can be started, with what can be done instead."""
         if not self.is_replaceable:
             return RunError(f"{self.path}: is not a run and is not overwritten; choose another folder or remove it")
         try:
             found = "a run; resume it (--resume, resume=True)," if self.checkpoints else "a run without a checkpoint;"
+            if self.members:
+                found = "an ensemble; resume it (--seeds N --resume, seeds=N, resume=True),"
         except CheckpointError:
             found = "a run that cannot be read;"
         return RunError(
@@ -215,7 +242,7 @@ class RunFolder:
         self._staged, self._new = {}, None
 
     def clear(self) -> None:
-        """Remove the run.
+        """Remove the run, with its members if it is an ensemble.
 
         Raises:
             RunError: The folder holds something else.
@@ -224,8 +251,13 @@ class RunFolder:
             raise self.refuse()
         if not self.path.is_dir():
             return
+        members = list[Path]()
+        with suppress(CheckpointError):  # of a run that cannot be read, only its own files are removed
+            members = self.members
         with self._reporting_failure():
             (self.path / FILE).unlink(missing_ok=True)  # the first: without it there is no run
+            for member in members:
+                RunFolder(member).clear()
             for entry in list(self.path.iterdir()):
                 if self._is_own(entry.name):
                     entry.unlink()
@@ -315,13 +347,15 @@ class RunFolder:
         """Compare files with their checksums.
 
         Args:
-            names: Names of files; by default all files of the run.
+            names: Names of files; by default all files of the run and, if it is an ensemble, of its members.
 
         Raises:
             CheckpointError: A file has changed or is missing.
         """
         for name in self.files if names is None else names:
             self._read(name, lambda path: None)
+        for member in self.open_members() if names is None else ():
+            member.verify()
 
     def _read(self, name: str, read: Callable[[Path], T]) -> T:
         """Return what a function reads from a file of the run that matches its checksum."""
@@ -470,6 +504,11 @@ def _read_safetensors(path: Path) -> tuple[dict[str, Tensor], str]:
     with safe_open(path, "pt") as file:
         tensors = {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118 (not a dict)
         return tensors, (file.metadata() or {}).get("meta", "{}")
+
+
+def name_member(seed: int) -> str:
+    """Return the name of the folder of a member of an ensemble."""
+    return f"seed-{seed}"
 
 
 def _is_names(value: Any) -> bool:

@@ -44,7 +44,7 @@ OFFERED: dict[str, Callable[..., Any]] = {
     "report": write_report,
     "export": export,
 }
-KNOWN_TO_A_RUN = {"model", "graph", "config", "attention", "names", "info", "history"}
+KNOWN_TO_A_RUN = {"model", "graph", "config", "attention", "shown", "names", "info", "history"}
 
 
 class TestUse:

@@ -70,6 +70,9 @@ def show_concepts(
 
         def show(screen: Screen) -> None:
             show_attention(chosen.to_dict(), screen, names)
+            if opened.members:
+                screen.say(f"These are the concepts of {opened.info()['shown']}.")
+                screen.say(describe_found(chosen) + "\n")
             show_sharing(attention, shared, screen, names)
             for what, path in files.items():
                 screen.say(f"The {'heat map' if what == 'plot' else 'table of weights'} is in {path}")
@@ -126,6 +129,15 @@ def show_attention(attention: Mapping[str, Any], screen: Screen, names: Mapping[
     if names:
         show_names(names, screen)
         screen.say()
+
+
+def describe_found(attention: Attention) -> str:
+    """Return in how many members of an ensemble the used concepts are found, most first."""
+    lines = []
+    for times in range(attention.seeds, 0, -1):
+        concepts = [str(i) for i, found in enumerate(attention.found) if found == times and attention.used[i]]
+        lines += [f"Found in {times} of {attention.seeds} seeds: {', '.join(concepts)}"] if concepts else []
+    return "\n".join(lines)
 
 
 def show_names(names: Mapping[int, str], screen: Screen) -> None:

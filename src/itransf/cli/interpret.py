@@ -35,7 +35,9 @@ def interpret_run(
     folders = [run, *(more or ())]
     if len({folder.resolve() for folder in folders}) < len(folders):
         raise ConfigError("a run is given twice; give runs with other seeds, each once")
-    opened = [open_run(folder, device) for folder in folders]
+    given = [(folder, open_run(folder, device)) for folder in folders]
+    members = [(folder, member) for folder, each in given for member in each.members or (each,)]
+    folders, opened = [folder for folder, _ in members], [member for _, member in members]
     others = [open_run(folder, device) for folder in baseline or ()]
     warn(list_doubts(folders, opened))
     found = itransf.interpret.interpret_runs(

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from itransf.prediction import Prediction, ScoredTriple
 
 IN_DOMAIN = "Search entities on that side in train, or all. [default: in-domain for a relation alone]"
+AGREEMENT = ("Agree", "Ranks")  # the columns of an ensemble
 NO_ANSWER = (
     "There is no answer: every candidate is a known triple (--known shows them), or excluded by --candidates or by the "
     "domain of the relation (--anywhere includes all entities)."
@@ -56,7 +57,8 @@ def predict_triples(
     """Predict missing triples (link prediction).
 
     Give a head and a relation, a relation and a tail, a head and a tail, or a relation alone, which is searched among
-    the entities that it has in train. Triples that are in the graph are left out, unless --known is given.
+    the entities that it has in train. Triples that are in the graph are left out, unless --known is given. In an
+    ensemble, a seed agrees with an answer if it ranks it among its ten best, as 'itransf score' ranks it.
     """
     asked = {"head": head, "relation": relation, "tail": tail}
     check_options(asked, queries, out, explain)
@@ -121,11 +123,15 @@ def answer_file(run: itransf.Run, queries: Path, out: Path | None, choices: Mapp
             print_json({"queries": len(asked), "answers": table.num_rows, "out": str(out)})
         return
     found = table.to_pylist()
-    rows = [(str(row["query"]), *(row[part] for part in PARTS), format_number(row["score"], 3)) for row in found]
+    rows = [
+        (str(row["query"]), *(row[part] for part in PARTS), format_number(row["score"], 3), *format_agreement(row))
+        for row in found
+    ]
 
     def show(screen: Screen) -> None:
         if rows:
-            screen.tabulate(("Query", "Head", "Relation", "Tail", "Score"), rows, names=4)
+            columns = ("Query", "Head", "Relation", "Tail", "Score", *AGREEMENT)
+            screen.tabulate(columns[: len(rows[0])], rows, names=4)
         else:
             screen.say(NO_ANSWER, wrap=True)
 
@@ -143,10 +149,19 @@ def show_predictions(predictions: Sequence[Prediction], known: bool, screen: Scr
             *(found.head_label, found.relation_label, found.tail_label),
             format_number(found.score, 3),
             *(["yes" if found.known else ""] if known else []),
+            *format_agreement(found.to_dict()),
         )
         for found in predictions
     ]
-    screen.tabulate(("", "Head", "Relation", "Tail", "Score", *(["Known"] if known else [])), rows, names=4)
+    columns = ("", "Head", "Relation", "Tail", "Score", *(["Known"] if known else []), *AGREEMENT)
+    screen.tabulate(columns[: len(rows[0])], rows, names=4)
+
+
+def format_agreement(row: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return how many members of an ensemble agree and the ranks that they give, such as "4 of 5" and "1 to 7"."""
+    if "agree" not in row:
+        return ()
+    return f"{row['agree']} of {row['seeds']}", f"{row['best_rank']:,g} to {row['worst_rank']:,g}"
 
 
 def show_short_forms(explanations: Sequence[Explanation], answered: str, screen: Screen) -> None:

@@ -46,7 +46,9 @@ def describe_run(info: Mapping[str, Any]) -> str:
         "Graph": f"{info['graph']}: {info['entities']:,} entities, {info['relations']:,} relations",
         "Triples": ", ".join(f"{number:,} {split}" for split, number in info["triples"].items()),
         "Data": f"sha256 {info['data_hash'][:16]}",
-        "Seed": str(info["seed"]),
+        "Seed": list_seeds(info),
+        "Members": ", ".join(info.get("members", ())),
+        "Shown": info.get("shown") and f"concepts and explanations of {info['shown']}",
         "Trained": f"{count(info['epochs'], 'epoch')}{refit} in {info['seconds']:,.0f} s",
         "Best": describe_best(info["best"]),
         "Test": test and f"MRR {format_number(test['mrr'], 3)}, Hits@10 {format_share(test['hits@10'])} %",
@@ -56,11 +58,19 @@ def describe_run(info: Mapping[str, Any]) -> str:
     return f"{shown}\n\n{format_toml(info['config'])}"
 
 
+def list_seeds(info: Mapping[str, Any]) -> str:
+    """Return the seed of a run, or those of an ensemble."""
+    others = len(info.get("members", ())) - 1
+    return f"{info['seed']} to {info['seed'] + others}" if others > 0 else str(info["seed"])
+
+
 def describe_best(best: Mapping[str, Any] | None) -> str:
     """Return the epoch whose weights were kept."""
     if best is None:
         return "the last weights (not validated)"
     (metric, value), *_ = ((key, value) for key, value in best.items() if key not in ("phase", "epoch"))
+    if "epoch" not in best:
+        return f"validation {metric} {value:.4g}"
     refit = "re-fit, " if best["phase"] != "training" else ""
     return f"{refit}epoch {best['epoch']:,}, validation {metric} {value:.4g}"
 
@@ -96,7 +106,7 @@ def show_runs(runs: Sequence[tuple[Path, RunRecord]], screen: Screen) -> None:
                 f"{valid[0]} {valid[1]:.4g}" if valid else "–",
                 format_number(test.get("mrr"), 3),
                 format_share(test.get("hits@10")),
-                str(record.seed),
+                list_seeds(record.to_dict()),
                 format_number(record.seconds, 0),
                 record.created[:10],
             )
@@ -115,7 +125,8 @@ def seal_run(
     """
     if check:
         itransf.storage.RunFolder(run).verify()
-        files = sorted(itransf.storage.RunFolder(run).files)
+        folders = [itransf.storage.RunFolder(path) for path in (run, *itransf.storage.RunFolder(run).members)]
+        files = [str((each.path / name).relative_to(run)) for each in folders for name in sorted(each.files)]
         tell({"files": files}, as_json, lambda screen: screen.say(f"All {count(len(files), 'file')} match."))
         return
     changed = itransf.seal(run)

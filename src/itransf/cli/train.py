@@ -27,7 +27,7 @@ from itransf.cli.options import (
     parse_memory,
 )
 from itransf.cli.output import Screen, count, remark, tell, warn
-from itransf.errors import ConfigError
+from itransf.errors import ConfigError, check_count
 
 
 class Stopped(Exception):  # noqa: N818 (nothing went wrong)
@@ -44,6 +44,7 @@ def train_model(
     settings: Settings = None,
     out: Annotated[Path | None, Option(metavar="RUN", help="Run folder. [default: runs/DATA-MODEL]")] = None,
     seed: Annotated[int | None, Option(metavar="N", help="Random seed (not of the split of a single file).")] = None,
+    seeds: Annotated[int, Option(metavar="N", help="Number of seeds; more than 1 make an ensemble.")] = 1,
     resume: Annotated[bool, Option("--resume", help="Resume the run in the folder.")] = False,
     overwrite: Overwrite = False,
     labels: Labels = None,
@@ -58,8 +59,9 @@ def train_model(
     """Train a model, evaluate it and save it in a run folder.
 
     Without a preset, settings are chosen by the size of the graph. Test triples, if there are any, are ranked at the
-    end.
+    end. --seeds 5 trains five models, in the folders seed-0 to seed-4 of the run folder: an ensemble, which is a run.
     """
+    check_count("--seeds", seeds, least=1)
     if resume and overwrite:
         raise ConfigError("--resume and --overwrite exclude each other")
     reading: dict[str, Any] = {"labels": labels, "separator": separator, "header": header, "strict": strict}
@@ -81,7 +83,7 @@ def train_model(
         begun = f"{'Resuming on' if resume else 'Training on'} {graph.name}: {names}, {len(graph.train):,} triples"
         plan = itransf.fitting.describe_plan(stored or resolved, itransf.run.choose_device(device))
         remark(f"{begun}\nModel: {plan}\nRun folder: {folder}")
-    choices |= {"seed": seed, "out": folder, "resume": resume, "overwrite": overwrite, "device": device}
+    choices |= {"seed": seed, "seeds": seeds, "out": folder, "resume": resume, "overwrite": overwrite, "device": device}
     try:
         run = itransf.train(graph, **choices, progress=not quiet)
     except KeyboardInterrupt:
@@ -95,14 +97,15 @@ def train_model(
 
 def read_stored(folder: Path) -> Any:
     """Return the settings of the run to resume, if there is one."""
-    begun = itransf.storage.RunFolder(folder)
-    return begun.read_config() if begun.checkpoints else None
+    begun = [itransf.storage.RunFolder(path) for path in (folder, *itransf.storage.RunFolder(folder).members)]
+    return next((each.read_config() for each in begun if each.checkpoints), None)
 
 
 def show_result(run: itransf.Run, content: dict[str, Any], quiet: bool, screen: Screen) -> None:
     """Print the test ranks, and what to do next."""
     epochs, seconds = count(content["epochs"], "epoch"), f"{content['seconds']:,.0f} s"
-    screen.say(f"Trained {content['model']} on {content['graph']}: {epochs} in {seconds}.")
+    seeds = f"{len(run.members)} seeds of " if run.members else ""
+    screen.say(f"Trained {seeds}{content['model']} on {content['graph']}: {epochs} in {seconds}.")
     if content["evaluation"] is None:
         screen.say("There are no test triples to evaluate.")
     else:

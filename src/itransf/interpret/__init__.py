@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itransf.interpret.alignment import align_concepts
 from itransf.interpret.attention import Attention, AttentionRow, ConceptWeight, choose_relations, read_attention
 from itransf.interpret.cards import ConceptCard, make_cards
 from itransf.interpret.explanation import Explanation, explain
@@ -12,7 +13,7 @@ from itransf.interpret.measures.statistics import Finding
 from itransf.interpret.measures.structure import read_model
 from itransf.interpret.naming import call_concept, check_names
 from itransf.interpret.plot import find_missing_letters, write_heatmap
-from itransf.interpret.report import write_report
+from itransf.interpret.report import Shown, write_report
 from itransf.interpret.sentences import tabulate_split
 from itransf.interpret.sharing import (
     RARE,
@@ -37,7 +38,9 @@ __all__ = [
     "RelationProfile",
     "SharedConcept",
     "SharingGraph",
+    "Shown",
     "Use",
+    "align_concepts",
     "build_sharing_graph",
     "call_concept",
     "check_names",

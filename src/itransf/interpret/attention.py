@@ -52,6 +52,8 @@ class Attention:
         kind: `sparse`, `dense`, `l1` or `signed`; only `l1` and `signed` weights can be negative.
         parts: Parts of a relation that have their own attention: "head" and "tail", or "relation" alone.
         symmetries: "symmetric" or "antisymmetric" for each concept; empty for a model whose concepts are neither.
+        found: Number of members of an ensemble in which each concept is found; empty for a single model.
+        seeds: Number of members.
     """
 
     weights: npt.NDArray[np.float32]
@@ -61,6 +63,8 @@ class Attention:
     kind: AttentionKind = "sparse"
     parts: tuple[str, ...] = SIDES
     symmetries: tuple[str, ...] = ()
+    found: tuple[int, ...] = ()
+    seeds: int = 1
 
     def __repr__(self) -> str:
         used, concepts = int(self.used.sum()), self.weights.shape[2]
@@ -131,6 +135,7 @@ class Attention:
             "concepts": self.weights.shape[2],
             "used_concepts": np.flatnonzero(self.used).tolist(),
             **({"symmetries": list(self.symmetries)} if self.symmetries else {}),
+            **({"seeds": self.seeds, "found": list(self.found)} if self.found else {}),
             "relations": [self._describe(relation) for relation in self.find(relations)],
         }
 

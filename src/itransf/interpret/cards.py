@@ -78,6 +78,8 @@ class ConceptCard:
         symmetry: "symmetric" or "antisymmetric"; empty where concepts are neither.
         raised: Training triples of its users to whose scores it adds most, most first; no entity twice, and two of a
             relation at most.
+        found: Number of members of an ensemble in which it is found; None for a single model.
+        seeds: Number of members.
     """
 
     concept: int
@@ -94,6 +96,8 @@ class ConceptCard:
     ablation: Ablation | None
     symmetry: str = ""
     raised: tuple[RaisedTriple, ...] = ()
+    found: int | None = None
+    seeds: int = 1
 
     def __repr__(self) -> str:
         worth = "" if self.ablation is None else f", worth {self.ablation.lost_overall:.3f} of validation MRR"
@@ -103,7 +107,8 @@ class ConceptCard:
         """Return everything that such a concept has, ready for JSON."""
         found = {**asdict(self), "ablation": None if self.ablation is None else self.ablation.to_dict()}
         lacking = ("movement", "moved", "kept") if self.movement is None else ("symmetry", "raised")
-        return {key: value for key, value in found.items() if key not in lacking}
+        alone = ("found", "seeds") if self.found is None else ()
+        return {key: value for key, value in found.items() if key not in (*lacking, *alone)}
 
     def describe(self) -> list[tuple[str, str]]:
         """Return the card as lines of text, each with its heading."""
@@ -111,6 +116,7 @@ class ConceptCard:
         lines = [
             ("suggested", self.suggestion if self.renamed else ""),
             ("kind", self.describe_symmetry()),
+            ("found in", "" if self.found is None else f"{self.found} of {self.seeds} seeds"),
             ("used by", self._list_users()),
             ("without it", self.describe_ablation()),
             ("moves", "" if self.movement is None else f"entities by {self.movement:.0%} of their length on average"),
@@ -234,6 +240,8 @@ class _CardMaker:
             ablation,
             self.symmetries[concept],
             self._find_raised(concept),
+            self.attention.found[concept] if self.attention.found else None,
+            self.attention.seeds,
         )
 
     def _call(self, concept: int) -> str:

@@ -18,6 +18,7 @@ from itransf.interpret.evidence import Evidence, Triple, find_nearest, find_supp
 from itransf.interpret.sentences import write_sentence, write_short_form
 from itransf.interpret.sharing import SharedConcept, concepts_behind
 from itransf.models import SIDES, ConceptModel, Model, Part, Side, Split, is_explainable
+from itransf.prediction.agreement import Agreement
 from itransf.prediction.inputs import LabelledTriple, name_triple, resolve_triples
 from itransf.prediction.predict import DEFAULT_MEMORY, Search, find_entities
 from itransf.prediction.score import find_splits
@@ -102,6 +103,8 @@ class Explanation(LabelledTriple):
         supporting: Training triples about the same head or tail that raise this triple's score most.
         removals: Rank of the answer without each concept, the worst first.
         concept_names: Names that were given to concepts, by number.
+        seed: Seed of the member of an ensemble that gives the score; None for a single model.
+        agreement: How the members of an ensemble rank the answer.
     """
 
     side: Side
@@ -117,6 +120,8 @@ class Explanation(LabelledTriple):
     supporting: tuple[Evidence, ...]
     removals: tuple[Removal, ...]
     concept_names: Mapping[int, str] = field(default_factory=dict)
+    seed: int | None = None
+    agreement: Agreement | None = None
 
     def __repr__(self) -> str:
         return f"Explanation({self.head} {self.relation} {self.tail}: {self.side} ranked {self.rank:g})"

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -46,6 +47,20 @@ NO_CONCEPTS: dict[str, Any] = {
 """The part about concepts in the report of a model without them."""
 
 
+class Shown(NamedTuple):
+    """The model that the concepts and examples of a report are read from.
+
+    Attributes:
+        model: The model.
+        attention: Its attention; by default it is read from the model.
+        names: Names that were given to concepts.
+    """
+
+    model: Model
+    attention: Attention | None = None
+    names: Mapping[int, str] = MappingProxyType({})
+
+
 def write_report(
     path: str | Path,
     model: Model,
@@ -53,7 +68,7 @@ def write_report(
     info: Mapping[str, Any],
     history: Sequence[Mapping[str, Any]] = (),
     *,
-    names: Mapping[int, str] | None = None,
+    shown: Shown | None = None,
     split: str | None = None,
     most_triples: int = MOST_TRIPLES,
     progress: bool = False,
@@ -66,7 +81,7 @@ def write_report(
         graph: Graph it was trained on.
         info: Description of the run, as `Run.info` gives it.
         history: One entry per epoch.
-        names: Names that were given to concepts.
+        shown: What concepts and examples are read from; by default the model, without names.
         split: Split whose triples are ranked; by default test, or valid where there are no test triples.
         most_triples: Maximum number of validation triples to rank again for one concept card; 0 ranks all.
         progress: Whether to show progress.
@@ -83,17 +98,17 @@ def write_report(
     most_triples = check_count("most_triples", most_triples)
     evaluation = _evaluate(model, graph, split, progress)
     metrics = None if evaluation is None else evaluation.to_dict()
-    concepts = dict(NO_CONCEPTS)
-    if isinstance(model, ConceptModel):
-        concepts |= describe_concepts(model, graph, info["model"], names or {}, most_triples, progress)
+    concepts, shown = dict(NO_CONCEPTS), shown or Shown(model)
+    if isinstance(shown.model, ConceptModel):
+        concepts |= describe_concepts(shown, graph, info["model"], most_triples, progress)
     examples = list[tuple[Explanation, bool]]()
-    if evaluation is not None and is_explainable(model):
-        examples = explain_examples(model, graph, evaluation.ranks, names or {})
+    if evaluation is not None and is_explainable(shown.model):
+        examples = explain_examples(shown.model, graph, evaluation.ranks, shown.names)
     page = render(
         "report.html",
-        title=f"{info['graph']}: what {type(model).__name__} learned",
+        title=f"{info['graph']}: what {type(shown.model).__name__} learned",
         scripts=("tables.js", "heatmap.js", "circle.js"),
-        model=type(model).__name__,
+        model=type(shown.model).__name__,
         info=info,
         evaluation=metrics,
         tiles=list_tiles(info, metrics, concepts["attention"]),
@@ -103,7 +118,7 @@ def write_report(
         columns=list_columns(concepts["attention"]),
         **concepts,
         examples=examples,
-        is_explained=is_explainable(model),
+        is_explained=is_explainable(shown.model),
         curve=draw_training(history, info["config"]["validation"]["metric"]),
         settings=format_toml(info["config"]),
         list_entities=list_entities,
@@ -117,20 +132,18 @@ def write_report(
     return target
 
 
-def describe_concepts(
-    model: ConceptModel, graph: Graph, name: str, given: Mapping[int, str], most_triples: int, progress: bool
-) -> dict[str, Any]:
+def describe_concepts(shown: Shown, graph: Graph, name: str, most_triples: int, progress: bool) -> dict[str, Any]:
     """Return the part of a report about concepts.
 
     Args:
-        model: A model with concepts.
+        shown: A model with concepts.
         graph: Graph it was trained on.
         name: Name of the model.
-        given: Names that were given to concepts.
         most_triples: Maximum number of validation triples to rank again for one concept card.
         progress: Whether to show progress.
     """
-    attention, reading = read_attention(model, graph), read_model(model, graph, name)
+    model, given = shown.model, shown.names
+    attention, reading = shown.attention or read_attention(model, graph), read_model(model, graph, name)
     cards = make_cards(model, graph, attention, names=given, most_triples=most_triples, progress=progress)
     sharing = build_sharing_graph(attention, graph.statistics.frequency_buckets() == RARE)
     findings = measure_attention([reading], mine_gold(graph), find_scale(reading))

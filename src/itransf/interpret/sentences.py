@@ -29,7 +29,10 @@ def write_sentence(explanation: Explanation) -> str:
     if explanation.known is not None:
         known = "a training triple" if explanation.known == "train" else f"a triple held out for {explanation.known}"
     clauses = [f"{write_triple(explanation)} ({known}): {describe_rank(explanation)}", describe_evidence(explanation)]
-    return "; ".join(clause for clause in clauses if clause) + "."
+    sentence = "; ".join(clause for clause in clauses if clause) + "."
+    if explanation.agreement is None:
+        return sentence
+    return f"{sentence} This explains seed {explanation.seed}; {explanation.agreement.describe(explanation.answer)}."
 
 
 def write_short_form(explanation: Explanation) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from itransf.models.base import SIDES, Model, Paper, Part, QueryModel, Side, Sizes, Split, is_explainable
 from itransf.models.concepts import CodedConcepts, ConceptModel, ProjectingConcepts
 from itransf.models.distmult import DistMult
+from itransf.models.ensemble import Ensemble
 from itransf.models.icomplex import IComplEx
 from itransf.models.itransf import ITransF
 from itransf.models.stranse import STransE
@@ -19,6 +20,7 @@ __all__ = [
     "CodedConcepts",
     "ConceptModel",
     "DistMult",
+    "Ensemble",
     "IComplEx",
     "ITransF",
     "Model",

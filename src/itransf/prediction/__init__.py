@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itransf.prediction.agreement import AGREED, Agreement
 from itransf.prediction.batch import answer_queries
 from itransf.prediction.inputs import Query, TripleFile, read_candidates, read_queries, read_triples
 from itransf.prediction.outputs import check_suffix, write_table
@@ -9,6 +10,8 @@ from itransf.prediction.predict import Prediction, complete
 from itransf.prediction.score import ScoredTriple, score_triples
 
 __all__ = [
+    "AGREED",
+    "Agreement",
     "Prediction",
     "Query",
     "ScoredTriple",

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from itransf.data.graph import Graph, Triples
@@ -13,6 +14,7 @@ from itransf.data.known import Integers
 from itransf.data.vocabulary import Vocabulary
 from itransf.errors import DataError
 from itransf.models.base import Model, Side
+from itransf.prediction.agreement import Agreement, find_agreement
 from itransf.prediction.inputs import Query
 from itransf.prediction.predict import (
     DEFAULT_MEMORY,
@@ -57,7 +59,8 @@ def answer_queries(
         progress: Whether to show a progress bar.
 
     Returns:
-        Columns query (its number, from 1), head, relation, tail (names), score, rank (from 1) and known.
+        Columns query (its number, from 1), head, relation, tail (names), score, rank (from 1) and known; for an
+        ensemble also those of `Agreement`.
     """
     numbers = None if candidates is None else resolve_candidates(graph.entities, candidates)
     search = Search(model, graph, top, numbers, in_domain, include_known, memory)
@@ -73,7 +76,7 @@ def answer_queries(
                 side: Side = "tail" if tail == ASKED else "head"
                 anchors = triples[rows, 0 if side == "tail" else 2]
                 parts.append((rows, find_entities(search, relation, side, anchors, tracker)))
-    return tabulate(graph, parts)
+    return tabulate(search, parts, triples[:, 0] == ASKED)
 
 
 def resolve_queries(graph: Graph, queries: Sequence[Query]) -> Triples:
@@ -97,17 +100,20 @@ def group_queries(triples: Triples) -> list[Integers]:
     return np.split(order, np.flatnonzero(np.diff(keys[order])) + 1) if len(order) else []
 
 
-def tabulate(graph: Graph, parts: Sequence[tuple[Integers, Found]]) -> pa.Table:
+def tabulate(search: Search, parts: Sequence[tuple[Integers, Found]], asks_head: npt.NDArray[np.bool_]) -> pa.Table:
     """Return the answers of groups of queries as a table, in the order of the queries.
 
     Args:
-        graph: Graph with the names.
+        search: Settings of the search.
         parts: Rows of each group's queries, and the answers to them.
+        asks_head: Whether each query asks for heads, (q,).
     """
+    graph = search.graph
     found = join_answers(replace(answers, queries=rows[answers.queries]) for rows, answers in parts)
     order = np.lexsort((found.ranks, found.queries))
     triples = found.triples[order]
     heads, relations, tails = triples.T
+    agreed = find_agreement(search.model, graph, triples, asks_head[found.queries[order]], search.memory)
     return pa.table(
         {
             "query": found.queries[order] + 1,
@@ -117,6 +123,9 @@ def tabulate(graph: Graph, parts: Sequence[tuple[Integers, Found]]) -> pa.Table:
             "score": found.scores[order],
             "rank": found.ranks[order],
             "known": graph.known.contains(triples),
+            **{
+                entry.name: [getattr(each, entry.name) for each in agreed] for entry in fields(Agreement) if any(agreed)
+            },
         }
     )
 

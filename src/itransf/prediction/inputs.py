@@ -40,8 +40,12 @@ class LabelledTriple:
     tail_label: str
 
     def to_dict(self) -> dict[str, Any]:
-        """Return all fields by name, ready for JSON."""
-        return asdict(self)
+        """Return all fields by name, ready for JSON; those about an ensemble only where there is one."""
+        found = asdict(self)
+        agreement = found.pop("agreement", None)
+        if agreement is None:
+            found.pop("seed", None)
+        return {**found, **(agreement or {})}
 
 
 GivenTriple = Sequence[str] | Mapping[str, Any] | LabelledTriple

@@ -16,6 +16,7 @@ from itransf.data.vocabulary import Vocabulary
 from itransf.errors import ConfigError, DataError, check_count
 from itransf.evaluation.ranking import refuse_nan
 from itransf.models.base import Model, Side
+from itransf.prediction.agreement import Agreement, find_agreement
 from itransf.prediction.inputs import LabelledTriple, name_triple
 from itransf.progress import Tracker, track
 
@@ -35,11 +36,13 @@ class Prediction(LabelledTriple):
         score: Plausibility: higher is better; comparable within a relation.
         rank: Position in the list, from 1.
         known: Whether the triple is in train, valid or test.
+        agreement: How the members of an ensemble rank it; None for other models.
     """
 
     score: float
     rank: int
     known: bool
+    agreement: Agreement | None = None
 
 
 @dataclass(frozen=True)
@@ -165,6 +168,7 @@ def complete(
     if in_domain is None:
         in_domain = head is None and tail is None
     search = Search(model, graph, top, numbers, in_domain, include_known, memory)
+    side: Side = "head" if head is None and tail is not None else "tail"
     if relation is None:
         ends = (graph.entities.index(name) for name in (head, tail) if name is not None)
         found = find_relations(search, *ends)
@@ -172,12 +176,12 @@ def complete(
         found = find_pairs(search, graph.relations.index(relation), progress)
     else:
         asked = graph.relations.index(relation)
-        side: Side = "tail" if tail is None else "head"
         anchor = np.array([graph.entities.index(name) for name in (head, tail) if name is not None])
         found = find_entities(search, asked, side, anchor, Tracker("answering", 1, "queries"))
     known = graph.known.contains(found.triples).tolist()
-    rows = zip(found.triples.tolist(), found.scores.tolist(), found.ranks.tolist(), known, strict=True)
-    return [Prediction(*name_triple(graph, triple), score, rank, known) for triple, score, rank, known in rows]
+    agreed = find_agreement(model, graph, found.triples, np.full(len(known), side == "head"), search.memory)
+    rows = zip(found.triples.tolist(), found.scores.tolist(), found.ranks.tolist(), known, agreed, strict=True)
+    return [Prediction(*name_triple(graph, triple), *rest) for triple, *rest in rows]
 
 
 def check_query(head: str | None, relation: str | None, tail: str | None) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itransf.run.ensemble import EnsembleRun
 from itransf.run.opening import open_run, seal, train
 from itransf.run.run import Run
 from itransf.run.settings import choose_device, flatten, list_idle, list_rescheduled, read_given, resolve_config
@@ -9,6 +10,7 @@ from itransf.run.settings import choose_device, flatten, list_idle, list_resched
 open = open_run
 
 __all__ = [
+    "EnsembleRun",
     "Run",
     "choose_device",
     "flatten",

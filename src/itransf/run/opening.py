@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,13 +17,14 @@ from torch.overrides import TorchFunctionMode
 from itransf.config import Config
 from itransf.data.datasets import load
 from itransf.data.graph import Graph, NamedTriples
-from itransf.errors import CheckpointError, ConfigError, RunError
+from itransf.errors import CheckpointError, ConfigError, RunError, check_count
 from itransf.fitting import Fit, build_model, choose_weight
 from itransf.models.base import Model
-from itransf.records import Manifest, hash_graph, read_manifest, write_manifest
+from itransf.records import Manifest, RunRecord, hash_graph, read_manifest, write_manifest
+from itransf.run.ensemble import EnsembleRun
 from itransf.run.run import Run
 from itransf.run.settings import CHANGEABLE, Device, Given, check_settings, choose_device, flatten, resolve_config
-from itransf.storage import WEIGHTS, RunFolder
+from itransf.storage import WEIGHTS, RunFolder, name_member
 from itransf.training.trainer import Progress, load_weights
 
 _ATTEMPTS = 100  # to open a run that another process replaces meanwhile
@@ -35,6 +38,7 @@ def train(
     settings: Sequence[str] = (),
     *,
     seed: int | None = None,
+    seeds: int = 1,
     out: str | Path | None = None,
     resume: bool = False,
     overwrite: bool = False,
@@ -49,6 +53,8 @@ def train(
         config: Settings that override those: a TOML file, a nested mapping, or the config of another run.
         settings: Strings such as "training.epochs=50" that override all others.
         seed: Random seed; overrides the one in the settings.
+        seeds: Number of models to train, with the seeds `seed`, `seed` + 1 and so on. More than one make an ensemble,
+            which is a run that ranks by the mean of their normalised scores; its `members` are runs.
         out: Run folder for checkpoints and the result; by default nothing is written.
         resume: Whether to resume from the checkpoint in `out`, or start if there is none yet.
         overwrite: Whether to replace the run in `out`.
@@ -61,10 +67,14 @@ def train(
     """
     if resume and out is None:
         raise ConfigError("there is no run to resume; give its folder as out")
+    seeds = check_count("seeds", seeds, least=1)
     chosen = [*check_settings(settings), *([f"seed={seed}"] if seed is not None else [])]
     triples = graph if isinstance(graph, Graph) else load(graph, progress=progress)
     place = choose_device(device)
     folder = None if out is None else RunFolder(Path(out))
+    if seeds > 1:
+        options: dict[str, Any] = {"resume": resume, "overwrite": overwrite, "device": place, "progress": progress}
+        return train_ensemble(triples, seeds, folder, (preset, config, chosen), **options)
     stored = None
     if resume and folder is not None and folder.checkpoints:
         stored = folder.read_config()
@@ -81,6 +91,53 @@ def train(
             fit = Fit(triples, choose_weight(triples, resolved, place, progress), place, folder, progress)
             folder.create(triples, fit.config)
             return finish(fit, folder, resume=False)
+
+
+def train_ensemble(
+    graph: Graph, seeds: int, folder: RunFolder | None, given: tuple[str | None, Given, Sequence[str]], **options: Any
+) -> Run:
+    """Train the members of an ensemble, each in a folder of its own.
+
+    Args:
+        graph: Graph to train on.
+        seeds: Number of members.
+        folder: Folder of the ensemble, if any.
+        given: Preset, config and settings.
+        **options: Arguments of `train`: resume, overwrite, device and progress.
+    """
+    device, progress = options["device"], options["progress"]
+    begun = folder.members if options["resume"] and folder is not None else []
+    stored = next((each.read_config() for each in map(RunFolder, begun) if each.checkpoints), None)
+    if folder is not None and stored is not None:
+        stored = replace(stored, seed=folder.read_record().seed)
+    config = resolve_config(graph, *given, device, stored)
+    with ExitStack() as held:
+        if folder is not None:
+            held.enter_context(folder.locked())
+            held.enter_context(folder.replaced(options["overwrite"] or bool(begun)))
+            if stored is not None:
+                check_same(folder, graph, config, stored)
+        config = choose_weight(graph, config, device, progress)
+        if folder is not None and not begun:
+            folder.clear()
+            write_manifest(folder.path, Manifest(replace(RunRecord.new(graph, config), members=("",) * seeds)))
+            held.callback(clear_empty, folder)
+        members = []
+        for number, seed in enumerate(range(config.seed, config.seed + seeds), start=1):
+            if progress:
+                print(f"Seed {number} of {seeds}", file=sys.stderr, flush=True)
+            out = None if folder is None else folder.path / name_member(seed)
+            members.append(train(graph, config=config, seed=seed, out=out, **options))
+        run = EnsembleRun(members)
+        if folder is not None:
+            run.write_result(folder)
+        return run
+
+
+def clear_empty(folder: RunFolder) -> None:
+    """Remove an ensemble without members, whose training failed at once."""
+    if not any(RunFolder(path).files for path in folder.members):
+        folder.clear()
 
 
 def finish(fit: Fit, folder: RunFolder, resume: bool) -> Run:
@@ -128,7 +185,10 @@ def open_run(path: str | Path, device: Device = "auto") -> Run:
 
 def open_folder(folder: RunFolder, device: Device) -> Run:
     """Open a run; files that do not match the checksums of the folder are refused."""
-    record, config, graph = folder.read_record(), folder.read_config(), folder.read_graph()
+    record = folder.read_record()
+    if record.members:
+        return EnsembleRun([open_run(member.path, device) for member in folder.open_members()], folder.path, record)
+    config, graph = folder.read_config(), folder.read_graph()
     stored, epoch, is_mean = find_weights(folder)
     model = build_like(graph, config, stored, choose_device(device), folder.path)
     if is_mean:

@@ -53,7 +53,10 @@ class Run:
         unfinished: Epoch of the weights if training has not ended and they come from a checkpoint, else None.
         record: Identity and results of the run.
         is_stored: Whether the run was opened from a folder or written to one.
+        members: Runs of an ensemble, one per seed; empty for other runs.
     """
+
+    members: tuple[Run, ...] = ()
 
     def __init__(
         self,
@@ -109,18 +112,23 @@ class Run:
         """
         names = self.concept_names
         options: dict[str, Any] = {"side": side, "evidence": evidence, "removals": removals, "memory": memory}
-        return interpret.explain(self.model, self.graph, head, relation, tail, names=names, **options)
+        return interpret.explain(self.chosen.model, self.graph, head, relation, tail, names=names, **options)
+
+    @property
+    def chosen(self) -> Run:
+        """The run whose concepts and explanations are shown: this one or, of an ensemble, a member."""
+        return self
 
     @property
     def has_concepts(self) -> bool:
         """Whether the relations of the model share concepts."""
-        return isinstance(self.model, ConceptModel)
+        return isinstance(self.chosen.model, ConceptModel)
 
     def _concept_model(self) -> ConceptModel:
         """Return the model, if it has concepts."""
-        if not isinstance(self.model, ConceptModel):
+        if not isinstance(self.chosen.model, ConceptModel):
             raise ConfigError(f"the model {self.config.name} has no concepts; train itransf, icomplex or ilineare")
-        return self.model
+        return self.chosen.model
 
     def concepts(self) -> interpret.Attention:
         """Return the concepts that each relation, or each of its sides, uses, with their weights."""
@@ -169,8 +177,10 @@ class Run:
             WriteError: The file cannot be written.
         """
         options: dict[str, Any] = {"split": split, "most_triples": most_triples, "progress": progress}
-        info, names = self.info(), self.concept_names
-        return interpret.write_report(path, self.model, self.graph, info, self.history, names=names, **options)
+        shown = interpret.Shown(self.chosen.model, self.concepts() if self.has_concepts else None, self.concept_names)
+        return interpret.write_report(
+            path, self.model, self.graph, self.info(), self.chosen.history, shown=shown, **options
+        )
 
     def name_concepts(self, names: Mapping[int, str], path: str | Path | None = None) -> None:
         """Name concepts; an empty name removes one.

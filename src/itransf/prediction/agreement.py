@@ -1,0 +1,64 @@
+"""Agreement of the members of an ensemble on an answer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from itransf.data.graph import Graph, Triples
+from itransf.evaluation import rank_triples
+from itransf.models import SIDES, Ensemble, Model
+
+AGREED = 10
+"""The rank up to which a member agrees with an answer."""
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """How the members of an ensemble rank an answer.
+
+    A rank is that of `score_triples`: among all entities whose triple is not known, of the head where heads are asked
+    for, else of the tail.
+
+    Attributes:
+        agree: Number of members that rank it among their ten best.
+        seeds: Number of members.
+        best_rank: The best rank that a member gives it.
+        worst_rank: The worst.
+    """
+
+    agree: int
+    seeds: int
+    best_rank: float
+    worst_rank: float
+
+    def describe(self, answer: str) -> str:
+        """Return "4 of 5 seeds rank Lisbon among their ten best (ranks 1 to 12)"."""
+        ranks = f"{self.best_rank:,g} to {self.worst_rank:,g}"
+        return f"{self.agree} of {self.seeds} seeds rank {answer} among their ten best (ranks {ranks})"
+
+
+def find_agreement(
+    model: Model, graph: Graph, triples: Triples, asks_head: npt.NDArray[np.bool_], memory: int
+) -> list[Agreement | None]:
+    """Return how the members of an ensemble rank answers; None for each if the model is another one.
+
+    Args:
+        model: Scoring model.
+        graph: Graph with the known triples.
+        triples: Answers, (n, 3).
+        asks_head: Whether the head of each was asked for, (n,).
+        memory: Bytes for one chunk of scores.
+    """
+    if not isinstance(model, Ensemble):
+        return [None] * len(triples)
+    options: dict[str, Any] = {"loops": graph.statistics.has_loops, "keep_scores": True}
+    options["sides"] = [side for side in SIDES if (asks_head == (side == "head")).any()]
+    found = [rank_triples(member, triples, graph.known, memory, **options) for member in model.members]
+    ranks = np.stack([np.where(asks_head, each.ranks("head"), each.ranks("tail")) for each in found])  # (m, n)
+    columns = ((ranks <= AGREED).sum(axis=0), ranks.min(axis=0), ranks.max(axis=0))
+    rows = zip(*(column.tolist() for column in columns), strict=True)
+    return [Agreement(agree, len(found), best, worst) for agree, best, worst in rows]
