@@ -267,7 +267,7 @@ def _is_metrics(value: Any) -> bool:
 
 _MANIFEST: dict[str, Callable[[Any], bool]] = {
     **dict.fromkeys(("id", "created", "version", "graph", "data_hash", "model", "commit", "checksum"), is_text),
-    "seed": lambda value: isinstance(value, int) and not isinstance(value, bool),
+    "seed": lambda value: isinstance(value, int) and not isinstance(value, bool) and abs(value) < 2**64,
     "parent": lambda value: value is None or is_text(value),
     "seconds": is_number,
     "metrics": _is_metrics,

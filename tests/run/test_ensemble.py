@@ -238,11 +238,18 @@ class TestDamage:
         (place / "run.json").write_text(text.replace('"members": [', '"members": [3, '))
         with pytest.raises(CheckpointError, match="wrong value for 'members'"):
             open_run(place)
+        (place / "run.json").write_text(text.replace('"seed": 4', f'"seed": {10**300}'))
+        with pytest.raises(CheckpointError, match="wrong value for 'seed'"):
+            open_run(place)
 
-    def test_members_of_other_triples_are_refused(self, short: Any, graph: Graph, random_graph: GraphMaker) -> None:
+    def test_members_of_other_triples_or_seeds_are_refused(
+        self, short: Any, graph: Graph, random_graph: GraphMaker
+    ) -> None:
         other = random_graph(entities=12, relations=3, train=29, valid=8, test=8)
-        with pytest.raises(RunError, match="seed-1: was trained on other triples than seed-0"):
+        with pytest.raises(RunError, match="seed-1: has other triples than seed-0"):
             EnsembleRun([short(graph, "transe"), short(other, "transe", seed=1)])
+        with pytest.raises(RunError, match=r"seed-2: .* seeds leave a gap"):
+            EnsembleRun([short(graph, "transe"), short(graph, "transe", seed=2)])
 
     def test_an_ensemble_as_it_is_can_be_sealed(self, place: Path) -> None:
         assert seal(place) == []

@@ -39,7 +39,7 @@ def interpret_run(
     members = [(folder, member) for folder, each in given for member in each.members or (each,)]
     folders, opened = [folder for folder, _ in members], [member for _, member in members]
     others = [open_run(folder, device) for folder in baseline or ()]
-    warn(list_doubts(folders, opened))
+    warn(dict.fromkeys(list_doubts(folders, opened)))
     found = itransf.interpret.interpret_runs(
         [read_run(each) for each in opened],
         [read_run(each) for each in others],

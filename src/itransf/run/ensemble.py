@@ -28,21 +28,20 @@ class EnsembleRun(Run):
     concepts, of the first. What changes a model is done with a member.
 
     Args:
-        members: Runs on the same graph, by seed; they share the graph of the first.
+        members: Runs on the same graph with consecutive seeds; they share the graph of the first.
         path: Folder of the ensemble, if it has one.
         record: Identity and results; by default those of a new run.
 
     Raises:
-        RunError: The members have different graphs.
+        RunError: The members have different graphs, or their seeds are not consecutive.
     """
 
     def __init__(self, members: Sequence[Run], path: Path | None = None, record: RunRecord | None = None) -> None:
         first, self.members, self.path = members[0], tuple(members), path
-        for member in members[1:]:
-            if hash_graph(member.graph) != hash_graph(first.graph):
-                raise RunError(
-                    f"{self.find(member)}: was trained on other triples than {self.find(first)}; train again"
-                )
+        triples, seed = hash_graph(first.graph), first.config.seed
+        for number, member in enumerate(members):
+            if hash_graph(member.graph) != triples or member.config.seed != seed + number:
+                raise RunError(f"{self.find(member)}: has other triples than {self.find(first)}, or seeds leave a gap")
             member.graph = first.graph
         aligned = interpret.align_concepts([run.concepts() for run in members]) if first.has_concepts else (0, ())
         self._chosen, self._found = aligned
