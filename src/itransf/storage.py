@@ -122,16 +122,21 @@ class RunFolder:
         """Return the folders of the runs of an ensemble; none for another run.
 
         Raises:
-            RunError: A member is missing, or another run is in its place.
+            RunError: The training has not ended, a member is missing, or another run is in its place.
         """
-        found = []
-        for path, own in zip(self.members, self.read_record().members, strict=True):
+        found, ids = [], self.read_record().members
+        if "" in ids:
+            raise RunError(
+                f"{self.path}: the training of this ensemble has not ended; continue it with 'itransf train ... "
+                f"--seeds {len(ids)} --resume', or give a member that is trained, such as {self.members[0]}"
+            )
+        for path, own in zip(self.members, ids, strict=True):
             record = RunFolder(path).read_record() if (path / FILE).is_file() else None
             if record is None or record.members or record.id != own:
-                state = "is not there yet" if not own else "is missing" if record is None else "is another run"
+                state = "is missing" if record is None else "is another run"
                 raise RunError(
-                    f"{self.path}: its member {path.name} {state}; train it with 'itransf train ... --resume' and the "
-                    "options of the ensemble, or give the folder of another member"
+                    f"{self.path}: its member {path.name} {state}; restore it, train it with 'itransf train ... "
+                    f"--seeds {len(ids)} --resume', or give the folder of another member"
                 )
             found.append(RunFolder(path))
         return found

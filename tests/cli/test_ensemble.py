@@ -195,7 +195,8 @@ def test_an_interrupted_ensemble_says_how_to_go_on(
     assert done.err.endswith("--seeds 3 -q --resume\n")
     refused = call("evaluate", tmp_path / "e")
     assert refused.code == 2
-    assert f"{tmp_path / 'e'}: its member seed-0 is not there yet" in refused.err
+    assert f"{tmp_path / 'e'}: the training of this ensemble has not ended" in refused.err
+    assert f"such as {tmp_path / 'e' / 'seed-0'}" in refused.err
     assert call("evaluate", tmp_path / "e" / "seed-0").code == 0
     # Settings that are not given again come from the members that are there.
     resumed = call("train", data, "--out", tmp_path / "e", "--seeds", 3, "-q", "--resume", "--json")

@@ -120,7 +120,7 @@ class TestResuming:
                 short(graph, *settings, seeds=3, seed=7, out=path)
         finished = [member.name for member in RunFolder(path).members if "model.safetensors" in RunFolder(member).files]
         assert finished == (["seed-7"] if checkpoints == 5 else [])
-        with pytest.raises(RunError, match=r"its member seed-7 is not there yet; .*--resume"):
+        with pytest.raises(RunError, match=r"has not ended; .*--seeds 3 --resume.*/e/seed-7"):
             open_run(path, device="cpu")
         with pytest.raises(RunError, match=r"already holds an ensemble; resume it \(--seeds N --resume"):
             short(graph, *settings, seeds=3, seed=7, out=path)
