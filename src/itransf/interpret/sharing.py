@@ -5,7 +5,8 @@ weights divided by their sum. The sharing graph is made of two figures:
 
 - link(r, q) = 1/2 max(o(Hr, Hq) + o(Tr, Tq), o(Hr, Tq) + o(Tr, Hq)), where o(x, y) = sum_i min(a[x, i], a[y, i]) is
   the overlap of two sides. It is 1 for relations with the same attention on both sides and 0 for those that share
-  nothing; a link is crossed where heads correspond to tails, as they do for inverse relations.
+  nothing; a link is crossed where heads correspond to tails, as they do for inverse relations: where half of
+  the second sum is larger by at least LEAST_WEIGHT.
 - transfer(q -> r) = 1/2 sum_s sum_i a[s, r, i] n_q (a[H, q, i] + a[T, q, i]) / sum_p n_p (a[H, p, i] + a[T, p, i]), n
   being training triples: a concept is assumed to have learned from each relation in proportion to its triples and its
   attention. Over all q, r itself among them, it sums to one.
@@ -13,7 +14,7 @@ weights divided by their sum. The sharing graph is made of two figures:
 Where a relation has no sides but one signed sum of symmetric and antisymmetric concepts, transfer is the same with one
 part, and link(r, q) = max(o(r, q), o(r, turned q)). The overlap o counts the concepts whose weights have the same sign;
 `turned` changes the signs of antisymmetric concepts, which gives the inverse relation. The link is crossed where the
-turned overlap is larger.
+turned overlap is larger by as much.
 """
 
 from __future__ import annotations
@@ -275,7 +276,7 @@ def measure_links(shares: Floats, antisymmetric: Iterable[int] = ()) -> tuple[Fl
         own = shares[:, number, None]  # (p, 1, m)
         straight, across = (find_common(own, others).sum(axis=2).mean(axis=0) for others in (shares, turned))
         weights[number] = np.maximum(straight, across)
-        crossed[number] = across > straight + 1e-9  # rounding must not turn a tie into a cross
+        crossed[number] = across >= straight + LEAST_WEIGHT
     return weights, crossed
 
 
