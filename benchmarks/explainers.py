@@ -13,7 +13,7 @@ from torch import Tensor
 from benchmarks.named_triples import read_triples
 from itransf.data.graph import Graph, Triples
 from itransf.data.known import Integers
-from itransf.interpret.evidence import find_gradients, find_supporting
+from itransf.interpret.evidence import differentiate, find_supporting
 from itransf.run import Run
 
 MOST = 4
@@ -54,11 +54,10 @@ class Question:
 
 
 def explain_by_support(question: Question) -> Triples:
-    """Take the triples about the head that `find_supporting` returns first."""
-    run, triple = question.run, question.triple
-    found = find_supporting(run.model, run.graph, triple, len(run.graph.train))
-    named = read_triples(run.graph, [(each.head, each.relation, each.tail) for each in found])
-    return named[(named[:, [0, 2]] == triple[0]).any(axis=1)][:MOST]
+    """Take what `find_supporting` returns, of triples about the head."""
+    graph = question.run.graph
+    found = find_supporting(question.run.model, graph, question.triple, MOST, about=["head"])
+    return read_triples(graph, [(each.head, each.relation, each.tail) for each in found])
 
 
 @torch.no_grad()
@@ -68,7 +67,7 @@ def explain_by_poisoning(question: Question) -> Triples:
     for entity, asked, rows, sign in question.cases():
         before, row = score(model, rows), model.get_parameter("entities")[entity]
         kept = row.clone()
-        row += sign * step * find_own_gradients(model, asked, entity)[0]
+        row += sign * step * differentiate(model, asked, entity)[0]
         values.append(sign * (score(model, rows) - before))
         row.copy_(kept)
     return question.take(torch.stack(values).mean(0))
@@ -89,7 +88,7 @@ def explain_by_criage(question: Question) -> Triples:
         hessian = theirs.T @ theirs
         hessian += torch.eye(len(hessian)) * hessian.trace() / min(theirs.shape)
         weighted, doubts = weigh_logistic(model, rows, entity)
-        gradient = find_own_gradients(model, asked, entity).double()
+        gradient = differentiate(model, asked, entity).double()
         solved = torch.linalg.solve(hessian, torch.cat([gradient, weighted]).T)  # (d, 1 + n)
         shares = (weighted * solved[:, 1:].T).sum(1)  # p (1 - p) x' H^-1 x
         values.append((1 - doubts) ** -0.5 * doubts**0.5 * (weighted @ solved[:, 0]) / (1 + sign * shares))
@@ -115,18 +114,11 @@ def score(model: Any, triples: Triples) -> Tensor:
     return found.double()
 
 
-def find_own_gradients(model: Any, triples: Triples, entity: int) -> Tensor:
-    """Return the gradients of the scores of triples by the embedding of one entity of theirs, (n, d)."""
-    at_ends = (torch.tensor(triples[:, [column]] == entity) for column in (0, 2))
-    parts = zip(find_gradients(model, triples), at_ends, strict=True)
-    return sum((gradients * is_there for gradients, is_there in parts), torch.zeros(()))
-
-
 def weigh_logistic(model: Any, triples: Triples, entity: int) -> tuple[Tensor, Tensor]:
     """Return the gradients of scores times sqrt(p (1 - p)), (n, d), and 1 - p, (n,), with p = sigmoid(score)."""
     scores = score(model, triples)
     doubts = torch.sigmoid(-scores)
-    return find_own_gradients(model, triples, entity).double() * (doubts * (1 - doubts)).sqrt()[:, None], doubts
+    return differentiate(model, triples, entity).double() * (doubts * (1 - doubts)).sqrt()[:, None], doubts
 
 
 def list_own(graph: Graph, entity: int) -> Triples:

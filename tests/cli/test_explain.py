@@ -56,7 +56,7 @@ def test_products_are_told_by_their_scores() -> None:
     show_explanation(make_product(), console)
     shown = paper.getvalue()
     assert "distance" not in shown.lower()
-    assert all(words in shown for words in ("The score as a sum of parts", "Cosine", "raise the score"))
+    assert all(words in shown for words in ("The score as a sum of parts", "Cosine", "the lead depends"))
     assert "without concept 1, France [state] goes from rank 1 to 17" in shown
 
 

@@ -59,8 +59,7 @@ def show_explanation(found: Explanation, screen: Screen) -> None:
     compared = measured if has_distance else "cosine of what each dimension adds to the score"
     nearest = f"Most similar training triples ({compared})"
     show_evidence(found.nearest, "Distance" if has_distance else "Cosine", nearest, screen)
-    effect = "lower the distance" if has_distance else "raise the score"
-    supporting = f"Most supporting training triples (how much a gradient step on each would {effect})"
+    supporting = "Most supporting training triples (how much the lead depends on each, estimated)"
     show_evidence(found.supporting, "Pull", supporting, screen)
     changes = list_changes(found)
     if changes:

@@ -1,7 +1,8 @@
-"""Evidence for a triple: the training triples most similar to it, and those that raise its score most."""
+"""Evidence for a triple: the training triples most similar to it, and those that its lead depends on most."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,13 +13,16 @@ from torch.nn.functional import cosine_similarity
 
 from itransf.data.graph import Graph, Triples
 from itransf.models import SIDES, DistMult, Model, Side, Translation
+from itransf.models.base import compare_all
 from itransf.ops.distance import distance
 from itransf.prediction.inputs import LabelledTriple, name_triple
 from itransf.prediction.predict import DEFAULT_MEMORY
 
 Triple = tuple[int, int, int]
 Floats = npt.NDArray[np.float64]
-TRIED = 64  # triples whose pull is computed at a time; the largest are usually among the first
+RIVALS = 1000  # strongest rivals that a triple's lead is over
+RIDGE = 10.0  # weight of a ridge regression, relative to the mean squared length of its gradients
+MOST_FITTED = 256  # triples of one regression
 _COPIES = 12  # vectors of a triple's two ends, projected, and their gradients
 
 
@@ -91,94 +95,166 @@ def measure_from_last(
 
 
 def find_supporting(
-    model: Model, graph: Graph, triple: Triple, count: int = 3, memory: int = DEFAULT_MEMORY
+    model: Model,
+    graph: Graph,
+    triple: Triple,
+    count: int = 3,
+    memory: int = DEFAULT_MEMORY,
+    *,
+    side: Side = "tail",
+    about: Sequence[Side] = SIDES,
 ) -> list[Evidence]:
-    """Return the training triples about the same head or tail that raise a triple's score most, strongest first.
+    """Return the training triples about the same head or tail that a triple's lead depends on most, as one set.
 
-    Training on a triple z moves the embeddings of its two ends along the gradient of its score f(z). The pull of z on
-    the triple is how much a small step of this kind would raise the triple's score f, per size of the step: the sum
-    over the ends e that both have of <df/de, df(z)/de>. Where a score is a product, each summand is multiplied by
-    1 - p, with p the softmax probability of z's other end among all entities, given e: what the model is sure of pulls
-    little. The triple itself does not count, and only triples with a positive pull are returned.
+    The lead is the triple's score minus the logsumexp of the scores of its strongest rivals on `side`. The embedding of
+    each end is taken for a ridge regression on its training triples (`Ridge`). The pull of a triple z is how much the
+    lead falls when the regressions of the ends that z shares are solved without z. The triple with the largest pull is
+    taken out, and the pulls of the others are computed again, so that triples that replace each other are found
+    together. The explained triple itself does not count, and only triples with a positive pull are returned.
 
     This is an estimate from the trained embeddings, not the effect of training without z.
+
+    Args:
+        model: Trained model.
+        graph: Its graph.
+        triple: Head, relation and tail, known or not.
+        count: Maximum number of triples.
+        memory: Bytes for one chunk of gradients.
+        side: Side of the answer, which is compared with its rivals.
+        about: Ends of the triple; a returned triple has one of them.
     """
     if not isinstance(model, Translation | DistMult):
         return []
-    ends = (triple[0], triple[2])
-    touching = [graph.train[:, column] == entity for column in (0, 2) for entity in ends]
-    triples = drop_triple(graph.train[np.logical_or.reduce(touching)], triple)
-    own = find_gradients(model, np.array([triple]))
-    size = count_rows(model, memory)
-    products = np.zeros((len(triples), len(SIDES)))  # of their heads, then of their tails
-    for start in range(0, len(triples), size):
-        rows = slice(start, start + size)
-        theirs = find_gradients(model, triples[rows])
-        for gradient, entity in zip(own, ends, strict=True):
-            for column, gradients in enumerate(theirs):
-                product = (gradients @ gradient[0]).double().cpu().numpy()  # (n, d) @ (d,)
-                products[rows, column] += np.where(triples[rows, 2 * column] == entity, product, 0.0)
-    pulls = products.sum(axis=1)
-    if isinstance(model, DistMult):
-        pulls = discount_certain(model, triples, products, count, memory)
-    order = np.argsort(-pulls, kind="stable")[:count]
-    order = order[pulls[order] > 0]
-    return name_evidence(graph, triples[order], pulls[order])
-
-
-def discount_certain(model: DistMult, triples: Triples, products: Floats, count: int, memory: int) -> Floats:
-    """Return the `count` largest pulls of triples (n, 3) from their products (n, 2), (n,); others may be zero.
-
-    A pull is at most the sum of the positive products, so that not all entities have to be scored for every triple.
-    """
-    bounds = np.maximum(products, 0.0).sum(axis=1)
-    order = np.argsort(-bounds, kind="stable")
-    pulls = np.zeros(len(triples))
-    size = max(1, min(TRIED, memory // (len(SIDES) * model.entities.element_size() * len(model.entities))))
-    for start in range(0, len(triples), size):
-        rows = order[start : start + size]
-        if count <= start and np.partition(pulls, -count)[-count:].min(initial=np.inf) >= bounds[rows[0]]:
+    triples = drop_triple(graph.train[are_about(graph.train, triple[::2])], triple)
+    is_left = are_about(triples, [triple[2 * SIDES.index(end)] for end in about])
+    leads = differentiate_lead(model, graph, triple, side)
+    fits = [Ridge.fit(model, triples, entity, lead, memory) for entity, lead in leads.items()]
+    order: list[int] = []
+    values: list[float] = []
+    while len(order) < count and is_left.any():
+        pulls = np.where(is_left, sum(fit.find_pulls(len(triples)) for fit in fits), -np.inf)
+        best = int(pulls.argmax())
+        if pulls[best] <= 0:
             break
-        pulls[rows] = (products[rows] * find_doubts(model, triples[rows], products[rows] != 0)).sum(axis=1)
-    return pulls
+        order.append(best)
+        values.append(float(pulls[best]))
+        is_left[best] = False
+        for fit in fits:
+            fit.remove(best)
+    return name_evidence(graph, triples[order], np.array(values))
+
+
+@dataclass(frozen=True)
+class Ridge:
+    """An embedding e as a ridge regression on training triples z: the least sum of (1 - <e, x_z>)^2 + w |e|^2.
+
+    x_z is the gradient of z's score by e, and w is RIDGE times the mean of |x_z|^2. With K the products <x_z, x_y> and
+    g the gradient of the lead by e, <g, e> is the sum of (K + w I)^-1 (<g, x_z>)_z.
+
+    Attributes:
+        rows: Row numbers of the triples, (n,).
+        inverse: (K + w I)^-1 of the triples that are left, zero for others, (n, n).
+        products: <g, x_z>, (n,).
+    """
+
+    rows: npt.NDArray[np.int64]
+    inverse: Floats
+    products: Floats
+
+    @classmethod
+    def fit(cls, model: Translation | DistMult, triples: Triples, entity: int, lead: Tensor, memory: int) -> Ridge:
+        """Fit an entity to those of the triples (n, 3) that have it, at most MOST_FITTED with the largest <g, x_z>.
+
+        Args:
+            model: Trained model.
+            triples: Training triples, (n, 3).
+            entity: Number of the entity.
+            lead: The gradient g, (d,).
+            memory: Bytes for one chunk of gradients.
+        """
+        rows, size = np.flatnonzero(are_about(triples, [entity])), count_rows(model, memory)
+        parts = [differentiate(model, triples[part], entity) for part in np.split(rows, range(size, len(rows), size))]
+        gradients = torch.cat(parts)  # (n, d)
+        products, chosen = (gradients @ lead).topk(min(MOST_FITTED, len(rows)))
+        fitted = gradients[chosen].double()
+        squares = fitted @ fitted.T
+        weight = RIDGE * squares.trace() / max(len(chosen), 1) + torch.finfo(torch.float32).tiny
+        inverse = torch.linalg.inv(squares + weight * torch.eye(len(chosen)).to(squares))
+        return cls(rows[chosen.cpu().numpy()], inverse.cpu().numpy(), products.double().cpu().numpy())
+
+    def find_pulls(self, count: int) -> Floats:
+        """Return how much <g, e> falls without each of `count` triples; zero for those that are not fitted."""
+        pulls, own = np.zeros(count), self.inverse.diagonal()
+        falls = self.inverse.sum(axis=1) * (self.inverse @ self.products)
+        pulls[self.rows] = np.divide(falls, own, out=np.zeros_like(falls), where=own > 0)
+        return pulls
+
+    def remove(self, row: int) -> None:
+        """Solve the regression without the triple of a row."""
+        for place in np.flatnonzero(self.rows == row):
+            column = self.inverse[:, place].copy()
+            self.inverse[:] -= np.outer(column, column) / column[place]
+            self.inverse[place] = self.inverse[:, place] = 0.0
+
+
+def differentiate_lead(model: Translation | DistMult, graph: Graph, triple: Triple, side: Side) -> dict[int, Tensor]:
+    """Return the gradient (d,) of a triple's lead over its rivals on `side` by the embedding of each of its ends."""
+    entities, scores = find_rivals(model, graph, triple, side)
+    rows = np.tile(np.array(triple), (1 + len(entities), 1))
+    rows[1:, 2 if side == "tail" else 0] = entities
+    shares = torch.cat([scores.new_ones(1), -torch.softmax(scores, 0)])
+    return {entity: shares @ differentiate(model, rows, entity) for entity in triple[::2]}
+
+
+@torch.no_grad()
+def find_rivals(
+    model: Translation | DistMult, graph: Graph, triple: Triple, side: Side
+) -> tuple[npt.NDArray[np.int64], Tensor]:
+    """Return the best other candidates for the answer whose triples are not known, (n,), and their scores, (n,)."""
+    heads, relations, tails = torch.tensor([triple], device=model.entities.device).unbind(1)
+    query = model.queries(heads if side == "tail" else tails, relations, side)
+    table = model.candidates(relations, side, model.pool())[0]
+    scores = table @ query[0] if model.compare == "dot" else compare_all(query, table, model.compare)[0]
+    known = graph.known.tails(*triple[:2]) if side == "tail" else graph.known.heads(*triple[1:])
+    excluded = {triple[2 if side == "tail" else 0], *known[1].tolist()}
+    scores[list(excluded)] = -torch.inf
+    best = scores.topk(min(RIVALS, len(scores) - len(excluded)))
+    return best.indices.cpu().numpy(), best.values
+
+
+def differentiate(model: Translation | DistMult, triples: Triples, entity: int) -> Tensor:
+    """Return the gradients of the scores of triples by the embedding of one entity, (n, d); zero without the entity."""
+    found = torch.zeros(len(triples), model.entities.shape[1]).to(model.entities.detach())
+    for side, column in zip(SIDES, (0, 2), strict=True):
+        rows = np.flatnonzero(triples[:, column] == entity)
+        if len(rows):
+            found[rows] += find_gradients(model, triples[rows], side)
+    return found
 
 
 @torch.inference_mode(mode=False)
 @torch.enable_grad()
-def find_gradients(model: Translation | DistMult, triples: Triples) -> tuple[Tensor, Tensor]:
-    """Return the gradients of each triple's score by the embeddings of its head and of its tail, both (n, d)."""
+def find_gradients(model: Translation | DistMult, triples: Triples, side: Side) -> Tensor:
+    """Return the gradient of each triple's score by the embedding of its end on `side`, (n, d)."""
     heads, relations, tails = torch.tensor(triples, device=model.entities.device).unbind(1)
     if isinstance(model, DistMult):
-        return model.queries(tails, relations, "head").detach(), model.queries(heads, relations, "tail").detach()
-    ends = [model.entities.detach()[entities].requires_grad_() for entities in (heads, tails)]
-    head = model.limit_projected(model.projection("head")(ends[0], relations))
-    tail = model.limit_projected(model.projection("tail")(ends[1], relations))
+        return model.queries(tails if side == "head" else heads, relations, side).detach()
+    ends = {"head": model.entities.detach()[heads], "tail": model.entities.detach()[tails]}
+    moved = ends[side].requires_grad_()
+    head, tail = (model.limit_projected(model.projection(end)(ends[end], relations)) for end in SIDES)
     distances = distance(head + model.translate(relations) - tail, model.config.p_norm)
-    by_head, by_tail = torch.autograd.grad(-distances.sum(), ends)
-    return by_head, by_tail
-
-
-@torch.no_grad()
-def find_doubts(model: DistMult, triples: Triples, asked: npt.NDArray[np.bool_]) -> Floats:
-    """Return 1 - p(t | h, r) and 1 - p(h | r, t) of triples (n, 3), (n, 2), p being a softmax over all entities.
-
-    Only what is asked for (n, 2) is computed, in one product; the rest is zero.
-    """
-    heads, relations, tails = torch.tensor(triples, device=model.entities.device).unbind(1)
-    wanted = [torch.tensor(column, device=heads.device).nonzero().squeeze(1) for column in asked.T]
-    given = zip(wanted, (heads, tails), SIDES[::-1], strict=True)
-    queries = torch.cat([model.queries(ends[rows], relations[rows], side) for rows, ends, side in given])
-    answers = torch.cat([tails[wanted[0]], heads[wanted[1]]])
-    scores = queries @ model.entities.T  # (q, e)
-    surprise = scores.logsumexp(1) - scores.gather(1, answers[:, None]).squeeze(1)  # -log p
-    doubts = np.zeros(asked.shape)
-    doubts.T[asked.T] = -torch.expm1(-surprise.double()).cpu().numpy()
-    return doubts
+    (gradient,) = torch.autograd.grad(-distances.sum(), moved)
+    return gradient
 
 
 def count_rows(model: Translation | DistMult, memory: int) -> int:
     """Return how many triples can be computed at a time within the memory."""
     return max(1, memory // (_COPIES * model.entities.shape[1] * model.entities.element_size()))
+
+
+def are_about(triples: Triples, entities: Sequence[int]) -> npt.NDArray[np.bool_]:
+    """Return which of the triples (n, 3) have one of these entities as head or tail, (n,)."""
+    return np.asarray(np.logical_or.reduce([triples[:, column] == entity for column in (0, 2) for entity in entities]))
 
 
 def drop_triple(triples: Triples, triple: Triple) -> Triples:

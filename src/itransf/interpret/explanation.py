@@ -100,7 +100,7 @@ class Explanation(LabelledTriple):
             score.
         sharing: The concepts of each part and who else uses them; None for a model without concepts.
         nearest: Training triples of the relation that are most similar to this one, see `find_nearest`.
-        supporting: Training triples about the same head or tail that raise this triple's score most.
+        supporting: Training triples about the same head or tail that this triple's lead depends on most.
         removals: Rank of the answer without each concept, the worst first.
         concept_names: Names that were given to concepts, by number.
         seed: Seed of the member of an ensemble that gives the score; None for a single model.
@@ -219,7 +219,7 @@ def explain(
         runner_up,
         trace_concepts(explained, graph, triple[1], names or {}),
         tuple(find_nearest(explained, graph, triple, evidence, memory)),
-        tuple(find_supporting(explained, graph, triple, evidence, memory)),
+        tuple(find_supporting(explained, graph, triple, evidence, memory, side=asked)),
         tuple(try_removals(explained, graph, rows, asked, memory) if removals else ()),
         dict(names or {}),
     )
