@@ -44,10 +44,9 @@ class TranslationConfig:
     )
     matrix_lr_factor: float = setting(
         0.03,
-        "Learning-rate multiplier for projection matrices and for the free weights of l1 attention. Values below 1 "
-        "keep "
-        "matrices near the identity and reduce overfitting on rare relations.",
-        "0.01 under 20,000 triples, else 0.03",
+        "Learning-rate multiplier for projection matrices and free attention weights. Values below 1 keep matrices "
+        "near the identity and reduce overfitting on rare relations.",
+        "1 for lineare and ilineare; else 0.01 under 20,000 triples, 0.03 from there on",
     )
 
 
