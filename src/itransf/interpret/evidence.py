@@ -128,7 +128,11 @@ def find_supporting(
     triples = drop_triple(graph.train[are_about(graph.train, triple[::2])], triple)
     is_left = are_about(triples, [triple[2 * SIDES.index(end)] for end in about])
     leads = differentiate_lead(model, graph, triple, side)
-    fits = [Ridge.fit(model, triples, entity, lead, memory) for entity, lead in leads.items()]
+    fits = [
+        Ridge.fit(model, triples, entity, lead, memory)
+        for entity, lead in leads.items()
+        if are_about(triples[is_left], [entity]).any()
+    ]
     order: list[int] = []
     values: list[float] = []
     while len(order) < count and is_left.any():
