@@ -20,6 +20,7 @@ Symmetry = Literal["symmetric", "antisymmetric"]
 FEW_RELATIONS = 20  # below which there are as many concepts as relations
 SMALL_EPOCHS, FEWEST_EPOCHS, MOST_EPOCHS = 36, 15, 45  # of ComplEx and of fine-tuning together
 VISITS = {"cpu": 1_500_000, "cuda": 9_000_000}  # triples seen in all epochs together
+ATTENTION_RATE = 0.1  # factor on the learning rate of attention: codes change little, so that seeds agree more
 
 
 @dataclass(frozen=True)
@@ -94,6 +95,10 @@ class IComplEx(ComplEx, CodedConcepts):
         found["regularizer"] = {"weight": 0.02 if is_small else CHOOSE}
         found["validation"] = {"every": max(last // 3, 1)}
         return found | {"warm_start": {"epochs": total - last, "learning_rate": 0.1}}
+
+    def learning_rate_factor(self, parameter: str) -> float:
+        """Return the factor of attention, or one."""
+        return ATTENTION_RATE if parameter.endswith(".scores") else 1.0
 
     @property
     def symmetric(self) -> int:
