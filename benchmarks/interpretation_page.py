@@ -11,6 +11,12 @@ from benchmarks.recipes import PLANTED, RECIPES, TITLES
 from benchmarks.records import Record
 
 COMMANDS = {
+    "fb15k-icomplex": "python -m benchmarks.interpretation --dataset fb15k-icomplex --device cuda",
+    "fb15k-237-icomplex": "python -m benchmarks.interpretation --dataset fb15k-237-icomplex --device cuda",
+    "wn18-icomplex": "python -m benchmarks.interpretation --dataset wn18-icomplex --device cuda",
+    "wn18rr-icomplex": "python -m benchmarks.interpretation --dataset wn18rr-icomplex --device cuda",
+    "codex-s-icomplex": "python -m benchmarks.interpretation --dataset codex-s-icomplex --device cuda",
+    "world-icomplex": "python -m benchmarks.interpretation --dataset world-icomplex",
     "wn18": "python -m benchmarks.interpretation --dataset wn18 --device cuda --jobs 7",
     "fb15k-237": "python -m benchmarks.interpretation --dataset fb15k-237 --seeds 6 7 8 9 10",
     "world": "python -m benchmarks.interpretation --dataset world",
@@ -20,11 +26,12 @@ COMMANDS = {
 }
 """The records of the page, and the commands that measure them."""
 HEADINGS = {
+    **{name: f"{name.removesuffix('-icomplex')}, IComplEx" for name in COMMANDS if name.endswith("-icomplex")},
     "world-reading": "world, trained for interpretability",
     PLANTED: "planted graphs",
     "named-triples": "explanations, verified by retraining",
 }
-BASELINES = ("random", "STransE", "dense attention", "dense + l1")
+BASELINES = ("random", "ComplEx", "STransE", "dense attention", "dense + l1")
 OUTDATED = "- The recipe has changed since; these results are of the commit above."
 UNLIKELY = 0.05  # the largest p of a finding that is distinguished from chance
 Found = Mapping[str, Any]

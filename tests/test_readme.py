@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 import subprocess
 from collections.abc import Iterable
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import pytest
@@ -105,8 +107,34 @@ def read_figures(row: Row, metrics: Iterable[str]) -> str:
     return " | ".join((f"{records[0]['matrices']:,}" if row.preset else "–", *figures))
 
 
+def read_readings(graph: str, model: str, metrics: Iterable[str]) -> str:
+    """Return the end of a row: number of concepts, and medians of the seeds whose attention was measured."""
+    path = README.parent / "results" / f"interpretation-{graph}-icomplex.json"
+    record = json.loads(path.read_text(encoding="utf-8"))
+    assert record["complete"]
+    runs = [run["test"] for run in record["runs"] if run["model"] == model]
+    assert len(runs) == (1 if model == "complex" else len(record["config"]["seeds"]))
+    figures = (format_metric(median(run[metric] for run in runs), metric) for metric in metrics)
+    concepts = record["settings"][model]["model"].get("concepts")
+    return " | ".join((f"{concepts:,}" if concepts else "–", *figures))
+
+
+def read_defaults(name: str, metrics: Iterable[str]) -> str:
+    """Return the end of a row: number of concepts, and medians of the seeds with default settings."""
+    path = README.parent / "results" / f"benchmark-defaults-{name}.json"
+    runs = [run for run in json.loads(path.read_text(encoding="utf-8"))["runs"] if run["model"] == "icomplex"]
+    assert len(runs) == 3
+    figures = (format_metric(median(run[metric] for run in runs), metric) for metric in metrics)
+    return " | ".join((str(runs[0]["config"]["model"]["concepts"]), *figures))
+
+
 def test_figures_are_those_of_the_stored_results() -> None:
     page, metrics = README.read_text(encoding="utf-8"), ("mr", "mrr", "hits@1", "hits@10")
+    for title in ("WN18", "FB15k", "CoDEx-S"):
+        for model, addition in (("icomplex", ""), ("complex", ", a vector per relation")):
+            assert f"| {title}{addition} | preset | {read_readings(title.lower(), model, metrics)} |" in page
+    for title, name in (("FB15k-237", "fb15k-237-cuda"), ("WN18RR", "wn18rr-cuda"), ("world", "world")):
+        assert f"| {title} | defaults | {read_defaults(name, metrics)} |" in page
     for title in ("WN18", "FB15k", "WN18RR", "FB15k-237"):
         assert f"| {title} | {read_figures(Row('', f'{title.lower()}/itransf-best'), metrics)} |" in page
     rules = read_figures(Row("", dataset="fb15k", method="rules"), metrics)

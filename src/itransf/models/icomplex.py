@@ -18,7 +18,7 @@ from itransf.models.distmult import SCALE, DistMultConfig
 
 Symmetry = Literal["symmetric", "antisymmetric"]
 FEW_RELATIONS = 20  # below which there are as many concepts as relations
-SMALL_EPOCHS, FEWEST_EPOCHS, MOST_EPOCHS = 36, 15, 45  # of ComplEx and of fine-tuning together
+SMALL_EPOCHS, FEWEST_EPOCHS, MOST_EPOCHS = 30, 15, 45  # of ComplEx and of fine-tuning together
 VISITS = {"cpu": 1_500_000, "cuda": 9_000_000}  # triples seen in all epochs together
 ATTENTION_RATE = 0.1  # factor on the learning rate of attention: codes change little, so that seeds agree more
 
