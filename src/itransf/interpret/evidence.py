@@ -183,7 +183,7 @@ class Ridge:
         fitted = gradients[chosen].double()
         squares = fitted @ fitted.T
         weight = RIDGE * squares.trace() / max(len(chosen), 1) + torch.finfo(torch.float32).tiny
-        inverse = torch.linalg.inv(squares + weight * torch.eye(len(chosen)).to(squares))
+        inverse = torch.linalg.inv(squares + weight * torch.diag_embed(torch.ones_like(products)).to(squares))
         return cls(rows[chosen.cpu().numpy()], inverse.cpu().numpy(), products.double().cpu().numpy())
 
     def find_pulls(self, count: int) -> Floats:
@@ -228,7 +228,7 @@ def find_rivals(
 
 def differentiate(model: Translation | DistMult, triples: Triples, entity: int) -> Tensor:
     """Return the gradients of the scores of triples by the embedding of one entity, (n, d); zero without the entity."""
-    found = torch.zeros(len(triples), model.entities.shape[1]).to(model.entities.detach())
+    found = model.entities.detach().new_zeros(len(triples), model.entities.shape[1])
     for side, column in zip(SIDES, (0, 2), strict=True):
         rows = np.flatnonzero(triples[:, column] == entity)
         if len(rows):

@@ -59,7 +59,7 @@ def measure_scores(model: Model) -> Tensor:
     """Return the mean and the standard deviation of the scores of random triples, (2,); 1 if they are all equal."""
     device, generator = next(model.parameters()).device, torch.Generator().manual_seed(0)
     sizes = (model.sizes.entities, model.sizes.relations, model.sizes.entities)
-    drawn = (torch.randint(size, (SAMPLED,), generator=generator).to(device) for size in sizes)
+    drawn = (torch.randint(size, (SAMPLED,), generator=generator, device="cpu").to(device) for size in sizes)
     scores = model.score(*drawn)
     scale = scores.std()
     return torch.stack([scores.mean(), torch.where(scale > 0, scale, 1.0)])
