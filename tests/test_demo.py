@@ -39,7 +39,7 @@ def result(tmp_path_factory: pytest.TempPathFactory) -> DemoResult:
 
 
 def test_three_models_are_measured_on_test(result: DemoResult) -> None:
-    assert [model.model for model in result.models] == ["transe", "complex", "icomplex"]
+    assert [model.model for model in result.models] == ["distmult", "complex", "icomplex"]
     for model in result.models:
         row = model.to_dict()
         assert row["mr"] == model.evaluation["mr"]

@@ -20,7 +20,7 @@ from itransf.prediction import Query, ScoredTriple, answer_queries
 from itransf.run import Run, train
 from itransf.storage import RunFolder
 
-MODELS = ("transe", "complex", "icomplex")
+MODELS = ("distmult", "complex", "icomplex")
 METRICS = ("mr", "mrr", "hits@1", "hits@3", "hits@10")
 MEAN_ANSWERS = 1.05  # a relation with fewer answers per query is functional: a new triple would contradict a known one
 CANDIDATES = 30  # best new triples of each relation that are compared
@@ -74,7 +74,7 @@ class DemoResult:
 
     Attributes:
         graph: The bundled graph.
-        models: Results of TransE, ComplEx and IComplEx.
+        models: Results of DistMult, ComplEx and IComplEx.
         discoveries: New triples that IComplEx predicts, and the concepts behind them.
         attention: Attention of IComplEx.
         run_folder: Folder of the IComplEx run.
@@ -110,7 +110,7 @@ def run_demo(
     settings: Sequence[str] = (),
     device: str = "auto",
 ) -> DemoResult:
-    """Train TransE, ComplEx and IComplEx on `world`, evaluate them, and predict new triples with IComplEx.
+    """Train DistMult, ComplEx and IComplEx on `world`, evaluate them, and predict new triples with IComplEx.
 
     Args:
         out: Folder for the heat map and the IComplEx run; an earlier demo in it is replaced.

@@ -30,7 +30,7 @@ def make_result(heatmap: str | None) -> dict[str, Any]:
             "hits@10_rare": 0.3 + place / 10,
             "seconds": 20.4 + place,
         }
-        for place, name in enumerate(("transe", "complex", "icomplex"))
+        for place, name in enumerate(("distmult", "complex", "icomplex"))
     ]
     return {
         "models": models,
@@ -71,6 +71,6 @@ def test_json_is_all_that_is_printed(tmp_path: Path) -> None:
     done = call("demo", "--out", tmp_path / "demo", "--json", *settings)
     assert done.code == 0, done.err
     content = json.loads(done.out)
-    assert [model["model"] for model in content["models"]] == ["transe", "complex", "icomplex"]
+    assert [model["model"] for model in content["models"]] == ["distmult", "complex", "icomplex"]
     assert content["run"] == str(tmp_path / "demo" / "run")
     assert call("info", content["run"]).code == 0

@@ -16,7 +16,7 @@ from itransf.cli.output import Screen, format_number, remark, show_shared, tell
 if TYPE_CHECKING:
     from itransf.demo import Discovery
 
-_TITLES = {"transe": "TransE", "complex": "ComplEx", "icomplex": "IComplEx"}
+_TITLES = {"distmult": "DistMult", "complex": "ComplEx", "icomplex": "IComplEx"}
 
 
 def show_demo(
@@ -28,7 +28,7 @@ def show_demo(
 ) -> None:
     """Train three models on a bundled graph and predict.
 
-    TransE, ComplEx and IComplEx are trained on triples about the world; it takes about a minute.
+    DistMult, ComplEx and IComplEx are trained on triples about the world; it takes about a minute.
     """
     if not as_json:
         remark("Training three models on 'world', a bundled graph of countries, cities, languages,")
