@@ -17,6 +17,7 @@ from itransf.data.layout import Remark
 from itransf.data.reading import read_labels
 from itransf.data.splits import SPLITS, TEST_SHARE, VALID_SHARE, Encoded, Triples, encode_and_split, encode_splits
 from itransf.data.statistics import RelationStatistics
+from itransf.data.typing import Typing
 from itransf.data.vocabulary import Vocabulary, check_text
 from itransf.errors import DataError, did_you_mean
 
@@ -117,6 +118,11 @@ class Graph:
     def statistics(self) -> RelationStatistics:
         """Statistics of each relation in train."""
         return RelationStatistics(self.train, len(self.entities), len(self.relations))
+
+    @cached_property
+    def typing(self) -> Typing:
+        """Which entities fit the sides of relations, learned from train."""
+        return Typing(self.train, len(self.entities), len(self.relations))
 
     @classmethod
     def from_names(

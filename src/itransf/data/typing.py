@@ -1,0 +1,64 @@
+"""Types of entities, learned from train: which entities fit a side of a relation.
+
+The sides on which an entity occurs in train are its type. An entity fits a side if it occurs there, or if entities
+with its sides do: a side u speaks for a side s by the log of P(u | s) / P(u), and the mean over all sides of the
+entity has to be at least `LEAST_LIFT`. An entity without triples in train fits every side.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from itransf.data.known import Integers, sort_distinct
+
+LEAST_LIFT = -1.0
+"""Least mean log lift of an entity that fits. On valid of world, CoDEx-S, FB15k-237 and WN18RR, 99.4 % or more of the
+right answers fit, and 24, 35, 18 and 79 % of the entities."""
+PRIOR = 1.0  # entities drawn from all, which every side has in addition: they smooth rare relations
+
+SIDE_NUMBERS = {"head": 0, "tail": 1}
+
+
+class Typing:
+    """Entities that fit each side of each relation, from train only.
+
+    Args:
+        triples: Training triples, (n, 3).
+        entity_count: Number of entities.
+        relation_count: Number of relations.
+    """
+
+    def __init__(self, triples: Integers, entity_count: int, relation_count: int) -> None:
+        heads, relations, tails = (np.ascontiguousarray(column, dtype=np.int64) for column in triples.T)
+        width = max(2 * relation_count, 1)
+        # Sides are numbered: heads of relation r are 2 r, its tails 2 r + 1.
+        keys = sort_distinct(np.concatenate([heads * width + 2 * relations, tails * width + 2 * relations + 1]))
+        self._entities, self._sides = keys // width, keys % width
+        self._entity_count = entity_count
+        self._side_sizes = np.bincount(self._sides, minlength=width)  # entities on each side
+        self._degrees = np.maximum(np.bincount(self._entities, minlength=entity_count), 1)  # sides of each entity
+        self._found: dict[int, Integers] = {}
+
+    def candidates(self, relation: int, side: str) -> Integers:
+        """Return the entities that fit a side ("head" or "tail") of a relation, ascending."""
+        number = 2 * relation + SIDE_NUMBERS[side]
+        if number not in self._found:
+            self._found[number] = np.flatnonzero(self._select(number))
+        return self._found[number]
+
+    def fits(self, entity: int, relation: int, side: str) -> bool:
+        """Return whether an entity fits a side of a relation."""
+        found = self.candidates(relation, side)
+        place = int(np.searchsorted(found, entity))
+        return place < len(found) and int(found[place]) == entity
+
+    def _select(self, number: int) -> npt.NDArray[np.bool_]:
+        """Return for each entity whether it fits a side."""
+        seen = np.zeros(self._entity_count, dtype=np.bool_)
+        seen[self._entities[self._sides == number]] = True
+        shared = np.bincount(self._sides[seen[self._entities]], minlength=len(self._side_sizes))
+        shares = np.maximum(self._side_sizes, 1) / max(self._entity_count, 1)  # P(u)
+        lifts = np.log((shared + PRIOR * shares) / ((self._side_sizes[number] + PRIOR) * shares))
+        sums = np.bincount(self._entities, weights=lifts[self._sides], minlength=self._entity_count)
+        return np.asarray(seen | (sums / self._degrees >= LEAST_LIFT))

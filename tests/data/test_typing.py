@@ -1,0 +1,73 @@
+"""Typing against a plain reference, and on the bundled world."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from numpy.random import default_rng
+
+import itransf
+from itransf.data.typing import LEAST_LIFT, PRIOR, Typing
+
+
+def find_candidates(triples: list[tuple[int, int, int]], entities: int, relation: int, column: int) -> list[int]:
+    """The reference: sets and loops."""
+    sides: dict[int, set[tuple[int, int]]] = {entity: set() for entity in range(entities)}
+    for triple in triples:
+        sides[triple[0]].add((triple[1], 0))
+        sides[triple[2]].add((triple[1], 2))
+    asked = (relation, column)
+    on_side = [entity for entity in sides if asked in sides[entity]]
+    found = []
+    for entity, own in sides.items():
+        lifts = []
+        for side in own:
+            share = sum(side in other for other in sides.values()) / entities
+            shared = sum(side in sides[other] for other in on_side)
+            lifts.append(math.log((shared + PRIOR * share) / ((len(on_side) + PRIOR) * share)))
+        if entity in on_side or not own or sum(lifts) / len(lifts) >= LEAST_LIFT:
+            found.append(entity)
+    return found
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_typing_equals_its_reference(seed: int) -> None:
+    draw = default_rng(seed)
+    relations = draw.integers(0, 4, 60)
+    heads, tails = (10 * relations + draw.integers(0, 14, 60) + shift for shift in (0, 8))  # overlapping ranges
+    triples = np.stack([heads, relations, tails], axis=1)
+    typing = Typing(triples, 60, 5)
+    listed = [(int(h), int(r), int(t)) for h, r, t in triples]
+    sizes = set()
+    for relation in range(5):
+        for side, column in (("head", 0), ("tail", 2)):
+            expected = find_candidates(listed, 60, relation, column)
+            assert typing.candidates(relation, side).tolist() == expected
+            assert [entity for entity in range(60) if typing.fits(entity, relation, side)] == expected
+            sizes.add(len(expected))
+    assert len(sizes) > 4
+
+
+def test_a_country_does_not_fit_where_capitals_stand() -> None:
+    graph = itransf.load("world")
+    france, paris = graph.entities.index("France"), graph.entities.index("Paris")
+    capital_of = graph.relations.index("capital_of")
+    assert graph.typing.fits(paris, capital_of, "head")
+    assert not graph.typing.fits(france, capital_of, "head")
+    assert graph.typing.fits(france, capital_of, "tail")
+    assert not graph.typing.fits(paris, capital_of, "tail")
+
+
+def test_every_held_out_answer_of_world_fits() -> None:
+    graph = itransf.load("world")
+    for head, relation, tail in graph.valid.tolist():
+        assert graph.typing.fits(head, relation, "head")
+        assert graph.typing.fits(tail, relation, "tail")
+
+
+def test_an_entity_without_triples_fits_everywhere() -> None:
+    typing = Typing(np.array([[0, 0, 1]]), 3, 1)
+    assert typing.fits(2, 0, "head")
+    assert typing.fits(2, 0, "tail")
