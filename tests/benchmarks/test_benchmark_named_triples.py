@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
 
@@ -26,33 +25,13 @@ from itransf.evaluation import rank_triples
 from itransf.run import Run
 
 
-class Pool:
-    """Runs what is submitted at once, in this process."""
-
-    def __init__(self, jobs: int, context: object, initializer: object, initargs: tuple[int, ...]) -> None:
-        assert (jobs, initargs) == (3, (2,))
-
-    def __enter__(self) -> Pool:
-        return self
-
-    def __exit__(self, *error: object) -> None: ...
-
-    def submit(self, function: Callable[..., Any], *arguments: Any) -> Future[Any]:
-        future: Future[Any] = Future()
-        future.set_result(function(*arguments))
-        return future
-
-    def shutdown(self, wait: bool, cancel_futures: bool) -> None:
-        assert cancel_futures
-
-
 @pytest.fixture
 def measure(
-    random_graph: Callable[..., Graph], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    random_graph: Callable[..., Graph], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, local_pool: type
 ) -> Callable[..., dict[str, Any]]:
     graph = random_graph(entities=40, relations=3, train=120)
     monkeypatch.setattr("itransf.load", lambda *_, **__: graph)
-    monkeypatch.setattr("benchmarks.named_triples.ProcessPoolExecutor", Pool)
+    monkeypatch.setattr("benchmarks.named_triples.ProcessPoolExecutor", local_pool)
 
     def run(*arguments: str) -> dict[str, Any]:
         settings = ["--settings", "training.epochs=1", "model.dim=4"]

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
 
@@ -31,35 +30,17 @@ from itransf.run import Run
 RECORD = "benchmark-removal-numbers.json"
 
 
-class Pool:
-    """Runs what is submitted at once, in this process."""
-
-    def __init__(self, jobs: int, context: object) -> None:
-        assert jobs == 3
-
-    def __enter__(self) -> Pool:
-        return self
-
-    def __exit__(self, *error: object) -> None: ...
-
-    def submit(self, function: Callable[..., Any], *arguments: Any) -> Future[Any]:
-        future: Future[Any] = Future()
-        future.set_result(function(*arguments))
-        return future
-
-    def shutdown(self, wait: bool, cancel_futures: bool) -> None:
-        assert cancel_futures
-
-
 @pytest.fixture(scope="module")
 def graph(random_graph: Callable[..., Graph]) -> Graph:
     return random_graph(entities=40, relations=3, train=160, test=60)
 
 
 @pytest.fixture
-def measure(graph: Graph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., dict[str, Any]]:
+def measure(
+    graph: Graph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, local_pool: type
+) -> Callable[..., dict[str, Any]]:
     monkeypatch.setattr("itransf.load", lambda *_, **__: graph)
-    monkeypatch.setattr("benchmarks.removal.ProcessPoolExecutor", Pool)
+    monkeypatch.setattr("benchmarks.removal.ProcessPoolExecutor", local_pool)
 
     def run(*arguments: str) -> dict[str, Any]:
         settings = ["--settings", "training.epochs=1", "warm_start.epochs=6", "model.dim=4", "model.concepts=4"]

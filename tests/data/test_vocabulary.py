@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import pickle
+
 import numpy as np
 import pytest
 
@@ -15,6 +17,13 @@ def test_names_and_numbers_go_both_ways() -> None:
     assert [vocabulary.index(name) for name in COUNTRIES] == [0, 1, 2, 3, 4]
     assert [vocabulary.name(number) for number in range(5)] == list(COUNTRIES)
     assert vocabulary.names == COUNTRIES
+
+
+def test_other_processes_get_names_and_labels() -> None:
+    vocabulary = Vocabulary(COUNTRIES, {"Niger": "République du Niger"}, kind="relation")
+    copied = pickle.loads(pickle.dumps(vocabulary))
+    assert copied == vocabulary
+    assert copied.index("République du Niger") == 3
 
 
 def test_label_is_shown_and_found_but_the_name_wins() -> None:

@@ -39,6 +39,9 @@ class Vocabulary:
         texts = {name: label for name, label in own.items() if check_text(label, "label", f"{kind} {name!r}")}
         self.labels: Mapping[str, str] = MappingProxyType(texts)
 
+    def __reduce__(self) -> tuple[type[Vocabulary], tuple[tuple[str, ...], dict[str, str], str]]:
+        return Vocabulary, (self.names, dict(self.labels), self.kind)
+
     def __len__(self) -> int:
         return len(self.names)
 
