@@ -31,6 +31,7 @@ def test_a_run_described() -> None:
         "parameters": 109542,
         "epochs": 60,
         "seconds": 41.7,
+        "warm_start_epochs": 0,
         "refit_epochs": 0,
         "best": {"phase": "training", "epoch": 55, "mrr": 0.65432},
         "unfinished": None,

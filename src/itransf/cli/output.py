@@ -100,6 +100,13 @@ def count(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'s' * (number != 1)}"
 
 
+def describe_training(info: Mapping[str, Any]) -> str:
+    """Return "10 epochs after 20 of a warm start in 19 s", with the epochs of a re-fit if there were some."""
+    warm = f" after {info['warm_start_epochs']:,} of a warm start" if info["warm_start_epochs"] else ""
+    refit = f" and {info['refit_epochs']:,} of a re-fit" if info["refit_epochs"] else ""
+    return f"{count(info['epochs'], 'epoch')}{warm}{refit} in {info['seconds']:,.0f} s"
+
+
 def format_number(number: float | None, decimals: int) -> str:
     """Return a number with some decimals, a dash for none."""
     return "–" if number is None or not math.isfinite(number) else f"{number:,.{decimals}f}"

@@ -10,7 +10,7 @@ from typer import Argument, Option
 
 import itransf
 from itransf.cli.options import AsJson, Device, RunFolder, describe_checkpoint, open_run
-from itransf.cli.output import Screen, count, format_number, format_share, tell, warn
+from itransf.cli.output import Screen, count, describe_training, format_number, format_share, tell, warn
 from itransf.config import format_toml
 from itransf.records import find_runs
 
@@ -36,7 +36,6 @@ def show_info(
 
 def describe_run(info: Mapping[str, Any]) -> str:
     """Return a run as lines, then its settings as TOML."""
-    refit = f" and {info['refit_epochs']:,} of a re-fit" if info["refit_epochs"] else ""
     test = info["metrics"].get("test")
     lines = {
         "Run": info["id"],
@@ -49,7 +48,7 @@ def describe_run(info: Mapping[str, Any]) -> str:
         "Seed": list_seeds(info),
         "Members": ", ".join(info.get("members", ())),
         "Shown": info.get("shown") and f"concepts and explanations of {info['shown']}",
-        "Trained": f"{count(info['epochs'], 'epoch')}{refit} in {info['seconds']:,.0f} s",
+        "Trained": describe_training(info),
         "Best": describe_best(info["best"]),
         "Test": test and f"MRR {format_number(test['mrr'], 3)}, Hits@10 {format_share(test['hits@10'])} %",
         "State": f"unfinished: {describe_checkpoint(info)}" if info["unfinished"] is not None else None,

@@ -26,7 +26,7 @@ from itransf.cli.options import (
     Strict,
     parse_memory,
 )
-from itransf.cli.output import Screen, count, remark, tell, warn
+from itransf.cli.output import Screen, describe_training, remark, tell, warn
 from itransf.errors import ConfigError, check_count
 
 
@@ -103,9 +103,8 @@ def read_stored(folder: Path) -> Any:
 
 def show_result(run: itransf.Run, content: dict[str, Any], quiet: bool, screen: Screen) -> None:
     """Print the test ranks, and what to do next."""
-    epochs, seconds = count(content["epochs"], "epoch"), f"{content['seconds']:,.0f} s"
     seeds = f"{len(run.members)} seeds of " if run.members else ""
-    screen.say(f"Trained {seeds}{content['model']} on {content['graph']}: {epochs} in {seconds}.")
+    screen.say(f"Trained {seeds}{content['model']} on {content['graph']}: {describe_training(content)}.")
     if content["evaluation"] is None:
         screen.say("There are no test triples to evaluate.")
     else:

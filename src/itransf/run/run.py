@@ -350,6 +350,7 @@ class Run:
             "triples": {split: len(self.graph.split(split)) for split in SPLITS},
             "parameters": sum(parameter.numel() for parameter in self.model.parameters()),
             "epochs": phases["training"],
+            "warm_start_epochs": phases["warm start"],
             "refit_epochs": phases[teaching.REFIT],
             "seconds": record["seconds"],
             "unfinished": self.unfinished,
