@@ -129,7 +129,7 @@ def test_a_command_about_one_model_names_a_member(
     assert (done.code, done.out) == (2, "")
     assert done.err.count("\n") == 1
     assert f"{place} is an ensemble of 3 seeds" in done.err
-    assert f"such as {ensemble.find(ensemble.chosen)} " in done.err
+    assert f"such as {ensemble.locate(ensemble.chosen)} " in done.err
     assert not (tmp_path / "new").exists()
 
 
@@ -155,7 +155,7 @@ def test_agreement_is_in_the_table_in_json_and_in_files(place: Path, ensemble: A
 def test_concepts_say_in_how_many_seeds_they_are_found(place: Path, ensemble: Any) -> None:
     found = ensemble.concepts().found
     shown = call("concepts", place).out
-    assert f"These are the concepts of {ensemble.find(ensemble.chosen)}." in shown
+    assert f"These are the concepts of {ensemble.locate(ensemble.chosen)}." in shown
     assert f"Found in {max(found)} of 3 seeds: " in shown
     content = json.loads(call("concepts", place, "--json").out)
     assert (content["found"], content["seeds"]) == (list(found), 3)

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import csv
+import json
 from pathlib import Path
 
 import pyarrow as pa
@@ -8,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from itransf.errors import ConfigError, DataError, WriteError
-from itransf.prediction import outputs, write_table
+from itransf.prediction import outputs, write_rows, write_table
 
 TABLE = pa.table(
     {
@@ -57,6 +58,11 @@ def test_parquet_comes_back_as_it_was(tmp_path: Path) -> None:
     assert pq.read_table(write_table(TABLE, tmp_path / "t.parquet")).equals(TABLE)
 
 
+def test_json_lines_have_an_object_per_row(tmp_path: Path) -> None:
+    lines = write_rows(TABLE.to_pylist(), tmp_path / "t.jsonl").read_text(encoding="utf-8").splitlines()
+    assert [json.loads(line) for line in lines] == TABLE.to_pylist()
+
+
 def test_long_tables_are_written_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(outputs, "_ROWS_AT_ONCE", 3)
     table = pa.table({"n": list(range(10))})
@@ -66,7 +72,7 @@ def test_long_tables_are_written_whole(tmp_path: Path, monkeypatch: pytest.Monke
 @pytest.mark.parametrize(
     ("name", "told"),
     [
-        ("t.xlsx", "'.xlsx'.*.csv, .tsv or .parquet"),
+        ("t.xlsx", "'.xlsx'.*.csv, .tsv, .parquet or .jsonl"),
         ("t.parqet", "Did you mean '.parquet'"),
         ("t", "without a suffix"),
     ],

@@ -57,7 +57,7 @@ class TestTraining:
             alone = short(graph, "itransf", seed=member.config.seed)
             assert same_weights(member, alone)
             assert member.config == alone.config
-            assert same_weights(open_run(opened.find(member), device="cpu"), alone)
+            assert same_weights(open_run(opened.locate(member), device="cpu"), alone)
 
     def test_it_ranks_by_the_ensemble_of_its_members(self, made: Path) -> None:
         opened = open_ensemble(made)
@@ -315,7 +315,7 @@ class TestReading:
     )
     def test_what_changes_a_model_is_done_with_a_member(self, made: Path, act: Any) -> None:
         run = open_ensemble(made)
-        with pytest.raises(ConfigError, match=f"is an ensemble of 3 seeds; .*such as {run.find(run.chosen)}"):
+        with pytest.raises(ConfigError, match=f"is an ensemble of 3 seeds; .*such as {run.locate(run.chosen)}"):
             act(run)
 
     def test_a_model_without_concepts_is_read_from_the_first_seed(self, short: Any, graph: Graph) -> None:

@@ -23,6 +23,7 @@ from itransf.cli.data import data_app
 from itransf.cli.demo import show_demo
 from itransf.cli.evaluate import evaluate_run
 from itransf.cli.explain import explain_triple, show_relation
+from itransf.cli.find import find_names
 from itransf.cli.interpret import interpret_run, write_report
 from itransf.cli.models import list_models
 from itransf.cli.output import make_screen, remark
@@ -48,6 +49,7 @@ EXAMPLES: dict[str, tuple[Callable[..., Any], str]] = {
     "predict": (predict_triples, "runs/world --head France --relation borders --explain"),
     "score": (score_file, "runs/world triples.tsv --json"),
     "explain": (explain_triple, "runs/world France borders Spain"),
+    "find": (find_names, "runs/world Portugl"),
     "relation": (show_relation, "runs/world capital_of"),
     "concepts": (show_concepts, "runs/world --relation capital_of --plot concepts.png"),
     "interpret": (interpret_run, "runs/seed0 runs/seed1 --baseline runs/stranse"),

@@ -28,6 +28,7 @@ Settings = Annotated[list[str] | None, Option("--set", metavar="KEY=VALUE", help
 Triples = Annotated[int, Option("--triples", metavar="N", help="Most validation triples per concept; 0: all.")]
 Device = Annotated[str, Option("--device", metavar="D", help="auto, cpu, cuda or a GPU such as cuda:1.")]
 Quiet = Annotated[bool, Option("--quiet", "-q", help="Print the result only, without progress.")]
+Out = Annotated[Path | None, Option("--out", metavar="FILE", help="File for the rows: .csv, .tsv, .parquet, .jsonl.")]
 AsJson = Annotated[bool, Option("--json", help="Print JSON.")]
 
 

@@ -6,12 +6,15 @@ import json
 import math
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
+
+import itransf
 
 if TYPE_CHECKING:
     from itransf.interpret import SharedConcept
@@ -65,6 +68,33 @@ def tell(content: Any, as_json: bool, show: Callable[[Screen], None]) -> None:
         print_json(content)
     else:
         show(make_screen())
+
+
+def tell_rows(
+    about: Mapping[str, Any],
+    name: str,
+    rows: Sequence[Mapping[str, Any]],
+    out: Path | None,
+    as_json: bool,
+    show: Callable[[Screen], None],
+) -> None:
+    """Write rows into a file if there is one, otherwise print them.
+
+    Args:
+        about: What the rows are about, for JSON.
+        name: What the rows are called there.
+        rows: Rows with the same fields.
+        out: File whose suffix gives the format.
+        as_json: Whether to print JSON.
+        show: Function that shows the rows to a person.
+    """
+    if out is None:
+        tell({**about, name: list(rows)}, as_json, show)
+        return
+    itransf.prediction.write_rows(rows, out)
+    remark(f"{count(len(rows), 'row')} in {out}")
+    if as_json:
+        print_json({**about, "rows": len(rows), "out": str(out)})
 
 
 def print_json(content: Any) -> None:

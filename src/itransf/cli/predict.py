@@ -50,7 +50,9 @@ def predict_triples(
     queries: Annotated[
         Path | None, Option(metavar="FILE", help="File of queries: head, relation, tail, one is ?.")
     ] = None,
-    out: Annotated[Path | None, Option(metavar="FILE", help="File for answers to --queries: .csv, .parquet.")] = None,
+    out: Annotated[
+        Path | None, Option(metavar="FILE", help="File for answers to --queries: .csv, .parquet, .jsonl.")
+    ] = None,
     device: Device = "auto",
     as_json: AsJson = False,
 ) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from types import MappingProxyType
 
+from itransf.data.search import NameIndex
 from itransf.errors import DataError, did_you_mean
 
 _SHOWN = 5  # names listed when a label is ambiguous
@@ -107,6 +108,19 @@ class Vocabulary:
             hint = self._suggest(text) if isinstance(text, str) else " Names are text."
             raise DataError(f"unknown {self.kind} {text!r}.{hint}")
         return number
+
+    def search(self, text: str, top: int) -> list[tuple[int, int, float]]:
+        """Return the names that fit a text best by name or label; see `NameIndex.search`."""
+        places = [*range(len(self)), *(self._numbers[name] for name in self.labels)]
+        found: dict[int, tuple[int, int, float]] = {}
+        for place, match, likeness in self._index.search(text, 2 * top):  # a name may be found twice
+            found.setdefault(places[place], (places[place], match, likeness))
+        return list(found.values())[:top]
+
+    @cached_property
+    def _index(self) -> NameIndex:
+        """The names, then the labels, for searching."""
+        return NameIndex([*self.names, *self.labels.values()])
 
     def with_labels(self, labels: Mapping[str, str]) -> Vocabulary:
         """Return the same names with these labels added; a new label replaces the old one."""

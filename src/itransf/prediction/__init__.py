@@ -5,7 +5,7 @@ from __future__ import annotations
 from itransf.prediction.agreement import AGREED, Agreement
 from itransf.prediction.batch import answer_queries
 from itransf.prediction.inputs import Query, TripleFile, read_candidates, read_queries, read_triples
-from itransf.prediction.outputs import check_suffix, write_table
+from itransf.prediction.outputs import check_suffix, write_rows, write_table
 from itransf.prediction.predict import Prediction, complete
 from itransf.prediction.score import ScoredTriple, score_triples
 
@@ -23,5 +23,6 @@ __all__ = [
     "read_queries",
     "read_triples",
     "score_triples",
+    "write_rows",
     "write_table",
 ]

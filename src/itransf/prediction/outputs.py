@@ -1,8 +1,11 @@
-"""Tables for other programs: CSV, TSV or Parquet, by the suffix of the file."""
+"""Tables for other programs: CSV, TSV, Parquet or JSON lines, by the suffix of the file."""
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -11,7 +14,7 @@ import pyarrow.parquet as pq
 from itransf.errors import ConfigError, DataError, did_you_mean
 from itransf.files import replacing
 
-SUFFIXES = (".csv", ".tsv", ".parquet")
+SUFFIXES = (".csv", ".tsv", ".parquet", ".jsonl")
 _ROWS_AT_ONCE = 2**14  # rows turned into text together, which bounds the memory
 
 
@@ -20,7 +23,8 @@ def write_table(table: pa.Table, path: str | Path) -> Path:
 
     Args:
         table: Table to write.
-        path: File whose suffix gives the format: .csv (quoted where needed), .tsv (never quoted) or .parquet.
+        path: File whose suffix gives the format: .csv (quoted where needed), .tsv (never quoted), .parquet or
+            .jsonl (an object per line).
 
     Returns:
         The path.
@@ -34,9 +38,17 @@ def write_table(table: pa.Table, path: str | Path) -> Path:
     with replacing(target) as temporary:
         if suffix == ".parquet":
             pq.write_table(table, temporary)
+        elif suffix == ".jsonl":
+            with temporary.open("w", encoding="utf-8") as file:
+                file.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in table.to_pylist())
         else:
             _write_text(table, temporary, "," if suffix == ".csv" else "\t", str(target))
     return target
+
+
+def write_rows(rows: Sequence[Mapping[str, Any]], path: str | Path) -> Path:
+    """Write rows with the same fields; see `write_table`."""
+    return write_table(pa.Table.from_pylist([dict(row) for row in rows]), path)
 
 
 def check_suffix(path: Path) -> str:

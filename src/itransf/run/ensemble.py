@@ -41,7 +41,9 @@ class EnsembleRun(Run):
         triples, seed = hash_graph(first.graph), first.config.seed
         for number, member in enumerate(members):
             if hash_graph(member.graph) != triples or member.config.seed != seed + number:
-                raise RunError(f"{self.find(member)}: has other triples than {self.find(first)}, or seeds leave a gap")
+                raise RunError(
+                    f"{self.locate(member)}: has other triples than {self.locate(first)}, or seeds leave a gap"
+                )
             member.graph = first.graph
         aligned = interpret.align_concepts([run.concepts() for run in members]) if first.has_concepts else (0, ())
         self._chosen, self._found = aligned
@@ -66,7 +68,7 @@ class EnsembleRun(Run):
         """The member whose concepts and explanations are shown."""
         return self.members[self._chosen]
 
-    def find(self, member: Run) -> Path:
+    def locate(self, member: Run) -> Path:
         """Return the folder of a member; that of the ensemble is left out if there is none."""
         return (self.path or Path()) / name_member(member.config.seed)
 
@@ -88,13 +90,13 @@ class EnsembleRun(Run):
 
     def info(self) -> dict[str, Any]:
         """Return a description of the run for JSON."""
-        members = [str(self.find(member)) for member in self.members]
+        members = [str(self.locate(member)) for member in self.members]
         return {**super().info(), "members": members, "shown": members[self._chosen]}
 
     def label(self, labels: str | Path | Mapping[str, str], path: str | Path | None = None) -> None:
         """Give entities and relations readable labels; see `Run.label`."""
         for member in self.members:
-            member.label(labels, None if path is None else Path(path) / self.find(member).name)
+            member.label(labels, None if path is None else Path(path) / self.locate(member).name)
             self.graph = member.graph
 
     def _refuse(self, *_: Any, **__: Any) -> Any:
@@ -104,8 +106,9 @@ class EnsembleRun(Run):
             ConfigError: Always.
         """
         raise ConfigError(
-            f"{self.path or 'this'} is an ensemble of {len(self.members)} seeds; learn, edit, refit, export and name "
-            f"concepts in one of its members, such as {self.find(self.chosen)} (run.members[{self._chosen}] in Python)"
+            f"{self.path or 'this'} is an ensemble of {len(self.members)} seeds; learn, edit, refit, export and "
+            f"name concepts in one of its members, such as {self.locate(self.chosen)} "
+            f"(run.members[{self._chosen}] in Python)"
         )
 
     learn_relation = learn_entity = edit = refit = export = name_concepts = _refuse
@@ -116,7 +119,7 @@ class EnsembleRun(Run):
         with folder.locked(), folder.replaced(overwrite):
             folder.clear()
             for member in self.members:
-                member.save(folder.path / self.find(member).name, overwrite)
+                member.save(folder.path / self.locate(member).name, overwrite)
             self.write_result(folder)
 
     def write_result(self, folder: RunFolder) -> None:

@@ -15,6 +15,7 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 from itransf import evaluation, interpret, prediction, teaching
 from itransf.config import Config
 from itransf.data.graph import SPLITS, Graph
+from itransf.data.search import FoundName, find_names
 from itransf.errors import ConfigError, RunError
 from itransf.models import ConceptModel, Model
 from itransf.prediction.inputs import GivenTriple
@@ -83,6 +84,10 @@ class Run:
     score = _method(prediction.score_triples)
     relation = _method(interpret.profile_relation)
     export = _method(interpret.export)
+
+    def find(self, text: str, top: int = 10) -> list[FoundName]:
+        """Find entities and relations by name or label; see `itransf.data.search.find_names`."""
+        return find_names(self.graph, text, top)
 
     def explain(
         self,
