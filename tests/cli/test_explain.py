@@ -19,13 +19,13 @@ from itransf.interpret.similarity import RelatedRelation
 
 def test_what_people_see() -> None:
     console, paper = make_paper(100)
-    show_explanation(make_explanation(), console)
+    show_explanation(make_explanation(), console, parts=True)
     check_golden("explanation.txt", paper.getvalue())
 
 
 def test_what_people_see_without_concepts_and_rivals() -> None:
     console, paper = make_paper()
-    show_explanation(make_plain(), console)
+    show_explanation(make_plain(), console, parts=True)
     check_golden("explanation_plain.txt", paper.getvalue())
 
 
@@ -38,7 +38,7 @@ def test_short_forms_stand_beside_the_answers() -> None:
 def test_many_parts_are_shown_together(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sentences, "MOST_PARTS", 1)
     console, paper = make_paper()
-    show_explanation(make_explanation(), console)
+    show_explanation(make_explanation(), console, parts=True)
     line = next(line for line in paper.getvalue().splitlines() if line.startswith("tail") and "2 more" in line)
     assert line.split() == ["tail", "2", "more", "-0.125", "+0.125", "+0.250"]
 
@@ -47,17 +47,24 @@ def test_a_removal_that_changes_nothing_is_shown() -> None:
     console, paper = make_paper(120)
     explanation = make_explanation()
     removals = tuple(replace(removal, rank=1.0) for removal in explanation.removals)
-    show_explanation(replace(explanation, removals=removals), console)
-    assert all(words in paper.getvalue() for words in ("without concept 0", "tail side", "stays at rank 1"))
+    show_explanation(replace(explanation, removals=removals), console, parts=True)
+    assert all(words in paper.getvalue() for words in ("city_in (T) (0) on the tail side", "stays at rank 1"))
 
 
 def test_products_are_told_by_their_scores() -> None:
     console, paper = make_paper(120)
-    show_explanation(make_product(), console)
+    show_explanation(make_product(), console, parts=True)
     shown = paper.getvalue()
     assert "distance" not in shown.lower()
     assert all(words in shown for words in ("The score as a sum of parts", "Cosine", "the lead depends"))
-    assert "without concept 1, France [state] goes from rank 1 to 17" in shown
+    assert "without capital_of (H) + has_capital (T) (1), France [state] goes from rank 1 to 17" in shown
+
+
+def test_parts_are_shown_on_request() -> None:
+    console, paper = make_paper(120)
+    show_explanation(make_product(), console)
+    assert "sum of parts" not in paper.getvalue()
+    assert "Paths in train" in paper.getvalue()
 
 
 @pytest.mark.parametrize("model", ["icomplex", "complex", "distmult"])

@@ -161,7 +161,7 @@ def test_relations_that_answer_are_explained_by_their_names(run: Path) -> None:
     asked = ("predict", run, "--head", "Paris", "--tail", "Lyon", "--top", 2, "--known")
     done = call(*asked, "--explain")
     assert done.code == 0, done.err
-    told = done.out.partition("against the closest other tail\n")[2].splitlines()[:2]
+    told = done.out.partition("Reasons for each answer\n")[2].splitlines()[:2]
     answers = [found["relation_label"] for found in json.loads(call(*asked, "--json").out)["predictions"]]
     assert [line.split(":")[0].split(maxsplit=1)[1] for line in told] == answers
 

@@ -165,7 +165,7 @@ def test_each_step_is_measured_and_the_rules_are_kept(run: Path, opened: Any, tm
     assert used in new.model.project_tail.support[new.graph.relations.index("P36")].tolist()
     assert new.evaluate("valid")["mrr"] == shown["valid"]["refitted"]["mrr"]
     assert [line["phase"] for line in new.history][-2:] == ["re-fit"] * 2
-    assert all(word in shown["changes"][0] for word in (f"Concept {used} ", "forbidden", "heads of city_in"))
+    assert all(word in shown["changes"][0] for word in (f"({used}) was ", "forbidden", "heads of city_in"))
 
 
 def test_merging_and_pruning_without_a_refit(run: Path, tmp_path: Path) -> None:

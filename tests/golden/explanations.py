@@ -7,7 +7,8 @@ from dataclasses import replace
 from golden.attentions import make_attention
 from itransf.interpret.evidence import Evidence
 from itransf.interpret.explanation import Contribution, Explanation, Removal, RunnerUp
-from itransf.interpret.sharing import SharedConcept, Use, concepts_behind
+from itransf.interpret.paths import Path
+from itransf.interpret.sharing import SharedConcept, Use, concepts_behind, name_concepts
 
 
 def make_part(side: str, concept: int | None, weight: float | None, value: float, rival: float) -> Contribution:
@@ -45,7 +46,8 @@ def make_explanation() -> Explanation:
             Removal("tail", 4, 0.24, -1.5, 1.0),
             Removal("tail", 2, 0.01, -1.25, 1.0),
         ),
-        {4: "lies in"},
+        name_concepts(make_attention(), {4: "lies in"}),
+        paths=(Path(1, 11, 9, text="France [state] – has_capital – Paris", triples=(backing,)),),
     )
 
 
@@ -65,6 +67,7 @@ def make_loser() -> Explanation:
         contributions=parts,
         runner_up=RunnerUp("Q90", "Lyon", -1.25, 1.25),
         supporting=explanation.nearest,
+        paths=(),
     )
 
 
@@ -85,6 +88,7 @@ def make_plain() -> Explanation:
         nearest=(),
         supporting=(),
         removals=(),
+        paths=(),
     )
 
 

@@ -78,4 +78,4 @@ def test_names_are_kept_under_plain_numbers() -> None:
 
 def test_a_concept_is_called_by_its_number_and_its_name() -> None:
     assert call_concept(3, {}) == "concept 3"
-    assert call_concept(3, {3: "lies in"}) == "concept 3 (lies in)"
+    assert call_concept(3, {3: "lies in"}) == "lies in (3)"

@@ -6,23 +6,22 @@ import pytest
 
 from golden.explanations import make_explanation, make_loser, make_plain, make_product
 from itransf.interpret.explanation import RunnerUp
-from itransf.interpret.sentences import describe_users, name_lead, name_rank, tabulate_split
-from itransf.interpret.sharing import Use
+from itransf.interpret.sentences import describe_concepts, list_words, name_lead, name_rank, tabulate_split
 
 
 def test_an_answer_that_is_ahead() -> None:
     assert make_explanation().sentence == (
-        "Paris – capital_of – France [state] (not in the graph): France [state] ranks first of 1,200 candidates for "
-        "the tail, far ahead of Belgium, mainly through concept 1 on the head side (shared with the tails of "
-        "has_capital, the heads of city_in and 2 more); the most similar training triple is Madrid – capital_of – "
-        "Spain, and the one that supports it most is France [state] – has_capital – Paris."
+        "Paris – capital_of – ? France [state] ranks first of 1,200 candidates, far ahead of Belgium; the triple is "
+        "not in the graph. The best reason in train: France [state] – has_capital – Paris; 9 of 11 other pairs "
+        "connected like this are also linked by capital_of. The most similar training triple is Madrid – capital_of – "
+        "Spain. Without the concept has official language (H) + city_in (T) (0) on the tail side, it would rank 17th."
     )
 
 
 def test_an_answer_that_is_behind() -> None:
     sentence = make_loser().sentence
-    assert "(a training triple): Paris " in sentence
-    assert all(words in sentence for words in ("3rd of 1,234", "for the head", "behind Lyon", "concept 1 on the head"))
+    assert sentence.startswith("? – capital_of – France [state] Paris ranks 3rd of 1,234 candidates, behind Lyon; ")
+    assert "the triple is in train. No short path in train supports it." in sentence
     assert sentence.count("Madrid – capital_of – Spain") == 1  # most similar and most supporting at once
 
 
@@ -39,60 +38,60 @@ def test_a_lead_of_zero_is_level() -> None:
     assert "level with Belgium;" in level.sentence
 
 
-def test_a_product_is_told_by_its_score_and_the_users_of_its_concept() -> None:
+def test_a_product_is_told_by_its_score_and_its_concepts() -> None:
     product = make_product()
     assert product.lead == 1.5
-    assert "far ahead of Belgium, mainly through concept 1 (antisymmetric, shared with has_capital" in product.sentence
-    assert "has_capital with the opposite sign and city in)" in product.sentence
+    assert "far ahead of Belgium;" in product.sentence
+    assert product.sentence.endswith("Without the concept capital_of (H) + has_capital (T) (1), it would rank 17th.")
     assert "distance" not in product.sentence
-    assert product.short.startswith("concept 1; ")
-    columns, rows = tabulate_split(product, {})
+    columns, rows = tabulate_split(product)
     assert [row[0] for row in rows] == ["antisymmetric", "symmetric", "sum"]
     assert rows[-1][1:] == ["score", "", "+2.500", "+1.000", "+1.500"]
     assert len(columns) == len(rows[0])
 
 
-def test_parts_that_are_halves_of_a_vector_or_a_whole_one() -> None:
-    product = make_product()
-    halves = tuple(replace(part, concept=None, weight=None) for part in product.contributions)
-    split = replace(product, contributions=halves, sharing=None)
-    assert "mainly through the antisymmetric part of the relation;" in split.sentence
-    whole = replace(split, contributions=halves[:1])
-    assert "mainly" not in whole.sentence
-    assert whole.short.startswith("like ")
-
-
-def test_names_of_concepts_are_shown() -> None:
-    named = replace(make_explanation(), concept_names={1: "is a place"})
-    assert "concept 1 (is a place)" in named.sentence
-
-
-def test_parts_that_are_no_concepts() -> None:
+def test_no_concept_is_said_to_matter_if_its_removal_changes_nothing() -> None:
     explanation = make_explanation()
-    for place, words in ((1, "the translation;"), (2, "the tail side;")):
-        parts = [replace(part, favour=0.0) for part in explanation.contributions]
-        parts[place] = replace(parts[place], favour=0.75, concept=None)
-        changed = replace(explanation, contributions=tuple(parts))
-        assert f"mainly through {words}" in changed.sentence
-        assert changed.short.startswith(("the translation; ", "the tail side; "))
+    same = tuple(replace(removal, rank=explanation.rank) for removal in explanation.removals)
+    told = describe_concepts(replace(explanation, removals=same))
+    assert told == "It depends on no concept alone: without any one of them, it still ranks first"
+    better = (*explanation.removals[1:], replace(explanation.removals[0], rank=2.0))
+    told = describe_concepts(replace(explanation, removals=better, ranks={"head": 1.0, "tail": 3.0}))
+    assert told == "Without the concept lies in (4) on the tail side, it would rank first"
+
+
+def test_without_removals_concepts_are_named_only() -> None:
+    told = replace(make_explanation(), removals=(), concept_names={0: "state", 1: "city", 4: "lies in"})
+    assert describe_concepts(told) == "Concepts of capital_of: city (1), state (0) and lies in (4)"
+    assert describe_concepts(make_plain()) == ""
 
 
 def test_evidence_of_one_kind() -> None:
-    explanation = make_explanation()
+    explanation = replace(make_explanation(), paths=(), removals=(), sharing=None)
     like, backing = (
         "most similar training triple is Madrid – capital_of – Spain.",
-        "supports it most is France [state] – has_capital – Paris.",
+        "The training triple that supports it most is France [state] – has_capital – Paris.",
     )
     assert replace(explanation, supporting=()).sentence.endswith(like)
     assert replace(explanation, nearest=()).sentence.endswith(backing)
+    assert f"{like[:-1]}, {backing[0].lower()}{backing[1:]}" in explanation.sentence
+    assert backing[:30] not in make_explanation().sentence  # the path has it already
 
 
-def test_the_short_form_names_two_parts_and_the_triples() -> None:
-    parts, like, supported = make_explanation().short.split("; ")
-    assert parts == "concept 1 on the head side and concept 0 on the tail side"
-    assert like.endswith("Madrid – capital_of – Spain")
-    assert supported.endswith("France [state] – has_capital – Paris")
-    assert make_loser().short.split("; ") == ["the translation", like]
+def test_the_short_form_has_the_best_reason_and_a_similar_triple() -> None:
+    path, held, like = make_explanation().short.split("; ")
+    assert path == "France [state] – has_capital – Paris"
+    assert held.startswith("9 of 11 other pairs")
+    assert like == "like Madrid – capital_of – Spain"
+    assert make_loser().short == like
+    without = replace(make_explanation(), paths=())
+    assert without.short == f"supported by France [state] – has_capital – Paris; {like}"
+
+
+def test_lists_of_words() -> None:
+    assert list_words(["a"], 2) == "a"
+    assert list_words(["a", "b"], 2) == "a and b"
+    assert list_words(["a", "b", "c", "d"], 3) == "a, b and 2 more"
 
 
 @pytest.mark.parametrize(
@@ -126,10 +125,3 @@ def test_places(rank: float, name: str) -> None:
 def test_leads(lead: float, words: str) -> None:
     assert name_lead(lead, 1.0) == words
     assert name_lead(lead, 0.0) == "level with"
-
-
-def test_one_user_and_more() -> None:
-    users = [Use(f"r{place}", f"r{place}", "head", 0.5) for place in range(4)]
-    assert describe_users(users[:1]) == "shared with the heads of r0"
-    assert describe_users(users[:2]) == "shared with the heads of r0 and the heads of r1"
-    assert describe_users(users) == "shared with the heads of r0, the heads of r1 and 2 more"

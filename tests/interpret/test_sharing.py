@@ -80,9 +80,9 @@ def test_sharing_equals_a_search_over_all_sides(relations: int, concepts: int, s
             assert {(use.relation, use.side, use.weight) for use in shared.others} == expected
 
 
-def test_given_names_are_shown() -> None:
+def test_names_are_given_or_suggested() -> None:
     shared = trace_sharing(make_attention(), "capital_of", "tail", names={4: "state"})
-    assert [concept.name for concept in shared] == ["", "state"]
+    assert [concept.name for concept in shared] == ["has official language (H) + city_in (T)", "state"]
     assert concepts_behind(make_attention(), "P37", names={4: "state"})["tail"][0].to_dict()["name"] == "state"
 
 

@@ -374,7 +374,7 @@ class TestEdit:
         edited = run.edit(merge=[(1, 2)])
         assert edited.config.model.concepts == 4
         assert edited.concept_names == {0: "city", 2: "state"}
-        assert "2 was merged into concept 1" in edited.graph.notes[-1]
+        assert "(2) was merged into " in edited.graph.notes[-1]
         edited.save(tmp_path / "new")
         assert itransf.open(tmp_path / "new", device="cpu").concepts().weights.shape == (2, 3, 4)
         assert run.edit(prune=1).config.model.support_size == 1
@@ -383,8 +383,8 @@ class TestEdit:
         by_name = run.edit(pin=[("r0", "head", "state")], merge=[("1", "2")])
         assert by_name.model.project_head.rules[0].tolist() == [0, 0, PINNED, 0]
         pinned, merged = by_name.graph.notes[-2:]
-        assert all(words in pinned for words in ("Concept 3 (state)", "pinned", "heads of r0"))
-        assert "2 was merged into concept 1" in merged
+        assert all(words in pinned for words in ("The concept state (3)", "pinned", "heads of r0"))
+        assert merged == "The concept r2 (H) + near (T) (2) was merged into r0 (T) + r2 (T) (1)."
 
     def test_merging_in_a_chain_makes_one(self, run: Run) -> None:
         edited = run.edit(merge=[(0, 1), (1, 2)])

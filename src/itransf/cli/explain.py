@@ -1,4 +1,4 @@
-"""`itransf explain` and `itransf relation`: the parts of a triple's score, and the relatives of a relation."""
+"""`itransf explain` and `itransf relation`: the reasons for a triple's rank, and the relatives of a relation."""
 
 from __future__ import annotations
 
@@ -29,41 +29,52 @@ def explain_triple(
     relation: Annotated[str, Argument(metavar="RELATION", help="Relation: name or label.")],
     tail: Annotated[str, Argument(metavar="TAIL", help="Tail: name or label.")],
     side: Annotated[Literal["head", "tail"], Option(help="Side of the answer, compared with competitors.")] = "tail",
-    triples: Annotated[int, Option(metavar="N", help="Number of training triples of each kind to name.")] = 3,
+    triples: Annotated[int, Option(metavar="N", help="Number of paths and of training triples to name.")] = 3,
+    parts: Annotated[bool, Option("--parts", help="Show how the score adds up, and ranks without concepts.")] = False,
     device: Device = "auto",
     as_json: AsJson = False,
 ) -> None:
-    """Explain the score of a triple.
+    """Explain the rank of a triple.
 
-    Shown are its parts, which sum up to the score exactly, the closest competitor, similar triples, and what would
-    change the answer. The triple may be in the graph or not.
+    Shown are the rank, paths in train that connect head and tail and how often such paths hold, similar triples, and
+    the concepts of the relation. The triple may be in the graph or not.
     """
     found = open_run(run, device).explain(head, relation, tail, side=side, evidence=triples)
-    tell(found.to_dict(), as_json, lambda screen: show_explanation(found, screen))
+    tell(found.to_dict(), as_json, lambda screen: show_explanation(found, screen, parts))
 
 
-def show_explanation(found: Explanation, screen: Screen) -> None:
-    """Print the sentence of an explanation, then the tables behind it."""
+def show_explanation(found: Explanation, screen: Screen, parts: bool = False) -> None:
+    """Print the sentences of an explanation, then what they are taken from; the parts of the score if asked for."""
     screen.say(found.sentence, wrap=True)
-    ranks = ", ".join(f"{side} {found.ranks[side]:,g} of {found.candidates[side]:,}" for side in SIDES)
-    screen.say(f"\nScore {found.score:,.3f}; rank: {ranks} candidates whose triple is not known\n", wrap=True)
-    columns, rows = itransf.interpret.tabulate_split(found, found.concept_names)
-    headings = [itransf.interpret.heatmap.shorten(column, LONGEST) for column in columns]
+    if found.paths:
+        screen.say("\nPaths in train, and how often they hold", "bold")
+        for path in found.paths:
+            screen.say(f"  {path.describe(found.relation_label)}")
     has_distance = found.distance is not None
-    split = "distance (-score)" if has_distance else "score"
-    screen.tabulate(headings, rows, names=2, title=f"The {split} as a sum of parts")
-    if found.sharing is not None:
-        screen.say(f"\nConcepts of {found.relation_label}, and who shares them", "bold")
-        show_shared(found.sharing, screen, MOST_SHARED)
     measured = "distance of both entities, as the relation projects them"
     compared = measured if has_distance else "cosine of what each dimension adds to the score"
     nearest = f"Most similar training triples ({compared})"
     show_evidence(found.nearest, "Distance" if has_distance else "Cosine", nearest, screen)
     supporting = "Most supporting training triples (how much the lead depends on each, estimated)"
     show_evidence(found.supporting, "Pull", supporting, screen)
+    if found.sharing is not None:
+        screen.say(f"\nConcepts of {found.relation_label}, and who shares them", "bold")
+        show_shared(found.sharing, screen, MOST_SHARED)
+    if parts:
+        show_parts(found, screen)
+
+
+def show_parts(found: Explanation, screen: Screen) -> None:
+    """Print the score as a sum of parts, and the rank without each concept."""
+    ranks = ", ".join(f"{side} {found.ranks[side]:,g} of {found.candidates[side]:,}" for side in SIDES)
+    screen.say(f"\nScore {found.score:,.3f}; rank: {ranks} candidates whose triple is not known\n", wrap=True)
+    columns, rows = itransf.interpret.tabulate_split(found)
+    headings = [itransf.interpret.heatmap.shorten(column, LONGEST) for column in columns]
+    split = "score" if found.distance is None else "distance (-score)"
+    screen.tabulate(headings, rows, names=2, title=f"The {split} as a sum of parts")
     changes = list_changes(found)
     if changes:
-        screen.say("\nWhat would change the answer", "bold")
+        screen.say("\nThe rank without each concept", "bold")
         for change in changes:
             screen.say(f"  {change}")
 
@@ -77,7 +88,7 @@ def show_evidence(evidence: Sequence[Evidence], column: str, title: str, screen:
 
 
 def list_changes(found: Explanation) -> list[str]:
-    """Return the concepts and the training triple that the answer depends on most."""
+    """Return what the removal of each of the first concepts changes."""
     lines = []
     for removal in [removal for removal in found.removals if abs(removal.weight) >= LEAST][:MOST_REMOVALS]:
         called = itransf.interpret.call_concept(removal.concept, found.concept_names)
@@ -86,9 +97,6 @@ def list_changes(found: Explanation) -> list[str]:
         scores = f"score {found.score:,.3f} to {removal.score:,.3f}"
         where = f" on the {removal.side} side" if removal.side in SIDES else ""
         lines.append(f"without {called}{where}, {found.answer} {moved} ({scores})")
-    if found.supporting:
-        triple = itransf.interpret.sentences.write_triple(found.supporting[0])
-        lines.append(f"the most supporting training triple is {triple} (an estimate, without training again)")
     return lines
 
 

@@ -167,15 +167,14 @@ def format_agreement(row: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def show_short_forms(explanations: Sequence[Explanation], answered: str, screen: Screen) -> None:
-    """Print one line per answer: its strongest parts against the closest competitor, and similar triples.
+    """Print one line per answer: its best reason and a similar triple.
 
     Args:
         explanations: Explanations of the answers, best first.
         answered: Part of the triple that was asked for.
         screen: Screen to print on.
     """
-    rival = "its closest competitor" if answered != "relation" else "the closest other tail"
-    screen.say(f"\nReasons for each answer, against {rival}", "bold")
+    screen.say("\nReasons for each answer", "bold")
     width = len(str(len(explanations)))
     for rank, found in enumerate(explanations, start=1):
         answer = found.relation_label if answered == "relation" else found.answer

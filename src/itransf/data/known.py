@@ -54,6 +54,11 @@ class PairIndex:
         places = np.repeat(starts - offsets[:-1], sizes) + np.arange(offsets[-1])
         return offsets, self._values[places]
 
+    def count(self, first: Integers, second: Integers) -> Integers:
+        """Return the number of values of each pair."""
+        rows = self._find_rows(first, second)
+        return self._offsets[rows + 1] - self._offsets[rows]
+
     def contains(self, first: Integers, second: Integers, values: Integers) -> npt.NDArray[np.bool_]:
         """Return for each pair whether it has this value."""
         return is_among(self._find_rows(first, second) * self._value_count + values, self._entries)
@@ -90,6 +95,10 @@ class KnownIndex:
     def heads(self, relations: npt.ArrayLike, tails: npt.ArrayLike) -> tuple[Integers, Integers]:
         """Return the known heads of each (relation, tail), ascending, as offsets (q + 1,) and values."""
         return self._heads.look_up(*self._check(relations, tails))
+
+    def count(self, entities: npt.ArrayLike, relations: npt.ArrayLike, side: str) -> Integers:
+        """Return the number of known answers on a side, "head" or "tail", to each (entity, relation)."""
+        return (self._tails if side == "tail" else self._heads).count(*self._check(relations, entities))
 
     def contains(self, triples: Integers) -> npt.NDArray[np.bool_]:
         """Return for each row of `triples` (n, 3) whether it is a known triple."""

@@ -22,6 +22,7 @@ from itransf.interpret.sharing import (
     Use,
     build_sharing_graph,
     concepts_behind,
+    name_concepts,
     trace_sharing,
 )
 from itransf.interpret.similarity import RelationProfile, profile_relation
@@ -53,6 +54,7 @@ __all__ = [
     "format_heatmap",
     "interpret_runs",
     "make_cards",
+    "name_concepts",
     "profile_relation",
     "read_attention",
     "read_model",

@@ -16,7 +16,7 @@ from itransf.interpret.ablation import Ablation, measure_ablations
 from itransf.interpret.attention import Attention, check_concepts
 from itransf.interpret.naming import find_concept, suggest_names
 from itransf.interpret.sentences import write_triple
-from itransf.interpret.sharing import Use, describe_use, find_users
+from itransf.interpret.sharing import WEAK_USERS, Use, describe_use, find_users
 from itransf.models import ConceptModel, Model, ProjectingConcepts
 from itransf.ops.grouped import multiply_transposed
 from itransf.prediction.inputs import LabelledTriple, name_triple
@@ -26,7 +26,6 @@ MOST_TRIPLES = 1000
 SHOWN_ENTITIES, SHOWN_TRIPLES, SHOWN_CONCEPTS = 5, 5, 3
 MOST_USERS = 8  # named in the text of a card
 OF_A_RELATION, MOST_TRIED = 2, 50  # triples that are shown of a relation, and from which they are chosen
-WEAK_USERS = 5  # listed for a concept without strong users
 MEANINGS = {
     "symmetric": "it adds the same to the score of a triple and of its reverse",
     "antisymmetric": "it adds the opposite to the score of the reverse of a triple",

@@ -13,10 +13,11 @@ from itransf.data.graph import Graph, Triples
 from itransf.errors import ConfigError, check_count
 from itransf.evaluation import rank_triples
 from itransf.interpret.ablation import remove_concepts
-from itransf.interpret.attention import check_side, read_attention
+from itransf.interpret.attention import Attention, check_side, read_attention
 from itransf.interpret.evidence import Evidence, Triple, find_nearest, find_supporting
+from itransf.interpret.paths import Path, find_paths
 from itransf.interpret.sentences import write_sentence, write_short_form
-from itransf.interpret.sharing import SharedConcept, concepts_behind
+from itransf.interpret.sharing import SharedConcept, concepts_behind, name_concepts
 from itransf.models import SIDES, ConceptModel, Model, Part, Side, Split, is_explainable
 from itransf.prediction.agreement import Agreement
 from itransf.prediction.inputs import LabelledTriple, name_triple, resolve_triples
@@ -102,9 +103,10 @@ class Explanation(LabelledTriple):
         nearest: Training triples of the relation that are most similar to this one, see `find_nearest`.
         supporting: Training triples about the same head or tail that this triple's lead depends on most.
         removals: Rank of the answer without each concept, the worst first.
-        concept_names: Names that were given to concepts, by number.
+        concept_names: Names of concepts by number, given or suggested.
         seed: Seed of the member of an ensemble that gives the score; None for a single model.
         agreement: How the members of an ensemble rank the answer.
+        paths: Short paths in train from head to tail that hold most often, best first; see `find_paths`.
     """
 
     side: Side
@@ -122,6 +124,7 @@ class Explanation(LabelledTriple):
     concept_names: Mapping[int, str] = field(default_factory=dict)
     seed: int | None = None
     agreement: Agreement | None = None
+    paths: tuple[Path, ...] = ()
 
     def __repr__(self) -> str:
         return f"Explanation({self.head} {self.relation} {self.tail}: {self.side} ranked {self.rank:g})"
@@ -131,12 +134,12 @@ class Explanation(LabelledTriple):
 
     @property
     def sentence(self) -> str:
-        """The explanation in one sentence."""
+        """The explanation in a few sentences, the rank and the best reason first."""
         return write_sentence(self)
 
     @property
     def short(self) -> str:
-        """The short form: the parts most in favour of the answer, and the evidence."""
+        """The short form: the best path and a similar training triple."""
         return write_short_form(self)
 
     @property
@@ -181,9 +184,9 @@ def explain(
         relation: Name or label of the relation.
         tail: Name or label of the tail.
         side: Side whose entity is the answer; it is compared with the runner-up on that side.
-        evidence: Number of training triples of each kind.
+        evidence: Number of training triples of each kind, and of paths.
         removals: Whether to rank the answer again without each concept, which takes most of the time.
-        names: Names of concepts, by number.
+        names: Names that were given to concepts, by number; others have suggested ones.
         memory: Bytes for one chunk of scores.
 
     Raises:
@@ -198,6 +201,8 @@ def explain(
     loops = graph.statistics.has_loops
     ranks = rank_triples(explained, rows, graph.known, memory, loops=loops, keep_scores=True)
     rival = find_runner_up(explained, graph, triple, asked, memory)
+    attention = read_attention(explained, graph) if isinstance(explained, ConceptModel) else None
+    called = {} if attention is None else name_concepts(attention, names)
     asked_rows = rows if rival is None else np.stack([rows[0], rival])
     split = explained.split_scores(torch.tensor(asked_rows, device=next(model.parameters()).device))
     totals = split.totals.tolist()
@@ -217,11 +222,12 @@ def explain(
         {end: int(ranks.rivals[0, number, 0]) + 1 for number, end in enumerate(SIDES)},
         list_contributions(split),
         runner_up,
-        trace_concepts(explained, graph, triple[1], names or {}),
+        None if attention is None else trace_concepts(attention, graph.relations.name(triple[1]), called),
         tuple(find_nearest(explained, graph, triple, evidence, memory)),
         tuple(find_supporting(explained, graph, triple, evidence, memory, side=asked)),
         tuple(try_removals(explained, graph, rows, asked, memory) if removals else ()),
-        dict(names or {}),
+        called,
+        paths=tuple(find_paths(graph, triple, evidence)),
     )
 
 
@@ -251,15 +257,11 @@ def find_runner_up(model: Model, graph: Graph, triple: Triple, side: Side, memor
     return others[0] if len(others) else None
 
 
-@torch.no_grad()
 def trace_concepts(
-    model: Model, graph: Graph, relation: int, names: Mapping[int, str]
-) -> Mapping[str, tuple[SharedConcept, ...]] | None:
-    """Return who shares the concepts of a relation, for each side; None for a model without concepts."""
-    if not isinstance(model, ConceptModel):
-        return None
-    behind = concepts_behind(read_attention(model, graph), graph.relations.name(relation), names)
-    return {part: tuple(found) for part, found in behind.items()}
+    attention: Attention, relation: str, names: Mapping[int, str]
+) -> Mapping[str, tuple[SharedConcept, ...]]:
+    """Return who shares the concepts of a relation, for each part."""
+    return {part: tuple(found) for part, found in concepts_behind(attention, relation, names).items()}
 
 
 def try_removals(model: Model, graph: Graph, rows: Triples, side: Side, memory: int) -> list[Removal]:

@@ -90,8 +90,8 @@ def find_concept(concept: int | str, names: Mapping[int, str], concepts: int) ->
 
 
 def call_concept(concept: int, names: Mapping[int, str]) -> str:
-    """Return "concept 3", or "concept 3 (located in)" for a concept with a name."""
-    return f"concept {concept} ({names[concept]})" if names.get(concept) else f"concept {concept}"
+    """Return the name of a concept with its number, such as "located in (3)"; without a name "concept 3"."""
+    return f"{names[concept]} ({concept})" if names.get(concept) else f"concept {concept}"
 
 
 def call_part(label: str, letters: str) -> str:

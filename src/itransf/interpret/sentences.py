@@ -1,19 +1,21 @@
-"""Explanations in words: one sentence for a triple, a short form for a list of answers, a table for a report."""
+"""Explanations in words: sentences about a triple, a short form for a list of answers, a table for a report."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from itransf.interpret.naming import call_concept
-from itransf.interpret.sharing import LEAST_WEIGHT, Use
+from itransf.interpret.sharing import LEAST_WEIGHT
 
 if TYPE_CHECKING:
     from itransf.interpret.explanation import Contribution, Explanation
     from itransf.prediction.inputs import LabelledTriple
 
-MOST_NAMED = 2
-"""Relations named as sharing a concept; the others are counted."""
+MOST_NAMED = 4
+"""Concepts of a relation that are named; the others are counted."""
+PARTS = {"translation": "relation vector"}
+"""Names of parts that are shown under another name."""
 NARROW, WIDE = 0.02, 0.2
 """Leads, as shares of `find_size`, that are called "just ahead" and "far ahead"."""
 LEVEL = 1e-6
@@ -24,38 +26,31 @@ _TEENS = (11, 12, 13)
 
 
 def write_sentence(explanation: Explanation) -> str:
-    """Return one sentence: the rank of the answer, what decides it, and the training triples behind it."""
-    known = "not in the graph"
-    if explanation.known is not None:
-        known = "a training triple" if explanation.known == "train" else f"a triple held out for {explanation.known}"
-    clauses = [f"{write_triple(explanation)} ({known}): {describe_rank(explanation)}", describe_evidence(explanation)]
-    sentence = "; ".join(clause for clause in clauses if clause) + "."
-    if explanation.agreement is None:
-        return sentence
-    return f"{sentence} This explains seed {explanation.seed}; {explanation.agreement.describe(explanation.answer)}."
+    """Return what is asked and the rank, then the reasons: paths, similar triples, and concepts by name."""
+    sentences = [describe_rank(explanation), describe_paths(explanation)]
+    sentences += [describe_evidence(explanation), describe_concepts(explanation)]
+    if explanation.agreement is not None:
+        agreed = explanation.agreement.describe(explanation.answer)
+        sentences.append(f"This explains seed {explanation.seed}; {agreed}")
+    return " ".join(f"{sentence}." for sentence in sentences if sentence)
 
 
 def write_short_form(explanation: Explanation) -> str:
-    """Return the two parts most in favour of the answer, and the training triples behind it."""
-    parts = [part for part in explanation.contributions if (part.favour or 0.0) > 0]
-    parts = parts if len(explanation.contributions) > 1 else []
-    strongest = sorted(parts, key=lambda part: -(part.favour or 0.0))[:2]
-    clauses = [" and ".join(name_part(part) for part in strongest)] if strongest else []
-    if explanation.nearest:
-        clauses.append(f"like {write_triple(explanation.nearest[0])}")
-    if explanation.supporting and not is_supported_by_nearest(explanation):
+    """Return the best path, or else the most supporting training triple, and the most similar one."""
+    clauses = [path.describe(explanation.relation_label) for path in explanation.paths[:1]]
+    if explanation.supporting and not clauses and not is_supported_by_nearest(explanation):
         clauses.append(f"supported by {write_triple(explanation.supporting[0])}")
+    clauses += [f"like {write_triple(nearest)}" for nearest in explanation.nearest[:1]]
     return "; ".join(clauses)
 
 
-def tabulate_split(explanation: Explanation, names: Mapping[int, str]) -> tuple[list[str], list[list[str]]]:
+def tabulate_split(explanation: Explanation) -> tuple[list[str], list[list[str]]]:
     """Return headings and rows: the share of each part in the distance or score of the answer and of the runner-up.
 
     Concepts with little weight, and those beyond the first few of a side, are summed in one row.
 
     Args:
         explanation: An explanation; without a runner-up there is one column of numbers.
-        names: Names of concepts, given or suggested.
     """
     rival, lead = explanation.runner_up, explanation.lead
     columns = ["Part", "", "Weight", explanation.answer, *([rival.label, "In favour"] if rival else [])]
@@ -65,10 +60,9 @@ def tabulate_split(explanation: Explanation, names: Mapping[int, str]) -> tuple[
         shown = [part for part in parts if part.weight is None or abs(part.weight) >= LEAST_WEIGHT][:MOST_PARTS]
         rest = [part for part in parts if part not in shown]
         for part in shown:
-            name = "" if part.concept is None else call_concept(part.concept, names)
-            rows.append(
-                [part.symmetry or side, name, "" if part.weight is None else f"{part.weight:.2f}", *sum_parts([part])]
-            )
+            name = "" if part.concept is None else call_concept(part.concept, explanation.concept_names)
+            weight = "" if part.weight is None else f"{part.weight:.2f}"
+            rows.append([part.symmetry or PARTS.get(side, side), name, weight, *sum_parts([part])])
         if rest:
             rows.append([side, f"{len(rest)} more", "", *sum_parts(rest)])
     kind, own = ("score", explanation.score) if explanation.distance is None else ("distance", explanation.distance)
@@ -87,36 +81,61 @@ def write_triple(triple: LabelledTriple) -> str:
     return f"{triple.head_label} – {triple.relation_label} – {triple.tail_label}"
 
 
+def list_words(words: Sequence[str], most: int) -> str:
+    """Return "a, b and c", or "a, b and 3 more"."""
+    shown = list(words) if len(words) <= most else [*words[: most - 1], f"{len(words) - most + 1} more"]
+    return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} and {shown[-1]}"
+
+
 def describe_rank(explanation: Explanation) -> str:
-    """Return the rank of the answer, its lead over the runner-up, and the part that decides it."""
+    """Return the question, the rank of the answer, its lead over the runner-up, and whether the triple is known."""
+    ends = {"head": explanation.head_label, "tail": explanation.tail_label, explanation.side: "?"}
+    asked = f"{ends['head']} – {explanation.relation_label} – {ends['tail']}"
+    known = "is not in the graph"
+    if explanation.known is not None:
+        known = "is in train" if explanation.known == "train" else f"was held out for {explanation.known}"
     rival, lead = explanation.runner_up, explanation.lead
     if rival is None or lead is None:
-        return f"{explanation.answer} is the only candidate for the {explanation.side} that is not known already"
+        return f"{asked} {explanation.answer} is the only candidate that is not known already; the triple {known}"
     count, rank = explanation.candidates[explanation.side], name_rank(explanation.rank)
-    ranked = f"{explanation.answer} ranks {rank} of {count:,} candidates for the {explanation.side}"
-    compared = f"{ranked}, {name_lead(lead, find_size(explanation))} {rival.label}"
-    decisive = find_decisive(explanation)
-    if decisive is None:
-        return compared
-    users = find_users(explanation, decisive)
-    remarks = [decisive.symmetry] if decisive.concept is not None and decisive.symmetry else []
-    remarks += [describe_users(users, decisive.weight or 0.0)] if users else []
-    shared = f" ({', '.join(remarks)})" if remarks else ""
-    part = name_part(decisive, explanation.concept_names)
-    return f"{compared}, {'' if lead > 0 else 'which leads '}mainly through {part}{shared}"
+    ahead = name_lead(lead, find_size(explanation))
+    return (
+        f"{asked} {explanation.answer} ranks {rank} of {count:,} candidates, {ahead} {rival.label}; the triple {known}"
+    )
+
+
+def describe_paths(explanation: Explanation) -> str:
+    """Name the best path in train and how often such paths hold."""
+    if not explanation.paths:
+        return "No short path in train supports it"
+    return f"The best reason in train: {explanation.paths[0].describe(explanation.relation_label)}"
 
 
 def describe_evidence(explanation: Explanation) -> str:
-    """Name the most similar training triple and the one that supports the triple most."""
+    """Name the most similar training triple and, unless a path has it, the one that supports the triple most."""
     similar = write_triple(explanation.nearest[0]) if explanation.nearest else ""
-    supporting = write_triple(explanation.supporting[0]) if explanation.supporting else ""
+    told = [write_triple(triple) for path in explanation.paths[:1] for triple in path.triples]
+    supporting = [write_triple(triple) for triple in explanation.supporting[:1] if write_triple(triple) not in told]
     if is_supported_by_nearest(explanation):
-        return f"the most similar training triple, which also supports it most, is {similar}"
-    if similar and supporting:
-        return f"the most similar training triple is {similar}, and the one that supports it most is {supporting}"
-    if similar:
-        return f"the most similar training triple is {similar}"
-    return f"the training triple that supports it most is {supporting}" if supporting else ""
+        return "" if similar in told else f"The most similar training triple, which also supports it most, is {similar}"
+    clauses = [f"most similar training triple is {similar}"] if similar else []
+    clauses += [f"training triple that supports it most is {triple}" for triple in supporting]
+    return "The " + ", the ".join(clauses) if clauses else ""
+
+
+def describe_concepts(explanation: Explanation) -> str:
+    """Name the concept whose removal changes the rank most, or say that none does; without removals, the concepts."""
+    names, rank = explanation.concept_names, explanation.rank
+    if explanation.removals:
+        worst = max(explanation.removals, key=lambda removal: abs(removal.rank - rank))
+        if worst.rank == rank:
+            return f"It depends on no concept alone: without any one of them, it still ranks {name_rank(rank)}"
+        where = f" on the {worst.side} side" if worst.side != "relation" else ""
+        called = call_concept(worst.concept, names)
+        return f"Without the concept {called}{where}, it would rank {name_rank(worst.rank)}"
+    used = dict.fromkeys(shared.concept for part in (explanation.sharing or {}).values() for shared in part)
+    named = [call_concept(concept, names) for concept in used]
+    return f"Concepts of {explanation.relation_label}: {list_words(named, MOST_NAMED)}" if named else ""
 
 
 def is_supported_by_nearest(explanation: Explanation) -> bool:
@@ -151,54 +170,3 @@ def name_rank(rank: float) -> str:
         return "first"
     ending = "th" if number % 100 in _TEENS else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
     return f"{number:,}{ending}"
-
-
-def name_part(part: Contribution, names: Mapping[int, str] | None = None) -> str:
-    """Return a part in words: "concept 7 (lies in) on the head side", "the tail side" or "the translation"."""
-    if part.side == "relation":
-        called = f"the {part.symmetry} part of the relation"
-        return called if part.concept is None else call_concept(part.concept, names or {})
-    if part.side == "translation":
-        return "the translation"
-    where = f"the {part.side} side"
-    return where if part.concept is None else f"{call_concept(part.concept, names or {})} on {where}"
-
-
-def find_decisive(explanation: Explanation) -> Contribution | None:
-    """Return the part that contributes most to the lead, whichever of the two has it.
-
-    None where they are level, or where there is one part, which would explain nothing.
-    """
-    lead, rival = explanation.lead, explanation.runner_up
-    if lead is None or rival is None or abs(lead) < LEVEL * find_size(explanation):
-        return None
-    if len(explanation.contributions) < 2:
-        return None
-    sign = 1.0 if lead > 0 else -1.0
-    # The favours sum to the lead, so that at least one has its sign.
-    return max(explanation.contributions, key=lambda part: sign * (part.favour or 0.0))
-
-
-def find_users(explanation: Explanation, part: Contribution) -> Sequence[Use]:
-    """Return the other relations or sides that use the concept of a part, strongest first."""
-    shared = (explanation.sharing or {}).get(part.side, ())
-    return next((found.others for found in shared if found.concept == part.concept), ())
-
-
-def describe_users(users: Sequence[Use], weight: float = 0.0) -> str:
-    """Return who else uses a concept, such as "shared with the heads of capital_of and 3 more".
-
-    Args:
-        users: Other users, strongest first.
-        weight: Weight of the concept here; relations that use it with the opposite sign are marked.
-    """
-    named = [
-        f"the {use.side}s of {use.label}"
-        if use.side != "relation"
-        else f"{use.label}{' with the opposite sign' * (use.weight * weight < 0)}"
-        for use in users[:MOST_NAMED]
-    ]
-    if len(users) > MOST_NAMED:
-        named.append(f"{len(users) - MOST_NAMED} more")
-    listed = named[0] if len(named) == 1 else f"{', '.join(named[:-1])} and {named[-1]}"
-    return f"shared with {listed}"

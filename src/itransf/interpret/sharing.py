@@ -27,7 +27,7 @@ import numpy as np
 import numpy.typing as npt
 
 from itransf.interpret.attention import Attention, strongest_first
-from itransf.interpret.naming import LETTERS, call_concept, call_part
+from itransf.interpret.naming import LETTERS, call_concept, call_part, suggest_names
 
 Floats = npt.NDArray[np.float64]
 LEAST_WEIGHT = 0.05
@@ -36,6 +36,8 @@ RARE = 2
 """The frequency bucket, of three, whose relations are called rare."""
 DONORS, LINKS = 5, 5
 """Donors listed of each relation, and links kept: its strongest, and those it is among the strongest of."""
+WEAK_USERS = 5
+"""Users listed for a concept without strong users."""
 _CONCEPTS = 3  # listed of each link
 
 
@@ -56,7 +58,7 @@ class Use:
 
 @dataclass(frozen=True)
 class SharedConcept:
-    """A concept of one part of a relation, its name if it has one, and its other users, strongest first."""
+    """A concept of one part of a relation, its name, and its other users, strongest first."""
 
     concept: int
     weight: float
@@ -64,9 +66,9 @@ class SharedConcept:
     name: str = ""
 
     def describe(self, most: int = 4) -> str:
-        """Return a line such as "concept 6 (lies in) (0.98): shared with capital_of (H), city_in (H) and 3 more"."""
+        """Return a line such as "lies in (6), weight 0.98: shared with capital_of (H), city_in (H) and 3 more"."""
         called = call_concept(self.concept, {self.concept: self.name})
-        return f"{called} ({self.weight:.2f}): {list_users(self.others, most)}"
+        return f"{called}, weight {self.weight:.2f}: {list_users(self.others, most)}"
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything by name, ready for JSON."""
@@ -81,6 +83,15 @@ def list_users(users: Sequence[Use], most: int) -> str:
     return f"shared with {', '.join(use.name for use in users[:most])}{rest}"
 
 
+def name_concepts(attention: Attention, names: Mapping[int, str] | None = None) -> dict[int, str]:
+    """Return the name of every concept by number: the one that it was given, or else a suggestion."""
+    users = [
+        [describe_use(attention, concept, *place) for place in find_users(attention, concept, WEAK_USERS)]
+        for concept in range(attention.weights.shape[2])
+    ]
+    return {**dict(enumerate(suggest_names(users, attention.relations))), **(names or {})}
+
+
 def trace_sharing(
     attention: Attention, relation: str, part: str | None = None, names: Mapping[int, str] | None = None
 ) -> list[SharedConcept]:
@@ -90,14 +101,14 @@ def trace_sharing(
         attention: Attention of the whole model.
         relation: Name or label of the relation.
         part: "head" or "tail"; not needed where a relation has one part.
-        names: Names that were given to concepts.
+        names: Names that were given to concepts; others have suggested ones.
 
     Raises:
         DataError: The relation is not known.
         ConfigError: There is no such part.
     """
     number, own = attention.relations.index(relation), attention.place(part)
-    weights, called = attention.weights[own, number], names or {}
+    weights, called = attention.weights[own, number], name_concepts(attention, names)
     found = []
     for concept in strongest_first(weights):
         if abs(weights[concept]) >= LEAST_WEIGHT:

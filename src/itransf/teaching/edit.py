@@ -17,8 +17,9 @@ from itransf.data.graph import Graph
 from itransf.errors import ConfigError, check_count
 from itransf.fitting import Fit
 from itransf.interpret.ablation import measure_ablations
-from itransf.interpret.attention import check_part
+from itransf.interpret.attention import check_part, read_attention
 from itransf.interpret.naming import call_concept, find_concept
+from itransf.interpret.sharing import name_concepts
 from itransf.models import SIDES, CodedConcepts, ConceptModel, Model, ProjectingConcepts
 from itransf.models.concepts import FORBIDDEN, FREE, PINNED, ConceptAttention
 from itransf.teaching.fit_rows import rebuild
@@ -99,20 +100,22 @@ def edit_concepts(
     pinned = [locate(place) for place in list_edits("pin", pin, *expected)]
     merged = [(number(first), number(second)) for first, second in list_edits("merge", merge, "(concept, concept)")]
 
-    model, notes = deepcopy(model), []
+    model, notes, called = deepcopy(model), [], name_concepts(read_attention(model, graph), names)
     needed = forbidden or (pinned and isinstance(model, CodedConcepts))
     costs = measure_costs(model, graph, config) if needed else {}
     for edits, change, done in ((forbidden, forbid_concept, "forbidden"), (pinned, pin_concept, "pinned")):
         for relation, part, concept in edits:
             change(model, graph, costs, relation, part, concept)
-            notes.append(f"{call_concept(concept, names)} was {done} to {call_users(graph, relation, part)}.")
+            notes.append(
+                f"the concept {call_concept(concept, called)} was {done} to {call_users(graph, relation, part)}."
+            )
     numbers = {concept: concept for concept in range(m)}  # new number of each old concept that is not pruned
     for first, second in merged:
         kept, gone = numbers[first], numbers[second]
         model = merge_concepts(model, graph, measure_costs(model, graph, config), kept, gone)
         numbers = {old: (kept if now == gone else now) for old, now in numbers.items()}
         numbers = {old: now - (now > gone) for old, now in numbers.items()}
-        notes.append(f"{call_concept(second, names)} was merged into {call_concept(first, names)}.")
+        notes.append(f"the concept {call_concept(second, called)} was merged into {call_concept(first, called)}.")
     if prune:
         keep = choose_kept(model, graph, prune)
         dropped = [concept for concept in range(len(model.concepts)) if concept not in keep]

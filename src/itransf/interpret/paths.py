@@ -1,0 +1,222 @@
+"""Short paths in train that connect the head and the tail of a triple, and how often such paths hold.
+
+A pattern is a sequence of one or two relations, each read forwards or backwards. It connects h and t if train has
+h -a- t, or h -a- x -b- t for some entity x. Of the other pairs of entities that a pattern connects, a share also has
+the relation of the triple: this share is what the pattern is worth as a reason. The triple itself is left out of
+everything, and so are triples whose head is their tail.
+
+The time is bounded: where many entities have a pattern, its pairs are counted from a sample of them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from itransf.data.graph import Graph
+from itransf.data.known import PairIndex
+from itransf.interpret.ablation import sample_evenly
+from itransf.interpret.sentences import list_words, write_triple
+from itransf.prediction.inputs import LabelledTriple, name_triple
+
+Integers = npt.NDArray[np.int64]
+Triple = tuple[int, int, int]
+Pattern = tuple[int, ...]
+"""Relations with their direction: 2 r for r read forwards, 2 r + 1 for r read backwards."""
+PRIOR = 5
+"""Number of pairs without the relation that are added to those counted, so that few pairs do not rank first."""
+LEAST_HELD, LEAST_SHARE = 2, 0.05
+"""Number of pairs with the relation, and their share after the addition of PRIOR, from which a pattern is a reason."""
+MOST_EDGES, MOST_PATTERNS = 4096, 64
+"""Maximum number of training triples of each end, and of patterns that are counted."""
+ROUGH, FINE = (64, 1000), (2048, 20_000)
+"""Maximum numbers of entities to start from and of paths to follow, for all patterns and then for the best."""
+MOST_FINE = 8
+"""Number of patterns that are counted again."""
+SHOWN = 3  # entities in the middle that are named
+
+
+@dataclass(frozen=True)
+class Count:
+    """How often a pattern holds.
+
+    Attributes:
+        least: Number of paths from which a pair counts: 1, or as many as the triple has.
+        pairs: Number of other pairs that are connected by at least so many paths.
+        held: Number of those that also have the relation of the triple.
+        sampled: Whether the pairs were counted from a part of the entities.
+    """
+
+    least: int = 1
+    pairs: int = 0
+    held: int = 0
+    sampled: bool = False
+
+    @property
+    def share(self) -> float:
+        """The share of the pairs that have the relation, with PRIOR pairs more."""
+        return self.held / (self.pairs + PRIOR)
+
+
+@dataclass(frozen=True)
+class Path(Count):
+    """A pattern that connects the head and the tail of a triple in train, and how often it holds.
+
+    Attributes:
+        text: The paths in words.
+        triples: One of them: its training triples, from head to tail.
+        middles: Labels of the entities in the middle of all of them; none for a pattern of one relation.
+    """
+
+    text: str = ""
+    triples: tuple[LabelledTriple, ...] = ()
+    middles: tuple[str, ...] = ()
+
+    def describe(self, relation: str) -> str:
+        """Return the paths and how often they hold for a relation, given by its label."""
+        often = f" at least {self.least} times" * (self.least > 1)
+        number = f"all {self.pairs:,}" if self.held == self.pairs else f"{self.held:,} of {self.pairs:,}"
+        sample = " in a sample" * self.sampled
+        return f"{self.text}; {number} other pairs connected like this{often}{sample} are also linked by {relation}"
+
+
+def find_paths(graph: Graph, triple: Triple, count: int = 3) -> list[Path]:
+    """Return the patterns in train that connect head and tail and hold most often, best first.
+
+    Args:
+        graph: The graph; valid and test are not used.
+        triple: Head, relation and tail, known or not.
+        count: Maximum number of patterns; no entity is in the middle of two of them.
+    """
+    links = _Links(graph, triple)
+    found = links.find_patterns() if triple[0] != triple[2] else {}
+    rough = {pattern: links.count_pairs(pattern, len(middles), *ROUGH) for pattern, middles in found.items()}
+    fine = {each: links.count_pairs(each, len(found[each]), *FINE) for each in _sort(rough)[:MOST_FINE]}
+    paths, seen = list[Path](), set[int]()
+    for pattern in _sort(fine):
+        counted, middles = fine[pattern], set(found[pattern].tolist())
+        # Inverse relations give the same paths again.
+        if counted.held >= LEAST_HELD and counted.share >= LEAST_SHARE and not seen & middles:
+            paths.append(links.describe(pattern, found[pattern], counted))
+            seen |= middles
+    return paths[:count]
+
+
+def _sort(counts: dict[Pattern, Count]) -> list[Pattern]:
+    """Return patterns by their share, the largest first, then short and forward ones first."""
+    return sorted(counts, key=lambda pattern: (-counts[pattern].share, len(pattern), [s % 2 for s in pattern], pattern))
+
+
+class _Links:
+    """The training triples as links in both directions, without one triple and without loops.
+
+    Args:
+        graph: The graph.
+        triple: The triple that is left out.
+    """
+
+    def __init__(self, graph: Graph, triple: Triple) -> None:
+        self.graph, self.triple, self.known = graph, triple, graph.known_in("train")
+
+    def find_patterns(self) -> dict[Pattern, Integers]:
+        """Return the patterns that connect head and tail, the rarest paths first, with the entities in the middle."""
+        (head, _, tail), count = self.triple, 2 * len(self.graph.relations)
+        (first, others), (last, theirs) = self._list_links(head), self._list_links(tail)
+        found = {(step,): theirs[:0] for step in first[others == tail].tolist()}
+        backwards = PairIndex(np.zeros_like(theirs), theirs, last ^ 1, (len(self.graph.entities), count))
+        offsets, second = backwards.look_up(np.zeros_like(others), others)
+        first, middles = (np.repeat(values, np.diff(offsets)) for values in (first, others))
+        codes, places = np.unique(first * count + second, return_inverse=True)
+        rarity = 1.0 / (self._count(middles, first ^ 1) * self._count(middles, second))
+        chosen = np.argsort(-np.bincount(places, rarity, len(codes)), kind="stable")[:MOST_PATTERNS]
+        return found | {divmod(int(codes[each]), count): middles[places == each] for each in chosen}
+
+    def count_pairs(self, pattern: Pattern, paths: int, most_starts: int, most_paths: int) -> Count:
+        """Count the pairs that a pattern connects, at least once or at least as often as the triple's head and tail.
+
+        Args:
+            pattern: The pattern.
+            paths: Number of its paths from head to tail.
+            most_starts: Maximum number of entities to start from.
+            most_paths: Maximum number of paths; entities are left out as a whole, and nothing is counted if one alone
+                has more.
+
+        Returns:
+            The count with the larger share.
+        """
+        domain = self._find_domain(pattern[0])
+        starts = np.random.default_rng(0).permutation(sample_evenly(domain, most_starts))
+        places, ends = np.arange(len(starts)), starts
+        sampled = len(starts) < len(domain)
+        for step in pattern:
+            totals = np.cumsum(self._count(ends, np.full_like(ends, step)))
+            beyond = int(np.searchsorted(totals, most_paths, "right"))
+            if beyond < len(ends):
+                sampled, kept = True, int(np.searchsorted(places, places[beyond]))
+                places, ends = places[:kept], ends[:kept]
+            offsets, reached = self._follow(ends, step)
+            places, before = (np.repeat(values, np.diff(offsets)) for values in (places, ends))
+            is_link = (before != reached) & ~self._is_left_out(before, step, reached)
+            places, ends = places[is_link], reached[is_link]
+        heads, entities = starts[places], len(self.graph.entities)
+        is_other = (heads != ends) & ((heads != self.triple[0]) | (ends != self.triple[2]))
+        pairs, numbers = np.unique(heads[is_other] * entities + ends[is_other], return_counts=True)
+        heads, ends = np.divmod(pairs, entities)
+        held = self.known.contains(np.stack([heads, np.full_like(heads, self.triple[1]), ends], axis=1))
+        counts = [
+            Count(least, int((numbers >= least).sum()), int(held[numbers >= least].sum()), sampled)
+            for least in (1, max(paths, 1))
+        ]
+        return max(counts, key=lambda count: count.share)
+
+    def describe(self, pattern: Pattern, middles: Integers, count: Count) -> Path:
+        """Return a pattern with its paths in words."""
+        graph, (head, _, tail) = self.graph, self.triple
+        labels = [graph.entities.label(each) for each in np.sort(middles).tolist()]
+        stops = [head, *np.sort(middles)[:1].tolist(), tail]
+        steps = zip(stops[:-1], pattern, stops[1:], strict=True)
+        triples = tuple(
+            LabelledTriple(*name_triple(graph, (end, step // 2, start) if step % 2 else (start, step // 2, end)))
+            for start, step, end in steps
+        )
+        text = " and ".join(write_triple(triple) for triple in triples)
+        if len(pattern) == 2 and pattern[0] == pattern[1] ^ 1:
+            both = f"both {graph.entities.label(head)} and {graph.entities.label(tail)}"
+            ends = (list_words(labels, SHOWN), both) if pattern[0] % 2 else (both, list_words(labels, SHOWN))
+            text = f"{ends[0]} – {triples[0].relation_label} – {ends[1]}"
+        elif len(labels) > 1:
+            text += f" (and the same through {list_words(labels[1:], SHOWN - 1)})"
+        return Path(count.least, count.pairs, count.held, count.sampled, text, triples, tuple(labels))
+
+    def _list_links(self, entity: int) -> tuple[Integers, Integers]:
+        """Return the steps from an entity and where they lead, at most MOST_EDGES."""
+        found = [(self.graph.train[self.graph.train[:, end] == entity], end) for end in (0, 2)]
+        steps = np.concatenate([2 * triples[:, 1] + end // 2 for triples, end in found])
+        others = np.concatenate([triples[:, 2 - end] for triples, end in found])
+        rows = np.flatnonzero((others != entity) & ~self._is_left_out(np.full_like(others, entity), steps, others))
+        rows = sample_evenly(rows, MOST_EDGES)
+        return steps[rows], others[rows]
+
+    def _find_domain(self, step: int) -> Integers:
+        """Return the entities from which a step leads somewhere."""
+        statistics = self.graph.statistics
+        return (statistics.tail_domain if step % 2 else statistics.head_domain)(step // 2)
+
+    def _follow(self, entities: Integers, step: int) -> tuple[Integers, Integers]:
+        """Return where a step leads from each entity, as offsets and values."""
+        relation = step // 2
+        return self.known.heads(relation, entities) if step % 2 else self.known.tails(entities, relation)
+
+    def _count(self, entities: Integers, steps: Integers) -> Integers:
+        """Return how many links of one kind each entity has."""
+        heads, tails = (self.known.count(entities, steps // 2, side) for side in ("head", "tail"))
+        return np.where(steps % 2, heads, tails)
+
+    def _is_left_out(self, starts: Integers, steps: Integers | int, ends: Integers) -> npt.NDArray[np.bool_]:
+        """Return which links are the triple, in either direction."""
+        head, relation, tail = self.triple
+        there = (starts == head) & (ends == tail) & (np.asarray(steps) == 2 * relation)
+        back = (starts == tail) & (ends == head) & (np.asarray(steps) == 2 * relation + 1)
+        return np.asarray(there | back)
