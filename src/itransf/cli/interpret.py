@@ -95,11 +95,14 @@ def show_interpretations(graph: str, models: Sequence[Interpretation], screen: S
         if finding.value is not None
     ]
     screen.tabulate(("Measure", "Value", "95 %", "By chance", "p", "Of"), rows)
+    screen.say("\nWhat this means", "bold")
     for finding in main.findings:
         if finding.value is None:
-            screen.say(f"Not measured: {finding.name} ({finding.remark})", "dim", wrap=True)
-        elif finding.remark:
-            screen.say(f"{finding.name}: {finding.remark}.", "dim", wrap=True)
+            screen.say(f"Not measured: {finding.name} ({finding.remark}).", "dim", wrap=True)
+        else:
+            remark = f" {finding.remark[:1].upper()}{finding.remark[1:]}." * bool(finding.remark)
+            verdict = itransf.interpret.measures.write_verdict(finding)
+            screen.say(f"{finding.name}: {verdict}{remark}", wrap=True)
     columns = [{finding.name: finding.value for finding in model.findings} for model in models]
     compared = (
         (name, *(format_number(column.get(name), 3) for column in columns))

@@ -28,7 +28,7 @@ from itransf.interpret.html.report_page import (
     list_categories,
     list_tiles,
 )
-from itransf.interpret.measures import find_scale, measure_attention
+from itransf.interpret.measures import find_scale, measure_attention, write_verdict
 from itransf.interpret.measures.structure import mine_gold, read_model
 from itransf.interpret.sentences import tabulate_split, write_triple
 from itransf.interpret.sharing import LEAST_WEIGHT, RARE, build_sharing_graph
@@ -124,6 +124,7 @@ def write_report(
         list_entities=list_entities,
         write_triple=write_triple,
         tabulate_split=tabulate_split,
+        write_verdict=write_verdict,
         MOST_USERS=MOST_USERS,
         MOST_USES=MOST_USES,
         OPEN_CARDS=OPEN_CARDS,

@@ -22,6 +22,7 @@ from itransf.interpret.measures.structure import (
     measure_symmetry,
     mine_gold,
 )
+from itransf.interpret.measures.verdicts import judge, write_verdict
 from itransf.models import ConceptModel
 
 
@@ -35,7 +36,8 @@ class Interpretation:
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything by name, ready for JSON."""
-        return asdict(self)
+        found = [{**each.to_dict(), "judgement": judge(each), "verdict": write_verdict(each)} for each in self.findings]
+        return {**asdict(self), "findings": found}
 
 
 @dataclass(frozen=True)

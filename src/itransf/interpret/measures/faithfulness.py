@@ -235,7 +235,9 @@ def measure_transfer(readings: Sequence[Reading], draws: int = DRAWS) -> Finding
         )
         changes.append(before - after)
         held.append(float((reading.shares * removed)[:, rare].sum() / max(len(removed) * int(rare.sum()), 1)))
-    return _compare(DROP, triples, changes, draws, f"they hold {np.mean(held):.0%} of the rare relations' attention")
+    return _compare(
+        DROP, triples, changes, draws, f"concepts learned from others hold {np.mean(held):.0%} of their attention"
+    )
 
 
 def find_rare(reading: Reading) -> npt.NDArray[np.bool_]:
