@@ -21,6 +21,7 @@ import itransf
 from itransf.cli.concepts import show_concepts
 from itransf.cli.data import data_app
 from itransf.cli.demo import show_demo
+from itransf.cli.doubt import doubt_triples
 from itransf.cli.evaluate import evaluate_run
 from itransf.cli.explain import explain_triple, show_relation
 from itransf.cli.find import find_names
@@ -48,6 +49,7 @@ EXAMPLES: dict[str, tuple[Callable[..., Any], str]] = {
     "evaluate": (evaluate_run, "runs/world --split valid --relations"),
     "predict": (predict_triples, "runs/world --head France --relation borders --explain"),
     "score": (score_file, "runs/world triples.tsv --json"),
+    "doubt": (doubt_triples, "runs/world --top 50 --out doubtful.csv"),
     "explain": (explain_triple, "runs/world France borders Spain"),
     "find": (find_names, "runs/world Portugl"),
     "relation": (show_relation, "runs/world capital_of"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from itransf.prediction.agreement import AGREED, Agreement
 from itransf.prediction.batch import answer_queries
+from itransf.prediction.doubt import DoubtfulTriple, doubt_triples
 from itransf.prediction.inputs import Query, TripleFile, read_candidates, read_queries, read_triples
 from itransf.prediction.outputs import check_suffix, write_rows, write_table
 from itransf.prediction.predict import Prediction, complete
@@ -12,6 +13,7 @@ from itransf.prediction.score import ScoredTriple, score_triples
 __all__ = [
     "AGREED",
     "Agreement",
+    "DoubtfulTriple",
     "Prediction",
     "Query",
     "ScoredTriple",
@@ -19,6 +21,7 @@ __all__ = [
     "answer_queries",
     "check_suffix",
     "complete",
+    "doubt_triples",
     "read_candidates",
     "read_queries",
     "read_triples",

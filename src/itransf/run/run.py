@@ -81,6 +81,7 @@ class Run:
 
     evaluate = _method(evaluation.evaluate)
     predict = _method(prediction.complete)
+    doubt = _method(prediction.doubt_triples)
     score = _method(prediction.score_triples)
     relation = _method(interpret.profile_relation)
     export = _method(interpret.export)

@@ -1,0 +1,150 @@
+"""Doubtful training triples: those that the other triples and the model speak against.
+
+The model has seen the triples it judges, so its score alone is flattering. Type and support of a triple come from the
+other triples only. Support and score are compared with those of the other triples of the relation.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+
+from itransf.data.graph import Graph
+from itransf.data.known import Integers
+from itransf.data.support import Floats, Support, SupportIndex
+from itransf.errors import check_count
+from itransf.evaluation.ranking import refuse_nan
+from itransf.models.base import Model
+from itransf.prediction.inputs import LabelledTriple, name_triple
+from itransf.prediction.predict import DEFAULT_MEMORY, split_rows
+from itransf.prediction.score import ScoredTriple, score_triples
+from itransf.progress import track
+
+SUPPORT, SCORE = 2.0, 1.0
+"""Weights of support and score beside the type, chosen on `world` with false triples (benchmarks/doubt.py)."""
+LEAST_EVIDENCE = 0.01  # added to the evidence of all triples before its logarithm is taken
+TELLING = 0.5  # part of the doubt from which it is a reason
+
+
+@dataclass(frozen=True)
+class DoubtfulTriple(LabelledTriple):
+    """A training triple and what speaks against it.
+
+    Attributes:
+        doubt: Sum of what speaks against it: higher is more doubtful; about 0 for most triples.
+        type_misfit: Part of head and tail that do not fit the relation, judged by their other triples.
+        lack_of_support: Part of paths of other triples: fewer, or weaker ones, than those of the relation have.
+        low_score: Part of the model's score, compared with that of other triples of the relation.
+        score: The score.
+        head_rank: Rank of the head as in `score`.
+        tail_rank: Rank of the tail.
+        reason: What speaks against it, in words, the strongest first.
+    """
+
+    doubt: float
+    type_misfit: float
+    lack_of_support: float
+    low_score: float
+    score: float
+    head_rank: float
+    tail_rank: float
+    reason: str
+
+
+def doubt_triples(
+    model: Model,
+    graph: Graph,
+    relation: str | None = None,
+    *,
+    top: int = 20,
+    memory: int = DEFAULT_MEMORY,
+    progress: bool = False,
+) -> list[DoubtfulTriple]:
+    """Return the training triples that are most likely false, the most doubtful first.
+
+    Args:
+        model: Scoring model.
+        graph: Graph with the training triples.
+        relation: Name or label of the only relation to examine; by default all are.
+        top: Maximum number of triples.
+        memory: Bytes for one chunk of scores.
+        progress: Whether to show a progress bar.
+
+    Raises:
+        DataError: The relation is not known.
+        ConfigError: A number is not positive.
+    """
+    top, memory = check_count("top", top, least=1), check_count("memory", memory, least=1)
+    parts, support = weigh_doubts(model, graph, memory, progress)
+    doubts = parts.sum(axis=0)
+    rows = np.argsort(-doubts, kind="stable")
+    if relation is not None:
+        rows = rows[graph.train[rows, 1] == graph.relations.index(relation)]
+    rows = rows[:top]
+    names = [name_triple(graph, triple) for triple in graph.train[rows].tolist()]
+    scored = score_triples(model, graph, [each[:3] for each in names], memory)
+    found = []
+    for row, name, ranked in zip(rows.tolist(), names, scored, strict=True):
+        reason = give_reason(ranked, parts[:, row], support.fits[:, row], bool(support.patterns[row]))
+        misfit, unsupported, low = parts[:, row].tolist()
+        ranks = (ranked.score, ranked.head_rank, ranked.tail_rank)
+        found.append(DoubtfulTriple(*name, float(doubts[row]), misfit, unsupported, low, *ranks, reason))
+    return found
+
+
+def weigh_doubts(model: Model, graph: Graph, memory: int, progress: bool = False) -> tuple[Floats, Support]:
+    """Return the parts of the doubt of each training triple, (3, n): type, support, score; and what supports them."""
+    count, index = len(graph.train), SupportIndex(graph)
+    found = Support(np.arange(count), np.zeros((2, count)), np.zeros(count), np.zeros(count, dtype=np.int64))
+    with track("weighing", len(graph.relations), "relations", progress) as tracker:
+        for relation in range(len(graph.relations)):
+            own = index.weigh(relation)
+            found.fits[:, own.rows], found.evidence[own.rows] = own.fits, own.evidence
+            found.patterns[own.rows] = own.patterns
+            tracker.advance(1)
+    evidence, relations = np.log(found.evidence + LEAST_EVIDENCE), graph.train[:, 1]
+    support, score = (compare_within(values, relations) for values in (evidence, score_train(model, graph, memory)))
+    return -np.stack([np.minimum(found.fits.min(axis=0), 0.0), SUPPORT * support, SCORE * score]), found
+
+
+@torch.no_grad()
+def score_train(model: Model, graph: Graph, memory: int) -> Floats:
+    """Return the scores of the training triples, (n,)."""
+    device = next(model.parameters()).device
+    order = np.argsort(graph.train[:, 1], kind="stable")  # models may compose a matrix for each relation of a batch
+    scores = np.zeros(len(order))
+    for rows in split_rows(order, 2 * getattr(model.config, "dim", 1) ** 2, memory):
+        scores[rows] = refuse_nan(model.score(*torch.tensor(graph.train[rows], device=device).unbind(1))).cpu().numpy()
+    return scores
+
+
+def compare_within(values: Floats, relations: Integers) -> Floats:
+    """Return by how many deviations values are above the mean of their relation.
+
+    Half the deviation of all values is added to that of each relation, as those of rare relations are uncertain.
+    """
+    counts = np.maximum(np.bincount(relations), 1)
+    centred = values - (np.bincount(relations, values) / counts)[relations]
+    deviations = np.sqrt(np.bincount(relations, centred**2) / counts)[relations]
+    return np.asarray(centred / (deviations + 0.5 * values.std() + np.finfo(float).tiny))
+
+
+def give_reason(triple: ScoredTriple, parts: Floats, fits: Floats, is_connected: bool) -> str:
+    """Return what speaks against a triple in words, the strongest first.
+
+    Args:
+        triple: The triple with its ranks.
+        parts: Parts of its doubt: type, support, score.
+        fits: How well head and tail fit.
+        is_connected: Whether other paths lead from head to tail.
+    """
+    head, relation, tail = triple.head_label, triple.relation_label, triple.tail_label
+    misfits = [f"{head} is unlike other heads of {relation}", f"{tail} is unlike other tails of {relation}"]
+    support = f"what else connects them seldom goes with {relation}"
+    rank, asked = max((triple.tail_rank, tail), (triple.head_rank, head))
+    score = f"the model ranks {asked} {rank:,g}" if rank > 1 else f"its score is low for {relation}"
+    texts = (misfits[fits.argmin()], support if is_connected else "nothing else connects them", score)
+    told = [texts[part] for part in np.argsort(-parts) if parts[part] >= TELLING]
+    return "; ".join(told) or "nothing speaks against it"
