@@ -101,7 +101,7 @@ def show_interpretations(graph: str, models: Sequence[Interpretation], screen: S
             screen.say(f"Not measured: {finding.name} ({finding.remark}).", "dim", wrap=True)
         else:
             remark = f" {finding.remark[:1].upper()}{finding.remark[1:]}." * bool(finding.remark)
-            verdict = itransf.interpret.measures.write_verdict(finding)
+            verdict = itransf.interpret.write_verdict(finding)
             screen.say(f"{finding.name}: {verdict}{remark}", wrap=True)
     columns = [{finding.name: finding.value for finding in model.findings} for model in models]
     compared = (

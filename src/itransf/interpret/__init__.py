@@ -11,6 +11,7 @@ from itransf.interpret.heatmap import format_heatmap
 from itransf.interpret.measures import Interpretation, interpret_runs
 from itransf.interpret.measures.statistics import Finding
 from itransf.interpret.measures.structure import read_model
+from itransf.interpret.measures.verdicts import write_verdict
 from itransf.interpret.naming import call_concept, check_names
 from itransf.interpret.plot import find_missing_letters, write_heatmap
 from itransf.interpret.report import Shown, write_report
@@ -63,4 +64,5 @@ __all__ = [
     "write_attention",
     "write_heatmap",
     "write_report",
+    "write_verdict",
 ]

@@ -28,8 +28,9 @@ from itransf.interpret.html.report_page import (
     list_categories,
     list_tiles,
 )
-from itransf.interpret.measures import find_scale, measure_attention, write_verdict
+from itransf.interpret.measures import find_scale, measure_attention
 from itransf.interpret.measures.structure import mine_gold, read_model
+from itransf.interpret.measures.verdicts import write_verdict
 from itransf.interpret.sentences import tabulate_split, write_triple
 from itransf.interpret.sharing import LEAST_WEIGHT, RARE, build_sharing_graph
 from itransf.models import SIDES, ConceptModel, Model, is_explainable

@@ -185,7 +185,7 @@ def test_borrowed_concepts_are_those_that_others_taught(graph: Graph) -> None:
     found = measure_transfer([reading], draws=DRAWS)
     triples = choose_rare(reading)
     assert found.n == len(np.unique(triples[:, 1]))
-    assert "rare relations" in found.remark
+    assert "learned from others hold 50%" in found.remark
 
 
 def test_rare_relations_without_triples_say_so(readings: list[Reading], stranse: Reading, graph: Graph) -> None:
