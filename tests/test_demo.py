@@ -131,8 +131,9 @@ def test_leads_equal_a_search_over_all_rivals(configure: Callable[..., Config]) 
         relation = graph.relations.index(triple.relation)
         head, tail = graph.entities.index(triple.head), graph.entities.index(triple.tail)
         count = range(len(graph.entities))
-        tails = [(head, relation, other) for other in count if other != tail]
-        heads = [(other, relation, tail) for other in count if other != head]
+        fits = graph.typing.fits
+        tails = [(head, relation, other) for other in count if other != tail and fits(other, relation, "tail")]
+        heads = [(other, relation, tail) for other in count if other != head and fits(other, relation, "head")]
         # No relation here has triples of an entity with itself, so such are no rivals.
         best = [
             max(score(*rival) for rival in rivals if rival not in known and rival[0] != rival[2])

@@ -23,6 +23,7 @@ from itransf.storage import RunFolder
 MODELS = ("distmult", "complex", "icomplex")
 METRICS = ("mr", "mrr", "hits@1", "hits@3", "hits@10")
 MEAN_ANSWERS = 1.05  # a relation with fewer answers per query is functional: a new triple would contradict a known one
+RIVALS = 10  # best answers among which the best competitor of a triple is looked for
 CANDIDATES = 30  # best new triples of each relation that are compared
 SMALLEST_SCORE = 1e-9  # smaller scores are replaced by this one in a denominator
 
@@ -150,7 +151,7 @@ def find_discoveries(run: Run, attention: Attention, count: int = 10, per_relati
         per_relation: Maximum number of triples of one relation.
     """
     found = [one for relation in open_relations(run.graph) for one in run.predict(relation=relation, top=CANDIDATES)]
-    scored = run.score((triple.head, triple.relation, triple.tail) for triple in found)
+    scored = run.score((triple.head, triple.relation, triple.tail) for triple in found if triple.known is None)
     leads = dict(zip(scored, measure_leads(run, scored), strict=True))
     chosen = choose_diverse(sorted(scored, key=lambda triple: -leads[triple]), count, per_relation)
     return [Discovery(triple, leads[triple], concepts_behind(attention, triple.relation)) for triple in chosen]
@@ -174,11 +175,11 @@ def measure_leads(run: Run, triples: Sequence[ScoredTriple]) -> list[float]:
     queries = [Query(triple.head, triple.relation, None) for triple in triples]
     queries += [Query(None, triple.relation, triple.tail) for triple in triples]
     rivals = [float("-inf")] * len(queries)
-    # At most one of the two best answers is the triple itself.
-    for answer in answer_queries(run.model, run.graph, queries, top=2).to_pylist():
+    # One of the best answers may be the triple itself, and some may be held out.
+    for answer in answer_queries(run.model, run.graph, queries, top=RIVALS).to_pylist():
         place = answer["query"] - 1
         triple = triples[place % len(triples)]
-        if (answer["head"], answer["tail"]) != (triple.head, triple.tail):
+        if answer["known"] is None and (answer["head"], answer["tail"]) != (triple.head, triple.tail):
             rivals[place] = max(rivals[place], answer["score"])
     both = zip(triples, rivals[: len(triples)], rivals[len(triples) :], strict=True)
     is_distance = getattr(run.model, "compare", "") != "dot"

@@ -41,10 +41,10 @@ def ensemble(place: Path) -> Any:
 
 def test_predictions_of_an_ensemble() -> None:
     console, paper = make_paper()
-    agreements = [Agreement(3, 3, 1.0, 2.0), Agreement(1, 3, 2.5, 1040.0)]
+    agreements = [Agreement(3, 3, 1.0, 2.0), Agreement(1, 3, 2.5, 1040.0), Agreement(0, 3, 11.0, 40.0)]
     pairs = zip(make_predictions(), agreements, strict=True)
-    found = [replace(each, agreement=agreement) for each, agreement in pairs]
-    show_predictions(found, known=True, screen=console)
+    found = [replace(each, agreement=agreement).to_dict() for each, agreement in pairs]
+    show_predictions(found, console)
     check_golden("predictions_ensemble.txt", paper.getvalue())
 
 

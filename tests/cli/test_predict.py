@@ -18,16 +18,16 @@ from itransf.prediction import Prediction, ScoredTriple
 
 
 def make_predictions() -> list[Prediction]:
-    names = [("Q90", "Paris"), ("Q1490", "Tokyo")]
+    names = [("Q90", "Paris"), ("Q1490", "Tokyo"), ("Q1085", "Prague")]
     return [
-        Prediction(name, "capital_of", "Q142", label, "capital of", "France [state]", -1.25 * rank, rank, rank == 1)
-        for rank, (name, label) in enumerate(names, start=1)
+        Prediction(name, "capital_of", "Q142", label, "capital of", "France [state]", -1.25 * rank, rank, split)
+        for rank, ((name, label), split) in enumerate(zip(names, ("train", "test", None), strict=True), start=1)
     ]
 
 
 def test_predictions_with_the_concepts_behind_them() -> None:
     console, paper = make_paper()
-    show_predictions(make_predictions(), known=True, screen=console)
+    show_predictions([found.to_dict() for found in make_predictions()], console)
     console.say("\nConcepts behind these answers", "bold")
     show_shared(concepts_behind(make_attention(), "capital_of"), console)
     check_golden("predictions.txt", paper.getvalue())
@@ -35,7 +35,7 @@ def test_predictions_with_the_concepts_behind_them() -> None:
 
 def test_no_answer_is_reported() -> None:
     console, paper = make_paper()
-    show_predictions([], known=False, screen=console)
+    show_predictions([], console)
     assert "There is no answer" in paper.getvalue()
 
 
@@ -60,8 +60,7 @@ def test_tails_by_name_and_label(run: Path, opened: Any) -> None:
     [
         ("--relation", "near", "--tail", "Rome"),
         ("--relation", "near"),
-        ("--relation", "near", "--in-domain"),
-        ("--relation", "near", "--anywhere"),
+        ("--relation", "near", "--any"),
         ("--head", "Paris", "--tail", "Lyon"),
     ],
 )
@@ -69,10 +68,23 @@ def test_other_questions(run: Path, asked: tuple[str, ...]) -> None:
     done = call("predict", run, *asked, "--known", "--top", 2)
     assert done.code == 0, done.err
     assert "Score" in done.out
-    assert "Known" in done.out
 
 
-def test_a_relation_alone_is_searched_in_its_domain(run: Path) -> None:
+def test_held_out_triples_are_answers_and_marked(run: Path, tmp_path: Path) -> None:
+    asked = ("predict", run, "--head", "Lille", "--relation", "near", "--top", 50)
+    held_out = [line for line in call(*asked).out.splitlines() if "held out" in line]
+    assert len(held_out) == 1
+    assert held_out[0].split()[1:4] == ["Lille", "near", "Lyon"]
+    found = json.loads(call(*asked, "--json").out)["predictions"]
+    assert {each["tail"]: each["known"] for each in found if each["known"]} == {"Lyon": "test"}
+    queries = tmp_path / "queries.csv"
+    queries.write_text("head,relation,tail\nLille,near,?\nParis,near,?\n")
+    assert "train" not in call("predict", run, "--queries", queries, "--top", 50).out
+    told = call("predict", run, "--queries", queries, "--top", 50, "--known").out
+    assert told.count("held out") == told.count("train") == 1
+
+
+def test_answers_fit_the_relation_unless_all_are_searched(run: Path) -> None:
     def ask(*options: str) -> list[tuple[str, str]]:
         found = json.loads(call("predict", run, "--relation", "city_in", "--top", 500, "--json", *options).out)
         return [(triple["head"], triple["tail"]) for triple in found["predictions"]]
@@ -80,11 +92,7 @@ def test_a_relation_alone_is_searched_in_its_domain(run: Path) -> None:
     countries = {"France", "Spain", "Italy", "Poland"}
     assert ask()
     assert all(head not in countries and tail in countries for head, tail in ask())
-    assert ask("--in-domain") == ask()
-    assert any(tail not in countries for _, tail in ask("--anywhere"))
-    help_text = " ".join(call("predict", "--help").out.split())
-    assert "--in-domain / --anywhere" in help_text
-    assert "default: in-domain" in help_text
+    assert any(tail not in countries for _, tail in ask("--any"))
 
 
 def test_a_model_without_concepts_predicts_without_reasons(transe_run: Path) -> None:
@@ -112,16 +120,16 @@ def test_queries_go_to_a_file(run: Path, tmp_path: Path) -> None:
     out = tmp_path / "answers.csv"
     done = call("predict", run, "--queries", queries, "--top", 2, "--out", out)
     assert done.code == 0, done.err
-    assert "6 answers to 3 queries" in done.err
+    assert "5 answers to 3 queries" in done.err
     with out.open() as file:
         rows = list(csv.DictReader(file))
-    assert [row["query"] for row in rows] == ["1", "1", "2", "2", "3", "3"]
+    assert [row["query"] for row in rows] == ["1", "1", "2", "2", "3"]
     assert {row["head"] + row["tail"] for row in rows[4:]} == {"LyonRoma"}
     shown = call("predict", run, "--queries", queries, "--top", 2, "--json")
     assert [row["head"] for row in json.loads(shown.out)["predictions"]] == [row["head"] for row in rows]
     assert rows[0]["tail"] in call("predict", run, "--queries", queries, "--top", 2).out
     told = call("predict", run, "--queries", queries, "--top", 2, "--out", out, "--json")
-    assert json.loads(told.out) == {"queries": 3, "answers": 6, "out": str(out)}
+    assert json.loads(told.out) == {"queries": 3, "answers": 5, "out": str(out)}
 
 
 def test_answers_do_not_replace_their_questions(run: Path, tmp_path: Path) -> None:

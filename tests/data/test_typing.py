@@ -47,6 +47,9 @@ def test_typing_equals_its_reference(seed: int) -> None:
             assert typing.candidates(relation, side).tolist() == expected
             assert [entity for entity in range(60) if typing.fits(entity, relation, side)] == expected
             sizes.add(len(expected))
+    for head, tail in draw.integers(0, 60, (20, 2)).tolist():
+        fitting = [r for r in range(5) if typing.fits(head, r, "head") and typing.fits(tail, r, "tail")]
+        assert typing.relations(head, tail).tolist() == fitting
     assert len(sizes) > 4
 
 

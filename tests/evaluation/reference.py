@@ -55,6 +55,7 @@ def brute_force(
     filtered: bool,
     ties: Ties,
     loops: npt.NDArray[np.bool_] | None = None,
+    typed: bool = False,
 ) -> tuple[float, int]:
     """Return one triple's rank and its number of rivals, counted one entity at a time."""
     known = {tuple(other) for split in ("train", "valid", "test") for other in graph.split(split).tolist()}
@@ -65,6 +66,8 @@ def brute_force(
         is_loop = loops is not None and not loops[relation] and other[0] == other[2]
         if other == tuple(triple) or (filtered and (other in known or is_loop)):
             continue
+        if typed and not graph.typing.fits(entity, relation, side):
+            continue
         rivals += 1
         above += table[other] > table[tuple(triple)]
         tied += table[other] == table[tuple(triple)]
@@ -72,14 +75,18 @@ def brute_force(
 
 
 def check_ranks(
-    found: Ranks, table: npt.NDArray[Any], graph: Graph, loops: npt.NDArray[np.bool_] | None = None
+    found: Ranks,
+    table: npt.NDArray[Any],
+    graph: Graph,
+    loops: npt.NDArray[np.bool_] | None = None,
+    typed: bool = False,
 ) -> None:
     """Check ranks and rivals of both sides and protocols under all tie policies against brute force."""
     for number, side in enumerate(SIDES):
         for protocol, filtered in enumerate((True, False)):
             for ties in get_args(Ties):
                 wanted = [
-                    brute_force(table, graph, triple, side, filtered=filtered, ties=ties, loops=loops)
+                    brute_force(table, graph, triple, side, filtered=filtered, ties=ties, loops=loops, typed=typed)
                     for triple in found.triples.tolist()
                 ]
                 assert found.ranks(side, filtered, ties).tolist() == [rank for rank, _ in wanted]

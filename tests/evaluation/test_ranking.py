@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -9,9 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evaluation.reference import EXACT, check_ranks, exact_model, score_everything
+from itransf.data import typing
 from itransf.errors import ITransFError
 from itransf.evaluation import ranking
-from itransf.evaluation.ranking import ask, rank_triples
+from itransf.evaluation.ranking import ask, rank_as_predicted, rank_triples
 from itransf.models import MODELS, SIDES, Side, Sizes
 from itransf.ops import ranks
 from itransf.ops.ranks import BYTES_PER_SCORE
@@ -64,6 +66,7 @@ def test_ranks_by_hand(number_graph: GraphMaker) -> None:
     st.sampled_from([1, 3, 40]),
     st.sampled_from([None, (True, False), (False, False)]),
     st.booleans(),
+    st.booleans(),
 )
 def test_ranks_equal_brute_force_whatever_the_chunks(
     number_graph: GraphMaker,
@@ -72,14 +75,17 @@ def test_ranks_equal_brute_force_whatever_the_chunks(
     queries_per_chunk: int,
     with_loops: tuple[bool, bool] | None,
     keep_scores: bool,
+    typed: bool,
 ) -> None:
     graph = number_graph(*splits, entities=ENTITIES, relations=RELATIONS)
     table = np.random.default_rng(seed).integers(0, 4, (ENTITIES, RELATIONS, ENTITIES)).astype(float)
     memory = BYTES_PER_SCORE * ENTITIES * queries_per_chunk
     loops = None if with_loops is None else np.array(with_loops)
     model = TableModel(table)
-    found = rank_triples(model, graph.test, graph.known, memory, loops=loops, keep_scores=keep_scores)
-    check_ranks(found, table, graph, loops)
+    options: dict[str, Any] = {"loops": loops, "typing": graph.typing if typed else None, "keep_scores": keep_scores}
+    with mock.patch.object(typing, "LEAST_LIFT", 0.0):  # else all entities of so small a graph fit
+        found = rank_triples(model, graph.test, graph.known, memory, **options)
+        check_ranks(found, table, graph, loops, typed)
     if keep_scores:
         assert found.scores is not None
         assert found.scores.tolist() == [table[tuple(graph.test.T)].tolist()] * 2
@@ -127,6 +133,33 @@ def test_exact_models_rank_as_by_brute_force(
         assert np.array_equal(small.tied, large.tied)
         assert int(small.tied.sum()) > 0
         check_ranks(large, table, graph, loops)
+
+
+def test_only_entities_that_fit_are_rivals_by_hand(number_graph: GraphMaker) -> None:
+    # Entities 0 to 2 are heads, 3 to 6 are tails. Asked for are (0, r, 3) and (0, r, 2), whose tail does not fit.
+    train = [(head, 0, tail) for head in (0, 1, 2) for tail in (4, 5, 6) if (head, tail) != (0, 6)]
+    graph = number_graph([*train, (1, 0, 3)], valid=[(0, 0, 6)], entities=7)
+    assert graph.typing.candidates(0, "tail").tolist() == [3, 4, 5, 6]
+    table = np.zeros((7, 1, 7))
+    table[0, 0] = [9, 9, 5, 4, 9, 2, 9]
+    ranks = rank_triples(TableModel(table), np.array([[0, 0, 3], [0, 0, 2]]), graph.known, typing=graph.typing)
+    assert ranks.ranks("tail").tolist() == [1.0, 1.0]  # 4, 5 and 6 are known
+    assert ranks.rivals[:, 1].tolist() == [[0, 1], [3, 4]]  # 3 is a rival of 2, but not of itself
+    assert ranks.ranks("tail", filtered=False).tolist() == [3.0, 3.0]
+
+
+@pytest.mark.parametrize("name", ["transe-1", "transr-1", "itransf-1", "dot-shared", "dot-own"])
+def test_typed_ranks_of_exact_models_equal_brute_force(
+    configure: Configure, random_graph: GraphMaker, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.setattr(typing, "LEAST_LIFT", 0.0)
+    monkeypatch.setattr(ranking, "MOST_TRIPLES", 3)
+    graph = random_graph(entities=12, relations=3, train=40, valid=10, test=40)
+    fitting = [graph.typing.fits(entity, relation, "tail") for _, relation, entity in graph.test.tolist()]
+    assert 0 < sum(fitting) < len(fitting)
+    model = exact_model(configure, name, Sizes(12, 3))
+    found = rank_as_predicted(model, graph, graph.test, memory=1)
+    check_ranks(found, score_everything(model), graph, graph.statistics.has_loops, typed=True)
 
 
 @pytest.mark.parametrize("norm", [1, 2])

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from itransf.data import Graph, Vocabulary
+from itransf.data import Graph, Vocabulary, typing
 from itransf.models import MODELS, Model, Sizes
 from stubs import TableModel
 
@@ -28,9 +28,17 @@ class Case:
         triples = np.concatenate([self.graph.train, self.graph.valid, self.graph.test])
         return {(int(h), int(r), int(t)) for h, r, t in triples}
 
-    def domain(self, relation: int, side: str) -> set[int]:
-        column = 0 if side == "head" else 2
-        return {int(triple[column]) for triple in self.graph.train if triple[1] == relation}
+    def split(self, triple: tuple[int, int, int]) -> str | None:
+        for name in ("train", "valid", "test"):
+            if list(triple) in self.graph.split(name).tolist():
+                return name
+        return None
+
+
+@pytest.fixture(autouse=True)
+def _strict_typing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let fewer entities fit: in a small random graph, all would."""
+    monkeypatch.setattr(typing, "LEAST_LIFT", 0.0)
 
 
 def make_graph(seed: int = 0) -> Graph:

@@ -9,17 +9,18 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import itransf
 from itransf.errors import ConfigError, DataError, ITransFError
-from itransf.models import Model
+from itransf.models import Model, Sizes, TransE
 from itransf.prediction import Prediction, complete
 from itransf.prediction.predict import BYTES_PER_SCORE, select_best
 
 OPTIONS: list[dict[str, Any]] = [
     {},
     {"include_known": True},
-    {"in_domain": True},
+    {"typed": False},
     {"candidates": ["e9", "e3", "Entity One", "e12", "e3", "e0"]},
-    {"candidates": [f"e{number}" for number in range(0, 17, 2)], "in_domain": True, "include_known": True},
+    {"candidates": [f"e{number}" for number in range(0, 17, 2)], "typed": False, "include_known": True},
 ]
 LEVELS = st.sampled_from([-torch.inf, -2.0, -1.0, 0.0, 1.0, torch.inf])
 ROWS = st.integers(1, 8).flatmap(
@@ -36,11 +37,13 @@ def brute_force(case: Any, triples: list[tuple[int, int, int]], top: int, **opti
     kept = []
     for head, relation, tail in triples:
         ends = {"head": head, "tail": tail}
-        if not options.get("include_known") and (head, relation, tail) in case.known:
+        if not options.get("include_known") and case.split((head, relation, tail)) == "train":
             continue
-        if allowed is not None and any(ends[side] not in allowed for side in asked):
-            continue
-        if options.get("in_domain") and any(ends[side] not in case.domain(relation, side) for side in asked):
+        if allowed is not None:
+            fits = all(ends[side] in allowed for side in asked)
+        else:
+            fits = all(case.graph.typing.fits(ends[side], relation, side) for side in asked)
+        if not fits and (allowed is not None or options.get("typed", True)):
             continue
         kept.append((head, relation, tail))
     kept.sort(key=lambda triple: -case.scores[triple])  # a stable sort
@@ -51,7 +54,7 @@ def brute_force(case: Any, triples: list[tuple[int, int, int]], top: int, **opti
             "tail": f"e{tail}",
             "score": pytest.approx(case.scores[head, relation, tail], abs=1e-9),
             "rank": rank,
-            "known": (head, relation, tail) in case.known,
+            "known": case.split((head, relation, tail)),
         }
         for rank, (head, relation, tail) in enumerate(kept[:top], start=1)
     ]
@@ -86,20 +89,17 @@ def test_triples_of_a_relation_equal_brute_force(case: Any, options: dict[str, A
     for relation in (0, looping, 3):
         triples = [(h, relation, t) for h in range(17) for t in range(17) if h != t or relation == looping]
         expected = brute_force(case, triples, 12, asked=["head", "tail"], **options)
-        chosen = {"in_domain": False, **options}
-        found = complete(case.model, case.graph, relation=f"r{relation}", top=12, memory=memory, **chosen)
+        found = complete(case.model, case.graph, relation=f"r{relation}", top=12, memory=memory, **options)
         assert plain(found) == expected
 
 
-def test_a_relation_alone_is_searched_in_its_domain_unless_told_otherwise(case: Any, looping: int) -> None:
-    triples = [(h, looping, t) for h in range(17) for t in range(17)]
-    by_default = complete(case.model, case.graph, relation=f"r{looping}", top=300)
-    assert plain(by_default) == brute_force(case, triples, 300, asked=["head", "tail"], in_domain=True)
-    assert len(complete(case.model, case.graph, relation=f"r{looping}", top=300, in_domain=False)) > len(by_default)
-    for question in ({"head": "e0", "relation": "r1"}, {"head": "e0", "tail": "e1"}):
-        asked = {"top": 300, "include_known": True, **question}
-        everything = complete(case.model, case.graph, in_domain=False, **asked)
-        assert complete(case.model, case.graph, **asked) == everything
+@pytest.mark.parametrize(
+    "question", [{"relation": "r3"}, {"head": "e0", "relation": "r3"}, {"head": "e8", "tail": "e9"}]
+)
+def test_answers_that_do_not_fit_come_only_when_all_are_searched(table_case: Any, question: dict[str, str]) -> None:
+    asked = {"top": 300, **question}
+    fitting = complete(table_case.model, table_case.graph, **asked)
+    assert 0 < len(fitting) < len(complete(table_case.model, table_case.graph, typed=False, **asked))
 
 
 @pytest.mark.parametrize("memory", [1, 2**20])
@@ -107,21 +107,19 @@ def test_a_relation_alone_is_searched_in_its_domain_unless_told_otherwise(case: 
 def test_relations_equal_brute_force(case: Any, include_known: bool, memory: int) -> None:
     for head, tail in [(0, 12), (1, 5), tuple(case.graph.train[3, [0, 2]])]:
         triples = [(int(head), relation, int(tail)) for relation in range(4)]
-        expected = brute_force(case, triples, 3, asked=[], include_known=include_known)
+        expected = brute_force(case, triples, 3, asked=["head", "tail"], include_known=include_known)
         options = {"include_known": include_known, "memory": memory, "top": 3}
         assert plain(complete(case.model, case.graph, head=f"e{head}", tail=f"e{tail}", **options)) == expected
 
 
-def test_relations_in_domain_have_both_entities_there(table_case: Any) -> None:
-    graph = table_case.graph
-    for head, tail in [(0, 12), (8, 9), (2, 14)]:
-        found = complete(table_case.model, graph, head=f"e{head}", tail=f"e{tail}", in_domain=True, include_known=True)
-        fitting = {
-            f"r{relation}"
-            for relation in range(4)
-            if head in table_case.domain(relation, "head") and tail in table_case.domain(relation, "tail")
-        }
-        assert {prediction.relation for prediction in found} == fitting
+def test_countries_are_no_capitals() -> None:
+    graph = itransf.load("world")
+    model = TransE(Sizes(len(graph.entities), len(graph.relations)), TransE.Config(dim=4))
+    asked = {"head": "France", "tail": "Germany", "top": 100}
+    found = {prediction.relation for prediction in complete(model, graph, **asked)}
+    assert "capital_of" not in found
+    assert "capital_of" in {prediction.relation for prediction in complete(model, graph, typed=False, **asked)}
+    assert {prediction.relation for prediction in complete(model, graph, include_known=True, **asked)} > {"borders"}
 
 
 def test_candidates_are_relations_where_those_are_asked(table_case: Any) -> None:
@@ -133,11 +131,12 @@ def test_candidates_are_relations_where_those_are_asked(table_case: Any) -> None
 
 
 def test_all_there_is_comes_when_more_is_asked(table_case: Any) -> None:
-    found = complete(table_case.model, table_case.graph, relation="r0", top=10**6, in_domain=False)
-    known = sum(triple[1] == 0 for triple in table_case.known)
+    found = complete(table_case.model, table_case.graph, relation="r0", top=10**6, typed=False)
+    known = sum(triple[1] == 0 for triple in table_case.graph.train)
     assert len(found) == 17 * 16 - known
     assert [prediction.rank for prediction in found] == list(range(1, len(found) + 1))
-    assert not any(prediction.known or prediction.head == prediction.tail for prediction in found)
+    assert not any(prediction.known == "train" or prediction.head == prediction.tail for prediction in found)
+    assert {prediction.known for prediction in found} == {None, "valid", "test"}
 
 
 def test_no_answer_is_an_empty_list(table_case: Any) -> None:
@@ -149,7 +148,7 @@ def test_no_answer_is_an_empty_list(table_case: Any) -> None:
     head, _, tail = graph.train[graph.train[:, 1] == 0][0]
     options = {"head": f"e{head}", "relation": "r0", "candidates": [f"e{tail}"]}
     assert complete(model, graph, **options) == []
-    assert [prediction.known for prediction in complete(model, graph, include_known=True, **options)] == [True]
+    assert [prediction.known for prediction in complete(model, graph, include_known=True, **options)] == ["train"]
 
 
 def test_labels_are_accepted_and_given(itransf_case: Any) -> None:
@@ -185,7 +184,7 @@ def test_questions_that_cannot_be_answered(table_case: Any, question: dict[str, 
 
 
 def test_numbers_of_numpy_are_numbers(table_case: Any) -> None:
-    asked = {"relation": "r0", "in_domain": False}
+    asked = {"relation": "r0", "typed": False}
     few = complete(table_case.model, table_case.graph, top=np.uint8(16), memory=np.int64(10**6), **asked)
     assert few == complete(table_case.model, table_case.graph, top=16, **asked)
 
@@ -232,13 +231,13 @@ def test_scores_are_made_in_chunks_that_fit(itransf_case: Any, monkeypatch: pyte
 
     monkeypatch.setattr(model, "scorer", watch)
     memory = 4 * 17 * BYTES_PER_SCORE
-    complete(model, itransf_case.graph, relation="r1", memory=memory, in_domain=False)
+    complete(model, itransf_case.graph, relation="r1", memory=memory, typed=False)
     assert opened == [(1, "tail")]
     assert sizes == [4 * 17 * BYTES_PER_SCORE] * 4 + [17 * BYTES_PER_SCORE]
 
 
 def test_searching_a_relation_shows_progress(table_case: Any, capsys: pytest.CaptureFixture[str]) -> None:
-    complete(table_case.model, table_case.graph, relation="Relation One", progress=True, in_domain=False)
+    complete(table_case.model, table_case.graph, relation="Relation One", progress=True, typed=False)
     assert "Relation One: 17/17 heads" in capsys.readouterr().err
 
 
@@ -252,7 +251,7 @@ def test_nothing_is_left_to_be_differentiated(case: Any) -> None:
 def test_a_gpu_gives_the_same(case: Any) -> None:
     questions = (
         {"relation": "r1"},
-        {"head": "e3", "relation": "r0", "in_domain": True},
+        {"head": "e3", "relation": "r0", "typed": False},
         {"head": "e3", "tail": "e4"},
     )
     here = [plain(complete(case.model, case.graph, **question)) for question in questions]

@@ -25,6 +25,8 @@ def count_naively(case: Any, triple: tuple[int, int, int], place: int, looping: 
         loop = other[0] == other[2] and triple[1] != looping
         if entity == triple[place] or other in case.known or loop:
             continue
+        if not case.graph.typing.fits(entity, triple[1], "head" if place == 0 else "tail"):
+            continue
         rivals += 1
         rank += (case.scores[other] > case.scores[triple]) + 0.5 * (case.scores[other] == case.scores[triple])
     return rank, rivals
@@ -78,7 +80,9 @@ def test_predictions_scores_and_explanations_agree(itransf_case: Any, relation: 
     scored = score_triples(model, graph, predictions)
     for prediction, found in zip(predictions, scored, strict=True):
         assert found.score == prediction.score
-        assert found.tail_rank == prediction.rank
+        assert found.known == prediction.known
+        before = predictions[: prediction.rank - 1]
+        assert found.tail_rank == 1 + sum(other.known is None for other in before)  # held-out ones are no competitors
         why = explain(model, graph, found.head, found.relation, found.tail, removals=False)
         assert why.ranks == {"head": found.head_rank, "tail": found.tail_rank}
 

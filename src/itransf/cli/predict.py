@@ -26,13 +26,13 @@ from itransf.errors import ConfigError
 
 if TYPE_CHECKING:
     from itransf.interpret import Explanation
-    from itransf.prediction import Prediction, ScoredTriple
+    from itransf.prediction import ScoredTriple
 
-IN_DOMAIN = "Search entities on that side in train, or all. [default: in-domain for a relation alone]"
+ANY = "Search all entities or relations, not only those that fit."
 AGREEMENT = ("Agree", "Ranks")  # the columns of an ensemble
 NO_ANSWER = (
-    "There is no answer: every candidate is a known triple (--known shows them), or excluded by --candidates or by the "
-    "domain of the relation (--anywhere includes all entities)."
+    "There is no answer: every candidate is a training triple (--known includes them), or excluded by --candidates, or "
+    "does not fit (--any searches all entities and relations)."
 )
 
 
@@ -44,8 +44,8 @@ def predict_triples(
     tail: Annotated[str | None, Option(metavar="T", help="Tail: name or label.")] = None,
     top: Annotated[int, Option(metavar="N", help="Number of answers.")] = 10,
     candidates: Annotated[Path | None, Option(metavar="FILE", help="Allowed answers, one per line.")] = None,
-    in_domain: Annotated[bool | None, Option("--in-domain/--anywhere", help=IN_DOMAIN, show_default=False)] = None,
-    known: Annotated[bool, Option("--known", help="Include triples that are in the graph.")] = False,
+    search_any: Annotated[bool, Option("--any", help=ANY)] = False,
+    known: Annotated[bool, Option("--known", help="Include training triples.")] = False,
     explain: Annotated[bool, Option("--explain", help="Explain each answer in one line.")] = False,
     queries: Annotated[
         Path | None, Option(metavar="FILE", help="File of queries: head, relation, tail, one is ?.")
@@ -58,9 +58,10 @@ def predict_triples(
 ) -> None:
     """Predict missing triples (link prediction).
 
-    Give a head and a relation, a relation and a tail, a head and a tail, or a relation alone, which is searched among
-    the entities that it has in train. Triples that are in the graph are left out, unless --known is given. In an
-    ensemble, a seed agrees with an answer if it ranks it among its ten best, as 'itransf score' ranks it.
+    Give a head and a relation, a relation and a tail, a head and a tail, or a relation alone. Answers fit the relation:
+    they or entities like them occur on that side of it in train (--any searches all). Training triples are left out,
+    unless --known is given; triples of valid and test are marked "held out". In an ensemble, a seed agrees with an
+    answer if it ranks it among its ten best, as 'itransf score' ranks it.
     """
     asked = {"head": head, "relation": relation, "tail": tail}
     check_options(asked, queries, out, explain)
@@ -69,12 +70,12 @@ def predict_triples(
     choices: dict[str, Any] = {
         "top": top,
         "candidates": itransf.prediction.read_candidates(candidates, pool) if candidates else None,
-        "in_domain": in_domain,
+        "typed": not search_any,
         "include_known": known,
         "progress": True,
     }
     if queries is not None:
-        answer_file(opened, queries, out, {**choices, "in_domain": bool(in_domain)}, as_json)
+        answer_file(opened, queries, out, choices, as_json)
         return
     found = opened.predict(head, relation, tail, **choices)
     answered = next(part for part in ("tail", "head", "relation") if asked[part] is None)
@@ -90,7 +91,7 @@ def predict_triples(
     content = {"query": asked, "predictions": predictions, "concepts": concepts}
 
     def show(screen: Screen) -> None:
-        show_predictions(found, known, screen)
+        show_predictions(predictions, screen)
         if explained:
             show_short_forms(explained, answered, screen)
         if found and sharing:
@@ -125,38 +126,33 @@ def answer_file(run: itransf.Run, queries: Path, out: Path | None, choices: Mapp
             print_json({"queries": len(asked), "answers": table.num_rows, "out": str(out)})
         return
     found = table.to_pylist()
-    rows = [
-        (str(row["query"]), *(row[part] for part in PARTS), format_number(row["score"], 3), *format_agreement(row))
-        for row in found
-    ]
-
-    def show(screen: Screen) -> None:
-        if rows:
-            columns = ("Query", "Head", "Relation", "Tail", "Score", *AGREEMENT)
-            screen.tabulate(columns[: len(rows[0])], rows, names=4)
-        else:
-            screen.say(NO_ANSWER, wrap=True)
-
-    tell({"queries": len(asked), "predictions": found}, as_json, show)
+    tell({"queries": len(asked), "predictions": found}, as_json, lambda screen: show_predictions(found, screen))
 
 
-def show_predictions(predictions: Sequence[Prediction], known: bool, screen: Screen) -> None:
-    """Print predictions as a table, with a column for known triples if these are included."""
-    if not predictions:
+def show_predictions(answers: Sequence[Mapping[str, Any]], screen: Screen) -> None:
+    """Print predictions, or answers to queries, as a table, with a column for known triples if there are any."""
+    if not answers:
         screen.say(NO_ANSWER, wrap=True)
         return
+    has_known = any(row["known"] for row in answers)
     rows = [
         (
-            str(found.rank),
-            *(found.head_label, found.relation_label, found.tail_label),
-            format_number(found.score, 3),
-            *(["yes" if found.known else ""] if known else []),
-            *format_agreement(found.to_dict()),
+            str(row.get("query", row["rank"])),
+            *(row.get(f"{part}_label", row[part]) for part in PARTS),
+            format_number(row["score"], 3),
+            *([format_known(row["known"])] if has_known else []),
+            *format_agreement(row),
         )
-        for found in predictions
+        for row in answers
     ]
-    columns = ("", "Head", "Relation", "Tail", "Score", *(["Known"] if known else []), *AGREEMENT)
+    known = ["Known"] if has_known else []
+    columns = ("Query" if "query" in answers[0] else "", "Head", "Relation", "Tail", "Score", *known, *AGREEMENT)
     screen.tabulate(columns[: len(rows[0])], rows, names=4)
+
+
+def format_known(split: str | None) -> str:
+    """Return "train", "held out" for a triple of valid or test, or nothing."""
+    return "held out" if split in ("valid", "test") else split or ""
 
 
 def format_agreement(row: Mapping[str, Any]) -> tuple[str, ...]:
@@ -210,4 +206,6 @@ def show_scores(scored: Iterable[ScoredTriple], screen: Screen) -> None:
         for triple in scored
     )
     screen.tabulate(columns, rows, names=3)
-    screen.say("Ranks are among all entities whose triple is unknown; the percentile is the share ranked below.")
+    screen.say(
+        "Ranks are among entities that fit and whose triple is unknown; the percentile is the share ranked below."
+    )

@@ -37,6 +37,7 @@ class Typing:
         self._entities, self._sides = keys // width, keys % width
         self._entity_count = entity_count
         self._side_sizes = np.bincount(self._sides, minlength=width)  # entities on each side
+        self._shares = np.maximum(self._side_sizes, 1) / max(entity_count, 1)  # P(u)
         self._degrees = np.maximum(np.bincount(self._entities, minlength=entity_count), 1)  # sides of each entity
         self._found: dict[int, Integers] = {}
 
@@ -70,7 +71,7 @@ class Typing:
         is_other = seen[self._entities] & (self._sides != number)
         entities, sides = self._entities[is_other], self._sides[is_other]
         # Each of these entities is one of those that a side shares with this one, and is left out.
-        shares = np.maximum(self._side_sizes, 1) / max(self._entity_count, 1)
+        shares = self._shares
         shared = np.maximum(np.bincount(sides, minlength=len(shares)) - 1, 0)
         lifts = np.log((shared + PRIOR * shares) / ((max(int(seen.sum()) - 1, 0) + PRIOR) * shares))
         sums = np.bincount(entities, weights=lifts[sides], minlength=self._entity_count)
@@ -79,12 +80,35 @@ class Typing:
         sums, counts = sums - again * np.log(shares[number]), counts + again
         return np.asarray((sums / np.maximum(counts, 1))[triples[:, column]])
 
+    def relations(self, head: int, tail: int) -> Integers:
+        """Return the relations, ascending, whose sides both entities fit: the head the one, the tail the other."""
+        return np.flatnonzero(self._fit_sides(head)[0::2] & self._fit_sides(tail)[1::2])
+
+    def _fit_sides(self, entity: int) -> npt.NDArray[np.bool_]:
+        """Return for each side whether an entity fits it, as `_select` does for all entities and one side."""
+        own = self._sides[slice(*np.searchsorted(self._entities, [entity, entity + 1]))]
+        sums = np.zeros(len(self._side_sizes))
+        for side in own.tolist():
+            shared = self._count_shared(self._mark(side))
+            sums += np.log((shared + PRIOR * self._shares[side]) / ((self._side_sizes + PRIOR) * self._shares[side]))
+        found = sums / self._degrees[entity] >= LEAST_LIFT
+        found[own] = True
+        return np.asarray(found)
+
     def _select(self, number: int) -> npt.NDArray[np.bool_]:
         """Return for each entity whether it fits a side."""
-        seen = np.zeros(self._entity_count, dtype=np.bool_)
-        seen[self._entities[self._sides == number]] = True
-        shared = np.bincount(self._sides[seen[self._entities]], minlength=len(self._side_sizes))
-        shares = np.maximum(self._side_sizes, 1) / max(self._entity_count, 1)  # P(u)
-        lifts = np.log((shared + PRIOR * shares) / ((self._side_sizes[number] + PRIOR) * shares))
+        seen = self._mark(number)
+        prior = PRIOR * self._shares
+        lifts = np.log((self._count_shared(seen) + prior) / ((self._side_sizes[number] + PRIOR) * self._shares))
         sums = np.bincount(self._entities, weights=lifts[self._sides], minlength=self._entity_count)
         return np.asarray(seen | (sums / self._degrees >= LEAST_LIFT))
+
+    def _mark(self, number: int) -> npt.NDArray[np.bool_]:
+        """Return for each entity whether it occurs on a side in train."""
+        seen = np.zeros(self._entity_count, dtype=np.bool_)
+        seen[self._entities[self._sides == number]] = True
+        return seen
+
+    def _count_shared(self, marked: npt.NDArray[np.bool_]) -> Integers:
+        """Return how many of the marked entities occur on each side."""
+        return np.bincount(self._sides[marked[self._entities]], minlength=len(self._side_sizes))

@@ -3,6 +3,15 @@
 from __future__ import annotations
 
 from itransf.evaluation.metrics import METRICS, Evaluation, evaluate, format_metric, summarise
-from itransf.evaluation.ranking import Ranks, rank_triples
+from itransf.evaluation.ranking import Ranks, rank_as_predicted, rank_triples
 
-__all__ = ["METRICS", "Evaluation", "Ranks", "evaluate", "format_metric", "rank_triples", "summarise"]
+__all__ = [
+    "METRICS",
+    "Evaluation",
+    "Ranks",
+    "evaluate",
+    "format_metric",
+    "rank_as_predicted",
+    "rank_triples",
+    "summarise",
+]

@@ -1,4 +1,4 @@
-"""Filtered ranking: where the true head and tail of each triple rank among all entities."""
+"""Filtered ranking: where the true head and tail of each triple rank among all entities, or among those that fit."""
 
 from __future__ import annotations
 
@@ -6,15 +6,16 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
-from typing import Literal, NamedTuple, TypeGuard
+from typing import Any, Literal, NamedTuple, TypeGuard
 
 import numpy as np
 import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from itransf.data.graph import Triples
-from itransf.data.known import KnownIndex
+from itransf.data.graph import Graph, Triples
+from itransf.data.known import KnownIndex, is_among, sort_distinct
+from itransf.data.typing import Typing
 from itransf.errors import ITransFError
 from itransf.models.base import SIDES, Model, QueryModel, Scorer, Side, compare_all
 from itransf.ops.counting_cuda import DEFAULT_TILING, KnownLists, Tiling, count_grouped_cuda
@@ -101,6 +102,7 @@ def rank_triples(
     progress: bool = False,
     *,
     loops: npt.NDArray[np.bool_] | None = None,
+    typing: Typing | None = None,
     keep_scores: bool = False,
     sides: Sequence[Side] = SIDES,
     title: str = "ranking",
@@ -118,6 +120,8 @@ def rank_triples(
         progress: Whether to show a progress bar.
         loops: For each relation, whether a query's own entity is a rival in the filtered protocol, (r,); by default
             it is for all relations, as is usual in link prediction.
+        typing: Entities that fit each side of each relation: only they are rivals, even of an answer that does not fit;
+            by default all entities are.
         keep_scores: Whether to return the scores of the triples. All ranks then come from `model.scorer`, so that they
             agree with predictions to the last bit, and scores that are not numbers are refused.
         sides: Sides to rank; the other side has counts of zero.
@@ -126,12 +130,14 @@ def rank_triples(
     Raises:
         ITransFError: With `keep_scores`, a score is not a number.
     """
-    on_device = model if not keep_scores and can_rank_on_device(model) else None
+    on_device = model if typing is None and not keep_scores and can_rank_on_device(model) else None
     found = []
     with track(title, len(sides) * len(triples), "queries", progress) as tracker:
         for side in sides if len(triples) else ():
             questions = ask(triples, known, side, loops)
-            if on_device is not None:
+            if typing is not None:
+                counts = count_fitting(model, questions, side, typing, memory, tracker, keep_scores)
+            elif on_device is not None:
                 counts = count_on_device(on_device, questions, side, memory, tracker)
             else:
                 counts = count_here(model, questions, side, memory, tracker, keep_scores)
@@ -141,13 +147,29 @@ def rank_triples(
     for number, questions, counts in found:  # a GPU is waited for only here
         rows, arrays = questions.triples, [count.cpu().numpy() for count in counts]
         above[:, number, rows], tied[:, number, rows] = arrays[:2]
-        if on_device is not None:
+        if typing is not None or on_device is not None:
             rivals[:, number, rows] = arrays[2]
         else:
             rivals[:, number, rows] = count_rivals(triples[rows], questions, known, loops, model.sizes.entities)
         if scores is not None:
-            scores[number, rows] = arrays[2]
+            scores[number, rows] = arrays[-1]
     return Ranks(triples, above, tied, rivals, scores)
+
+
+def rank_as_predicted(
+    model: Model,
+    graph: Graph,
+    triples: Triples,
+    memory: int = DEFAULT_MEMORY,
+    progress: bool = False,
+    **options: Any,
+) -> Ranks:
+    """Rank triples by the rule of `complete`: among the entities that fit the relation and whose triple is not known.
+
+    Self-loops are rivals only of relations that have some in train. Other arguments are those of `rank_triples`.
+    """
+    options |= {"loops": graph.statistics.has_loops, "typing": graph.typing}
+    return rank_triples(model, triples, graph.known, memory, progress, **options)
 
 
 def ask(triples: Triples, known: KnownIndex, side: Side, loops: npt.NDArray[np.bool_] | None = None) -> Questions:
@@ -201,6 +223,56 @@ def count_here(
     return [torch.cat(parts, dim=-1) for parts in zip(*found, strict=True)]
 
 
+def count_fitting(
+    model: Model,
+    questions: Questions,
+    side: Side,
+    typing: Typing,
+    memory: int,
+    tracker: Tracker,
+    keep_scores: bool = False,
+) -> list[Tensor]:
+    """Count the rivals that fit: above each answer, tied with it, and in all, (2, n) each; else as `count_here`."""
+    device = next(model.parameters()).device
+    relations = questions.relations[questions.places]  # (n,)
+    found = []
+    for start, stop in pairwise(np.flatnonzero(np.diff(relations, prepend=-1, append=-1)).tolist()):
+        relation = int(relations[start])
+        fitting = typing.candidates(relation, side)
+        pool, asked, rivals = restrict(questions, slice(start, stop), fitting)
+        scorer = model.scorer(relation, side, model.pool(torch.tensor(pool, device=device)))
+        for first in range(0, stop - start, MOST_TRIPLES):
+            rows = slice(first, min(first + MOST_TRIPLES, stop - start))
+            part = select(asked, rows, device)
+            above, tied, *own = count_in_scores(scorer, len(pool), memory, keep_scores, part, len(fitting))
+            found.append((above, tied, torch.from_numpy(rivals[:, rows]), *own))
+            tracker.advance(len(part.answers))
+    return [torch.cat(parts, dim=-1) for parts in zip(*found, strict=True)]
+
+
+def restrict(questions: Questions, rows: slice, fitting: Integers) -> tuple[Integers, Questions, Integers]:
+    """Restrict the queries of a range of triples, which have one relation, to the entities that fit.
+
+    Returns:
+        The entities to score, (p,): those that fit, then other answers; the queries, with the places of entities among
+        these for their numbers; the number of rivals of each triple, filtered and raw, (2, n).
+    """
+    places, answers = questions.places[rows], questions.answers[rows]
+    pool = np.concatenate([fitting, sort_distinct(answers[~is_among(answers, fitting)])])
+    order = np.argsort(pool)
+    answers = order[np.searchsorted(pool, answers, sorter=order)]
+    first, last = places[0], places[-1] + 1
+    offsets = questions.offsets[first : last + 1]
+    excluded = questions.excluded[offsets[0] : offsets[-1]]
+    kept, places = is_among(excluded, fitting), places - first
+    offsets = np.append(0, np.cumsum(kept))[offsets - offsets[0]]
+    excluded, sizes = np.searchsorted(fitting, excluded[kept]), np.diff(offsets)
+    is_excluded = np.isin(places * len(pool) + answers, np.repeat(np.arange(len(sizes)), sizes) * len(pool) + excluded)
+    rivals = len(fitting) - (answers < len(fitting))
+    parts = (questions.relations[first:last], questions.anchors[first:last], offsets, excluded, questions.triples[rows])
+    return pool, Questions(*parts, answers, places), np.stack([rivals - sizes[places] + is_excluded, rivals])
+
+
 def shares_candidates(model: QueryModel, side: Side) -> bool:
     """Return whether all relations compare their queries with the same vectors, as those of bilinear models do."""
     numbers = torch.arange(min(2, model.sizes.relations), device=next(model.parameters()).device)
@@ -245,7 +317,9 @@ def count_in_table(model: QueryModel, table: Tensor, side: Side, memory: int, pa
     return count_by_scores(score, len(table), *lists, part.places, memory)
 
 
-def count_in_scores(scorer: Scorer, entities: int, memory: int, keep_scores: bool, part: Part) -> tuple[Tensor, ...]:
+def count_in_scores(
+    scorer: Scorer, entities: int, memory: int, keep_scores: bool, part: Part, rivals: int | None = None
+) -> tuple[Tensor, ...]:
     """Count rivals by the scores of all entities; with `keep_scores` also return the scores of the answers."""
     own = torch.zeros(len(part.answers), dtype=torch.float64, device=part.answers.device)
 
@@ -256,7 +330,8 @@ def count_in_scores(scorer: Scorer, entities: int, memory: int, keep_scores: boo
             own[wanted] = refuse_nan(scores)[part.places[wanted] - rows.start, part.answers[wanted]].double()
         return scores
 
-    counts = count_by_scores(score, entities, part.answers, part.offsets, part.excluded, part.places, memory)
+    lists = (part.answers, part.offsets, part.excluded, part.places)
+    counts = count_by_scores(score, entities, *lists, memory, rivals)
     return (*counts, own) if keep_scores else counts
 
 

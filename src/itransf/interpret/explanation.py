@@ -9,9 +9,9 @@ from typing import Any, TypeVar
 import numpy as np
 import torch
 
-from itransf.data.graph import Graph, Triples
+from itransf.data.graph import SPLITS, Graph, Triples
 from itransf.errors import ConfigError, check_count
-from itransf.evaluation import rank_triples
+from itransf.evaluation import rank_as_predicted
 from itransf.interpret.ablation import remove_concepts
 from itransf.interpret.attention import Attention, check_side, read_attention
 from itransf.interpret.evidence import Evidence, Triple, find_nearest, find_supporting
@@ -20,9 +20,8 @@ from itransf.interpret.sentences import write_sentence, write_short_form
 from itransf.interpret.sharing import SharedConcept, concepts_behind, name_concepts
 from itransf.models import SIDES, ConceptModel, Model, Part, Side, Split, is_explainable
 from itransf.prediction.agreement import Agreement
-from itransf.prediction.inputs import LabelledTriple, name_triple, resolve_triples
+from itransf.prediction.inputs import LabelledTriple, find_splits, name_triple, resolve_triples
 from itransf.prediction.predict import DEFAULT_MEMORY, Search, find_entities
-from itransf.prediction.score import find_splits
 from itransf.progress import track
 
 ORDER = ("head", "translation", "tail", "relation")
@@ -94,7 +93,7 @@ class Explanation(LabelledTriple):
         score: Score of the triple; without a distance, the sum of the contributions' values.
         distance: |P_head(h) + r - P_tail(t)| = -score: the sum of the contributions' values; None for a model without
             distances.
-        ranks: Rank of the entity on each side among the candidates whose triple is not known.
+        ranks: Rank of the entity on each side among the candidates that fit and whose triple is not known.
         candidates: Number of candidates on each side.
         contributions: The exact split of the distance, or of the score.
         runner_up: The best other candidate on `side`; the contributions' favours sum to the triple's score minus its
@@ -198,8 +197,7 @@ def explain(
     explained = check_explainable(model)
     rows = resolve_triples(graph, [(head, relation, tail)], lambda _: "the triple to explain")
     triple: Triple = (int(rows[0, 0]), int(rows[0, 1]), int(rows[0, 2]))
-    loops = graph.statistics.has_loops
-    ranks = rank_triples(explained, rows, graph.known, memory, loops=loops, keep_scores=True)
+    ranks = rank_as_predicted(explained, graph, rows, memory, keep_scores=True)
     rival = find_runner_up(explained, graph, triple, asked, memory)
     attention = read_attention(explained, graph) if isinstance(explained, ConceptModel) else None
     called = {} if attention is None else name_concepts(attention, names)
@@ -248,11 +246,13 @@ def check_explainable(model: M) -> M:
 def find_runner_up(model: Model, graph: Graph, triple: Triple, side: Side, memory: int) -> Triples | None:
     """Return the triple with the best other candidate as the answer, (3,); None where there is no other.
 
-    As in prediction, known answers are excluded, and self-loops unless the relation has some in train.
+    As in prediction, it fits the relation, and self-loops are excluded unless the relation has some in train; here,
+    all known answers are excluded.
     """
     given, column = (triple[0], 2) if side == "tail" else (triple[2], 0)
     with track("searching", 1, "queries", shown=False) as tracker:
-        found = find_entities(Search(model, graph, top=2, memory=memory), triple[1], side, np.array([given]), tracker)
+        search = Search(model, graph, top=2, excluded=SPLITS, memory=memory)
+        found = find_entities(search, triple[1], side, np.array([given]), tracker)
     others = found.triples[found.triples[:, column] != triple[column]]
     return others[0] if len(others) else None
 
@@ -272,7 +272,7 @@ def try_removals(model: Model, graph: Graph, rows: Triples, side: Side, memory: 
     """
     if not isinstance(model, ConceptModel):
         return []
-    relation, loops = int(rows[0, 1]), graph.statistics.has_loops
+    relation = int(rows[0, 1])
     found = []
     for number, changed in enumerate(model.parts):
         weights = model.shown_weights(changed)[relation].detach()
@@ -281,7 +281,7 @@ def try_removals(model: Model, graph: Graph, rows: Triples, side: Side, memory: 
             removed = np.zeros((len(model.parts), model.sizes.relations, len(model.concepts)), dtype=np.bool_)
             removed[number, relation, concept] = True
             left = remove_concepts(model, removed)
-            ranks = rank_triples(left, rows, graph.known, memory, loops=loops, keep_scores=True, sides=[side])
+            ranks = rank_as_predicted(left, graph, rows, memory, keep_scores=True, sides=[side])
             assert ranks.scores is not None, "they are asked for"
             score = float(ranks.scores[SIDES.index(side), 0])
             found.append(Removal(changed, concept, float(weights[concept]), score, float(ranks.ranks(side)[0])))

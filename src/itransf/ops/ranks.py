@@ -88,6 +88,7 @@ def count_by_scores(
     known: Tensor,
     answer_queries: Tensor,
     memory: int = CHUNK_MEMORY,
+    rivals: int | None = None,
 ) -> tuple[Tensor, Tensor]:
     """Count rivals of any number of answers to each query, one chunk of scores at a time.
 
@@ -99,6 +100,7 @@ def count_by_scores(
         known: Candidates left out of the filtered counts.
         answer_queries: Query of each answer, ascending, (f,).
         memory: Bytes for one chunk of scores.
+        rivals: Number of candidates, from the first, that are rivals; by default all.
 
     Returns:
         (above, tied), both (2, f), as from `count_rivals`.
@@ -110,18 +112,22 @@ def count_by_scores(
         numbers = answer_queries[part]
         first, last = int(numbers[0]), int(numbers[-1])
         scores = score(slice(first, last + 1))[numbers - first]
-        above[:, part], tied[:, part] = count_rivals(scores, answers[part], *repeat_lists(offsets, known, numbers))
+        lists = repeat_lists(offsets, known, numbers)
+        above[:, part], tied[:, part] = count_rivals(scores, answers[part], *lists, rivals)
     return above, tied
 
 
-def count_rivals(scores: Tensor, answers: Tensor, offsets: Tensor, known: Tensor) -> tuple[Tensor, Tensor]:
+def count_rivals(
+    scores: Tensor, answers: Tensor, offsets: Tensor, known: Tensor, rivals: int | None = None
+) -> tuple[Tensor, Tensor]:
     """Count, for each query, the candidates that score above its answer and those that tie with it.
 
     Args:
         scores: (q, e), higher is better.
         answers: True candidate of each query, (q,).
         offsets: Start of each query's known candidates in `known`, (q + 1,).
-        known: Candidates left out of the filtered counts; they may include the answer.
+        known: Candidates left out of the filtered counts; they may include the answer. All of them are rivals.
+        rivals: Number of candidates, from the first, that are rivals; by default all.
 
     Returns:
         (above, tied), both (2, q), filtered first, raw second, neither counting the answer itself.
@@ -129,8 +135,10 @@ def count_rivals(scores: Tensor, answers: Tensor, offsets: Tensor, known: Tensor
     queries = torch.arange(len(answers), device=scores.device)
     true = scores[queries, answers]  # (q,)
     is_nan = true.isnan()  # a model that diverged: its answer comes last
-    above = torch.where(is_nan, scores.shape[1] - 1, (scores > true[:, None]).sum(1))
-    tied = torch.where(is_nan, 0, (scores == true[:, None]).sum(1) - 1)  # less the answer itself
+    compared = scores[:, :rivals]
+    itself = (answers < compared.shape[1]).to(answers.dtype)  # the answer is no rival of its own
+    above = torch.where(is_nan, compared.shape[1] - itself, (compared > true[:, None]).sum(1))
+    tied = torch.where(is_nan, 0, (compared == true[:, None]).sum(1) - itself)
     rows = torch.repeat_interleave(queries, offsets.diff())
     others = known != answers[rows]
     rows, columns = rows[others], known[others]

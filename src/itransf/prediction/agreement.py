@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from itransf.data.graph import Graph, Triples
-from itransf.evaluation import rank_triples
+from itransf.evaluation import rank_as_predicted
 from itransf.models import SIDES, Ensemble, Model
 
 AGREED = 10
@@ -20,8 +20,8 @@ AGREED = 10
 class Agreement:
     """How the members of an ensemble rank an answer.
 
-    A rank is that of `score_triples`: among all entities whose triple is not known, of the head where heads are asked
-    for, else of the tail.
+    A rank is that of `score_triples`: among the entities that fit and whose triple is not known, of the head where
+    heads are asked for, else of the tail.
 
     Attributes:
         agree: Number of members that rank it among their ten best.
@@ -55,9 +55,9 @@ def find_agreement(
     """
     if not isinstance(model, Ensemble):
         return [None] * len(triples)
-    options: dict[str, Any] = {"loops": graph.statistics.has_loops, "keep_scores": True}
-    options["sides"] = [side for side in SIDES if (asks_head == (side == "head")).any()]
-    found = [rank_triples(member, triples, graph.known, memory, **options) for member in model.members]
+    sides = [side for side in SIDES if (asks_head == (side == "head")).any()]
+    options: dict[str, Any] = {"keep_scores": True, "sides": sides}
+    found = [rank_as_predicted(member, graph, triples, memory, **options) for member in model.members]
     ranks = np.stack([np.where(asks_head, each.ranks("head"), each.ranks("tail")) for each in found])  # (m, n)
     columns = ((ranks <= AGREED).sum(axis=0), ranks.min(axis=0), ranks.max(axis=0))
     rows = zip(*(column.tolist() for column in columns), strict=True)

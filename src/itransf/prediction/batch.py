@@ -15,7 +15,7 @@ from itransf.data.vocabulary import Vocabulary
 from itransf.errors import DataError
 from itransf.models.base import Model, Side
 from itransf.prediction.agreement import Agreement, find_agreement
-from itransf.prediction.inputs import Query
+from itransf.prediction.inputs import Query, find_splits
 from itransf.prediction.predict import (
     DEFAULT_MEMORY,
     Found,
@@ -37,7 +37,7 @@ def answer_queries(
     top: int = 10,
     *,
     candidates: Sequence[str] | None = None,
-    in_domain: bool = False,
+    typed: bool = True,
     include_known: bool = False,
     memory: int = DEFAULT_MEMORY,
     progress: bool = False,
@@ -51,19 +51,18 @@ def answer_queries(
         graph: Graph with the names and the known triples.
         queries: Queries.
         top: Number of answers to each query.
-        candidates: Names of the only entities allowed as answers; queries for relations allow all relations.
-        in_domain: Whether answers are restricted to entities that train has on that side of the relation, and to
-            relations that have head and tail in their domains.
-        include_known: Whether triples of train, valid and test may be answers.
+        candidates: Names of the only entities allowed as answers; they do not restrict queries for relations.
+        typed: Whether only entities and relations that fit are searched, as in `complete`.
+        include_known: Whether training triples may be answers.
         memory: Bytes for one chunk of scores.
         progress: Whether to show a progress bar.
 
     Returns:
-        Columns query (its number, from 1), head, relation, tail (names), score, rank (from 1) and known; for an
-        ensemble also those of `Agreement`.
+        Columns query (its number, from 1), head, relation, tail (names), score, rank (from 1) and known (a split's
+        name, or null); for an ensemble also those of `Agreement`.
     """
     numbers = None if candidates is None else resolve_candidates(graph.entities, candidates)
-    search = Search(model, graph, top, numbers, in_domain, include_known, memory)
+    search = Search(model, graph, top, numbers, typed, () if include_known else ("train",), memory)
     triples = resolve_queries(graph, queries)
     parts = []
     with track("answering", len(queries), "queries", progress) as tracker:
@@ -122,7 +121,7 @@ def tabulate(search: Search, parts: Sequence[tuple[Integers, Found]], asks_head:
             "tail": take_names(graph.entities, tails),
             "score": found.scores[order],
             "rank": found.ranks[order],
-            "known": graph.known.contains(triples),
+            "known": pa.array(find_splits(graph, triples), pa.string()),
             **{
                 entry.name: [getattr(each, entry.name) for each in agreed] for entry in fields(Agreement) if any(agreed)
             },

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from itransf.data.frames import holds_triples, read_triple
-from itransf.data.graph import Graph, Triples
+from itransf.data.graph import SPLITS, Graph, Triples
 from itransf.data.layout import TRIPLE
 from itransf.data.reading import read_columns
 from itransf.data.vocabulary import Vocabulary
@@ -191,3 +191,12 @@ def read_candidates(path: str | Path, vocabulary: Vocabulary | None = None) -> l
         except DataError as error:
             raise DataError(f"{table.locate(row)}: {error}") from None
     return names
+
+
+def find_splits(graph: Graph, triples: Triples) -> list[str | None]:
+    """Return the first split that contains each triple, or None."""
+    found = np.full(len(triples), len(SPLITS))
+    if graph.known.contains(triples).any():
+        for number, split in reversed(list(enumerate(SPLITS))):
+            found[graph.known_in(split).contains(triples)] = number
+    return [(*SPLITS, None)[number] for number in found.tolist()]

@@ -17,7 +17,7 @@ from itransf.errors import ConfigError, DataError, check_count
 from itransf.evaluation.ranking import refuse_nan
 from itransf.models.base import Model, Side
 from itransf.prediction.agreement import Agreement, find_agreement
-from itransf.prediction.inputs import LabelledTriple, name_triple
+from itransf.prediction.inputs import LabelledTriple, find_splits, name_triple
 from itransf.progress import Tracker, track
 
 DEFAULT_MEMORY = 256 * 2**20  # bytes for one chunk of scores
@@ -35,13 +35,13 @@ class Prediction(LabelledTriple):
     Attributes:
         score: Plausibility: higher is better; comparable within a relation.
         rank: Position in the list, from 1.
-        known: Whether the triple is in train, valid or test.
+        known: First split that contains the triple ("train", "valid" or "test"), or None.
         agreement: How the members of an ensemble rank it; None for other models.
     """
 
     score: float
     rank: int
-    known: bool
+    known: str | None
     agreement: Agreement | None = None
 
 
@@ -70,9 +70,9 @@ class Search:
         model: Scoring model.
         graph: Graph with the known triples.
         top: Number of answers to each query.
-        candidates: The only entities (relations, where those are asked for) allowed, ascending; None allows all.
-        in_domain: Whether answers are restricted to entities that train has on that side of the relation.
-        include_known: Whether known triples may be answers.
+        candidates: The only entities (relations, where those are asked for) allowed, ascending; None: see `typed`.
+        typed: Whether, without `candidates`, only entities and relations that fit are allowed; otherwise all are.
+        excluded: Splits whose triples are no answers.
         memory: Bytes for one chunk of scores.
     """
 
@@ -80,8 +80,8 @@ class Search:
     graph: Graph
     top: int = 10
     candidates: Integers | None = None
-    in_domain: bool = False
-    include_known: bool = False
+    typed: bool = True
+    excluded: Sequence[str] = ("train",)
     memory: int = DEFAULT_MEMORY
 
     def __post_init__(self) -> None:
@@ -91,18 +91,22 @@ class Search:
 
     def allow_entities(self, relation: int, side: Side) -> Integers | None:
         """Return the entities allowed on `side` of the relation, ascending; None: all."""
-        if not self.in_domain:
+        if self.candidates is not None or not self.typed:
             return self.candidates
-        statistics = self.graph.statistics
-        domain = statistics.head_domain(relation) if side == "head" else statistics.tail_domain(relation)
-        return domain if self.candidates is None else domain[is_among(domain, self.candidates)]
+        return self.graph.typing.candidates(relation, side)
+
+    def allow_relations(self, head: int, tail: int) -> Integers:
+        """Return the relations allowed between two entities, ascending."""
+        if self.candidates is not None:
+            return self.candidates
+        return self.graph.typing.relations(head, tail) if self.typed else np.arange(self.model.sizes.relations)
 
     def score_chunks(
         self, relation: int, side: Side, anchors: Integers, allowed: Integers | None
     ) -> Iterator[tuple[Integers, Tensor]]:
         """Yield the anchors in chunks with the scores (q, n) of the allowed entities.
 
-        Known triples are excluded, and so are self-loops unless the relation has some in train.
+        Triples of the excluded splits are no answers, and neither are self-loops unless the relation has some in train.
         """
         device = next(self.model.parameters()).device
         width = self.model.sizes.entities if allowed is None else len(allowed)
@@ -110,13 +114,12 @@ class Search:
             return
         pool = self.model.pool(None if allowed is None else torch.tensor(allowed, device=device))
         scorer = self.model.scorer(relation, side, pool)
-        known = self.graph.known
+        known = self.graph.known_in(*self.excluded)
         for part in split_rows(anchors, width, self.memory):
             scores = refuse_nan(scorer(torch.tensor(part, device=device)))
             rows = np.arange(len(part))
-            if not self.include_known:
-                offsets, answers = known.tails(part, relation) if side == "tail" else known.heads(relation, part)
-                exclude(scores, np.repeat(rows, np.diff(offsets)), answers, allowed)
+            offsets, answers = known.tails(part, relation) if side == "tail" else known.heads(relation, part)
+            exclude(scores, np.repeat(rows, np.diff(offsets)), answers, allowed)
             if not self.graph.statistics.has_loops[relation]:
                 exclude(scores, rows, part, allowed)
             yield part, scores
@@ -131,7 +134,7 @@ def complete(
     *,
     top: int = 10,
     candidates: Sequence[str] | None = None,
-    in_domain: bool | None = None,
+    typed: bool = True,
     include_known: bool = False,
     memory: int = DEFAULT_MEMORY,
     progress: bool = False,
@@ -139,8 +142,9 @@ def complete(
     """Return the most plausible triples that complete a query, best first; equal scores by index.
 
     Head and relation ask for tails, relation and tail for heads, head and tail for relations. A relation alone asks
-    for its most plausible triples, by default among the entities of its own domain. Self-loops are not answers unless
-    the relation has some in train. Names and labels are accepted.
+    for its most plausible triples. Answers fit the sides of their relation (`graph.typing`). Training triples are not
+    answers, and neither are self-loops unless the relation has some in train; triples of valid and test are, and
+    marked. Names and labels are accepted.
 
     Args:
         model: Scoring model.
@@ -149,12 +153,11 @@ def complete(
         relation: Name of the relation.
         tail: Name of the tail.
         top: Number of answers.
-        candidates: Names of the only answers allowed: entities (for a relation alone, both ends), or relations where
-            head and tail are given.
-        in_domain: Whether answers are restricted to entities that train has on that side of the relation (for a
-            relation alone, on both), or to relations that have head and tail in their domains. By default true for a
-            relation alone and false otherwise.
-        include_known: Whether triples of train, valid and test may be answers.
+        candidates: Names of the only answers allowed, whether they fit or not: entities (for a relation alone, both
+            ends), or relations where head and tail are given.
+        typed: Whether only entities that fit that side of the relation are searched (for a relation alone, both
+            sides), or relations whose sides head and tail fit; otherwise all are.
+        include_known: Whether training triples may be answers.
         memory: Bytes for one chunk of scores.
         progress: Whether to show a progress bar while a whole relation is searched.
 
@@ -165,9 +168,7 @@ def complete(
     check_query(head, relation, tail)
     pool = graph.relations if relation is None else graph.entities
     numbers = None if candidates is None else resolve_candidates(pool, candidates)
-    if in_domain is None:
-        in_domain = head is None and tail is None
-    search = Search(model, graph, top, numbers, in_domain, include_known, memory)
+    search = Search(model, graph, top, numbers, typed, () if include_known else ("train",), memory)
     side: Side = "head" if head is None and tail is not None else "tail"
     if relation is None:
         ends = (graph.entities.index(name) for name in (head, tail) if name is not None)
@@ -178,7 +179,7 @@ def complete(
         asked = graph.relations.index(relation)
         anchor = np.array([graph.entities.index(name) for name in (head, tail) if name is not None])
         found = find_entities(search, asked, side, anchor, Tracker("answering", 1, "queries"))
-    known = graph.known.contains(found.triples).tolist()
+    known = find_splits(graph, found.triples)
     agreed = find_agreement(model, graph, found.triples, np.full(len(known), side == "head"), search.memory)
     rows = zip(found.triples.tolist(), found.scores.tolist(), found.ranks.tolist(), known, agreed, strict=True)
     return [Prediction(*name_triple(graph, triple), *rest) for triple, *rest in rows]
@@ -230,12 +231,9 @@ def find_entities(search: Search, relation: int, side: Side, anchors: Integers, 
 @torch.no_grad()
 def find_relations(search: Search, head: int, tail: int) -> Found:
     """Find the best relations between two entities."""
-    relations = np.arange(search.model.sizes.relations) if search.candidates is None else search.candidates
-    if search.in_domain:
-        relations = relations[is_among(relations, list_fitting_relations(search.graph, head, tail))]
+    relations = search.allow_relations(head, tail)
     triples = np.stack([np.full(len(relations), head), relations, np.full(len(relations), tail)], axis=1)
-    if not search.include_known:
-        triples = triples[~search.graph.known.contains(triples)]
+    triples = triples[~search.graph.known_in(*search.excluded).contains(triples)]
     if not len(triples):
         return join_answers(())
     device = next(search.model.parameters()).device
@@ -247,16 +245,6 @@ def find_relations(search: Search, head: int, tail: int) -> Found:
     ]
     best, order = select_best(refuse_nan(torch.cat(parts))[None], search.top)
     return number_answers(triples[order[0].cpu().numpy()], best[0].cpu().numpy())
-
-
-def list_fitting_relations(graph: Graph, head: int, tail: int) -> Integers:
-    """Return the relations, ascending, that have `head` among their heads and `tail` among their tails in train."""
-    statistics = graph.statistics
-    of_head = np.flatnonzero(statistics.head_domain_values == head)
-    of_tail = np.flatnonzero(statistics.tail_domain_values == tail)
-    relations = np.searchsorted(statistics.head_domain_offsets, of_head, side="right") - 1
-    others = np.searchsorted(statistics.tail_domain_offsets, of_tail, side="right") - 1
-    return relations[is_among(relations, others)]
 
 
 @torch.no_grad()

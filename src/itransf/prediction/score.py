@@ -1,4 +1,4 @@
-"""Scores of given triples: plausibility, and rank among all alternatives."""
+"""Scores of given triples: plausibility, and rank among the alternatives."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from itransf.data.graph import SPLITS, Graph, Triples
+from itransf.data.graph import Graph
 from itransf.errors import check_count
-from itransf.evaluation import rank_triples
+from itransf.evaluation import rank_as_predicted
 from itransf.models.base import SIDES, Model
-from itransf.prediction.inputs import GivenTriple, LabelledTriple, name_triple, resolve_triples
+from itransf.prediction.inputs import GivenTriple, LabelledTriple, find_splits, name_triple, resolve_triples
 from itransf.prediction.predict import DEFAULT_MEMORY
 
 
@@ -22,10 +22,10 @@ class ScoredTriple(LabelledTriple):
     Attributes:
         score: Plausibility: higher is better; comparable within a relation.
         known: First split that contains the triple ("train", "valid" or "test"), or None.
-        tail_rank: Rank of the tail among all tails that are not known, from 1; a competitor with the same score adds
-            half a place. As in predictions, the head itself is no competitor unless the relation has self-loops in
-            train.
-        head_rank: Rank of the head among all heads, likewise.
+        tail_rank: Rank of the tail among the tails that fit the relation and are not known, from 1; a competitor with
+            the same score adds half a place. As in predictions, the head itself is no competitor unless the relation
+            has self-loops in train.
+        head_rank: Rank of the head among the heads that fit, likewise.
         percentile: Percentage of the competitors on both sides that the triple beats.
     """
 
@@ -47,8 +47,9 @@ def score_triples(
 ) -> list[ScoredTriple]:
     """Return score, filtered ranks and percentile of each triple, in the order given.
 
-    Competitors are the answers that `complete` allows: self-loops only where the relation has some in train.
-    (`evaluate` follows the usual protocol, which counts them.)
+    Competitors are the answers that `complete` allows: entities that fit the relation, and self-loops only where it has
+    some in train. A triple whose own entities do not fit has the same competitors. (`evaluate` follows the standard
+    protocol, which counts all entities.)
 
     Args:
         model: Scoring model.
@@ -64,8 +65,7 @@ def score_triples(
     """
     memory = check_count("memory", memory, least=1)
     rows = resolve_triples(graph, triples, locate)
-    loops = graph.statistics.has_loops
-    ranks = rank_triples(model, rows, graph.known, memory, progress, loops=loops, keep_scores=True, title="scoring")
+    ranks = rank_as_predicted(model, graph, rows, memory, progress, keep_scores=True, title="scoring")
     assert ranks.scores is not None, "the ranker was asked to keep them"
     head_ranks, tail_ranks = ranks.ranks("head"), ranks.ranks("tail")
     rivals = ranks.rivals[0].sum(0)
@@ -78,12 +78,3 @@ def score_triples(
         ScoredTriple(*name_triple(graph, triple), score, split, tail_rank, head_rank, percentile)
         for triple, split, score, tail_rank, head_rank, percentile in values
     ]
-
-
-def find_splits(graph: Graph, triples: Triples) -> list[str | None]:
-    """Return the first split that contains each triple, or None."""
-    found = np.full(len(triples), len(SPLITS))
-    if graph.known.contains(triples).any():
-        for number, split in reversed(list(enumerate(SPLITS))):
-            found[graph.known_in(split).contains(triples)] = number
-    return [(*SPLITS, None)[number] for number in found.tolist()]
