@@ -8,8 +8,10 @@ history.jsonl              one line per epoch
 checkpoint-N.safetensors   state of training (weights, optimizer, random state); the last two while training
 model.safetensors          weights of a finished run
 concepts.json              names that a person gave to concepts, if any
+calibration.json           from scores to probabilities, if there are enough validation triples
 .lock                      held while the folder is written
-seed-N/                    in the folder of an ensemble, which has no other file than run.json: the run of each seed
+seed-N/                    in the folder of an ensemble, which has only run.json and calibration.json: the run
+                           of each seed
 
 A file is first staged under a hidden name that holds its checksum. The commit writes run.json, which decides what
 belongs to the run; then staged files get their names, and files of an earlier state are removed. A process that dies
@@ -38,6 +40,7 @@ from itransf.data.graph import SPLITS, Graph, Triples
 from itransf.data.vocabulary import Vocabulary
 from itransf.errors import CheckpointError, ConfigError, DataError, RunError, WriteError
 from itransf.files import Checksum, lock, make_folder, replacing
+from itransf.prediction.calibration import Calibration
 from itransf.records import (
     FILE,
     Manifest,
@@ -55,9 +58,9 @@ from itransf.records import (
 )
 
 CONFIG, NAMES, TRIPLES, HISTORY = "config.toml", "vocabulary.json", "graph.safetensors", "history.jsonl"
-WEIGHTS, CONCEPTS, LOCK = "model.safetensors", "concepts.json", ".lock"
+WEIGHTS, CONCEPTS, CALIBRATION, LOCK = "model.safetensors", "concepts.json", "calibration.json", ".lock"
 _CHECKPOINT = re.compile(r"checkpoint(?:-(\d{1,9}))?\.safetensors")
-_FIXED = {CONFIG, NAMES, TRIPLES, HISTORY, WEIGHTS, CONCEPTS}
+_FIXED = {CONFIG, NAMES, TRIPLES, HISTORY, WEIGHTS, CONCEPTS, CALIBRATION}
 _HIDDEN = re.compile(r"\.(.+)\.[^.]+\.(?:tmp|new)")  # temporary and staged files
 _KEPT = 2  # checkpoints during training
 T = TypeVar("T")
@@ -327,12 +330,19 @@ class RunFolder:
         content = {"names": {str(concept): names[concept] for concept in sorted(names)}}
         self._stage_text(CONCEPTS, json.dumps(content, indent=2, ensure_ascii=False) + "\n")
 
+    def stage_calibration(self, calibration: Calibration | None) -> None:
+        """Stage the calibration; without one, there is no such file."""
+        if calibration is None:
+            self._dropped.add(CALIBRATION)
+        else:
+            self._stage_text(CALIBRATION, json.dumps(calibration.to_dict(), indent=1) + "\n")
+
     def write_checkpoint(self, tensors: Mapping[str, Tensor], meta: Mapping[str, Any]) -> None:
         """Commit a checkpoint with its history; it replaces the weights of an earlier end and old checkpoints."""
         before = [] if self._new else self.checkpoints
         self.stage_tensors(f"checkpoint-{_number(before[0]) + 1 if before else 1}.safetensors", tensors, meta)
         self.stage_history(meta["history"])
-        self.commit(drop=[*before[_KEPT - 1 :], WEIGHTS])
+        self.commit(drop=[*before[_KEPT - 1 :], WEIGHTS, CALIBRATION])
 
     def measure(self) -> dict[str, Checksum]:
         """Return the checksums of the files as they are now."""
@@ -472,6 +482,19 @@ class RunFolder:
         if not all(re.fullmatch(r"\d{1,9}", key) for key in names):
             raise damaged(self.path / CONCEPTS, "expected a JSON object that maps concept numbers to names")
         return {int(key): name for key, name in names.items()}
+
+    def read_calibration(self, relations: int) -> Calibration | None:
+        """Read the calibration, if there is one, of a graph with this many relations."""
+        if CALIBRATION not in self.files:
+            return None
+        content = self._read_json(CALIBRATION, {})
+        try:
+            found = Calibration.from_dict(content)
+        except (KeyError, TypeError, ValueError) as error:
+            raise damaged(self.path / CALIBRATION, f"is no calibration ({error})") from None
+        if not len(found.slopes) == len(found.offsets) <= 2 * relations:
+            raise damaged(self.path / CALIBRATION, "is the calibration of another graph")
+        return found
 
 
 _EPOCH: dict[str, Callable[[Any], bool]] = {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from itransf.prediction.agreement import AGREED, Agreement
 from itransf.prediction.batch import answer_queries
+from itransf.prediction.calibration import Calibration, find_probabilities, fit_calibration
 from itransf.prediction.doubt import DoubtfulTriple, doubt_triples
 from itransf.prediction.inputs import Query, TripleFile, read_candidates, read_queries, read_triples
 from itransf.prediction.outputs import check_suffix, write_rows, write_table
@@ -13,6 +14,7 @@ from itransf.prediction.score import ScoredTriple, score_triples
 __all__ = [
     "AGREED",
     "Agreement",
+    "Calibration",
     "DoubtfulTriple",
     "Prediction",
     "Query",
@@ -22,6 +24,8 @@ __all__ = [
     "check_suffix",
     "complete",
     "doubt_triples",
+    "find_probabilities",
+    "fit_calibration",
     "read_candidates",
     "read_queries",
     "read_triples",

@@ -125,4 +125,6 @@ class EnsembleRun(Run):
     def write_result(self, folder: RunFolder) -> None:
         """Make a folder that holds the members an ensemble."""
         write_manifest(folder.path, Manifest(self.record))
+        folder.stage_calibration(self.calibration)
+        folder.commit()
         self.path, self.is_stored = folder.path, True

@@ -81,7 +81,7 @@ def train(
     resolved = resolve_config(triples, preset, config, chosen, place, stored)
     if folder is None:
         fit = Fit(triples, choose_weight(triples, resolved, place, progress), place, progress=progress)
-        return Run(triples, fit.config, fit.run(), fit.history)
+        return Run(triples, fit.config, fit.run(), fit.history).calibrate()
     with folder.locked():
         if stored is not None:
             folder.verify([name for name in folder.files if name not in folder.checkpoints])
@@ -128,7 +128,7 @@ def train_ensemble(
                 print(f"Seed {number} of {seeds}", file=sys.stderr, flush=True)
             out = None if folder is None else folder.path / name_member(seed)
             members.append(train(graph, config=config, seed=seed, out=out, **options))
-        run = EnsembleRun(members)
+        run = EnsembleRun(members).calibrate()
         if folder is not None:
             run.write_result(folder)
         return run
@@ -145,7 +145,7 @@ def finish(fit: Fit, folder: RunFolder, resume: bool) -> Run:
     names = folder.read_concept_names() if resume else {}
     model = fit.run(resume)
     record = replace(folder.read_record(), metrics={})
-    run = Run(fit.graph, fit.config, model, fit.history, names, record=record)
+    run = Run(fit.graph, fit.config, model, fit.history, names, record=record).calibrate()
     run.write_result(folder)
     return run
 
@@ -187,13 +187,16 @@ def open_folder(folder: RunFolder, device: Device) -> Run:
     """Open a run; files that do not match the checksums of the folder are refused."""
     record = folder.read_record()
     if record.members:
-        return EnsembleRun([open_run(member.path, device) for member in folder.open_members()], folder.path, record)
+        opened = EnsembleRun([open_run(member.path, device) for member in folder.open_members()], folder.path, record)
+        opened.calibration = folder.read_calibration(len(opened.graph.relations))
+        return opened
     config, graph = folder.read_config(), folder.read_graph()
     stored, epoch, is_mean = find_weights(folder)
     model = build_like(graph, config, stored, choose_device(device), folder.path)
     if is_mean:
         model.constrain(None, None)
-    run = Run(graph, config, model, folder.read_history(), folder.read_concept_names(), epoch, record)
+    calibration = folder.read_calibration(len(graph.relations))
+    run = Run(graph, config, model, folder.read_history(), folder.read_concept_names(), epoch, record, calibration)
     run.is_stored = True
     return run
 

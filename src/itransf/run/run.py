@@ -7,16 +7,16 @@ import inspect
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 
 from itransf import evaluation, interpret, prediction, teaching
 from itransf.config import Config
 from itransf.data.graph import SPLITS, Graph
 from itransf.data.search import FoundName, find_names
-from itransf.errors import ConfigError, RunError
+from itransf.errors import ConfigError, ITransFError, RunError
 from itransf.models import ConceptModel, Model
 from itransf.prediction.inputs import GivenTriple
 from itransf.prediction.predict import DEFAULT_MEMORY
@@ -52,6 +52,7 @@ class Run:
         history: Loss, time and validation of each epoch.
         concept_names: Names that a person gave to concepts, by number.
         unfinished: Epoch of the weights if training has not ended and they come from a checkpoint, else None.
+        calibration: Function from scores to probabilities, fitted on validation triples; None without enough of them.
         record: Identity and results of the run.
         is_stored: Whether the run was opened from a folder or written to one.
         members: Runs of an ensemble, one per seed; empty for other runs.
@@ -68,10 +69,11 @@ class Run:
         concept_names: Mapping[int, str] | None = None,
         unfinished: int | None = None,
         record: RunRecord | None = None,
+        calibration: prediction.Calibration | None = None,
     ) -> None:
         self.graph, self.config, self.model, self.history = graph, config, model.eval(), history
         self.concept_names = dict(concept_names or {})
-        self.unfinished = unfinished
+        self.unfinished, self.calibration = unfinished, calibration
         self.record = (record or RunRecord.new(graph, config)).with_history(history, config.validation.metric)
         self.is_stored = False
 
@@ -270,7 +272,7 @@ class Run:
             DataError: The name exists already, or a triple has an unknown entity.
         """
         model, graph = teaching.learn_relation(self.model, self.graph, self.config, name, triples, locate, effort)
-        return self._derive(model, graph=graph)
+        return self._derive(model, graph=graph, calibration=self.calibration)
 
     def learn_entity(
         self,
@@ -292,7 +294,7 @@ class Run:
             DataError: The name exists already, or a triple lacks the entity or has an unknown name.
         """
         model, graph = teaching.learn_entity(self.model, self.graph, self.config, name, triples, locate, effort)
-        return self._derive(model, graph=graph)
+        return self._derive(model, graph=graph, calibration=self.calibration)
 
     def edit(
         self,
@@ -329,12 +331,23 @@ class Run:
         config = replace(self.config, model=model.config)
         # The weights that were validated are gone, so no epoch is the best one.
         history = [{key: value for key, value in line.items() if key != "best"} for line in self.history]
-        return self._derive(model, graph=graph, config=config, history=history, concept_names=names)
+        return self._derive(model, graph=graph, config=config, history=history, concept_names=names).calibrate()
 
     def refit(self, epochs: int = teaching.REFIT_EPOCHS, progress: bool = False) -> Run:
         """Return a run trained for some more epochs from its weights; pinned and forbidden concepts stay so."""
         model, history = teaching.refit(self.model, self.graph, self.config, epochs, progress)
-        return self._derive(model, history=[*self.history, *history])
+        return self._derive(model, history=[*self.history, *history]).calibrate()
+
+    def calibrate(self, isotonic: bool = False) -> Self:
+        """Fit probabilities on validation triples, as training does at its end, and return the run.
+
+        Args:
+            isotonic: Whether to fit a step function that never falls, instead of a logistic one.
+        """
+        self.calibration = None
+        with suppress(ITransFError):  # the training has diverged, which evaluation reports
+            self.calibration = prediction.fit_calibration(self.model, self.graph, isotonic=isotonic)
+        return self
 
     def _derive(self, model: Model, **changes: Any) -> Run:
         """Return a run with this model and these changes."""
@@ -378,5 +391,6 @@ class Run:
         folder.stage_tensors(WEIGHTS, weights(self.model), {})
         folder.stage_history(self.history)
         folder.stage_concept_names(self.concept_names)
+        folder.stage_calibration(self.calibration)
         folder.commit(self.record, drop=folder.list_outdated())
         self.is_stored = True

@@ -1,0 +1,467 @@
+"""Probabilities of answers: scores calibrated on validation questions.
+
+A question asks for a side of a relation, given the entity on the other side. Its candidates are the entities that fit
+the side (see `itransf.data.typing`) and do not answer it in train. The probability of a candidate is the chance that it
+is true, where candidates that nobody labelled count as false. It is a logistic function of the logit of the candidate's
+softmax among the candidates, the score, the number of candidates, and an offset of the relation and side that is shrunk
+to those of all. It grows with the score, so it never changes a ranking.
+
+Valid questions have answers in test, too, which are not read here. How many is estimated from valid alone (Good and
+Turing: test has as many triples of questions of valid as valid has triples that share their question), and as much
+weight is taken from unlabelled candidates that look true.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+from itransf.data.graph import Graph, Triples
+from itransf.data.known import Integers, KnownIndex
+from itransf.data.typing import SIDE_NUMBERS
+from itransf.evaluation.ranking import refuse_nan
+from itransf.models.base import SIDES, Model, Side
+from itransf.prediction.predict import DEFAULT_MEMORY, EXCLUDED, exclude, split_rows
+
+Floats = npt.NDArray[np.float64]
+
+LEAST_QUESTIONS = 50  # fewer in valid give no probability
+MOST_QUESTIONS = 4000
+FIRST, SAMPLED = 30, 30  # candidates of a question: the best, and a sample of the others
+TEMPERATURES = np.geomspace(0.02, 50.0, 40)
+NEAREST = 1e-12  # of a softmax to one
+ROUNDS, STEPS = 8, 8  # of weights of unlabelled candidates, and of Newton's method for each
+RIDGE = 1e-3  # on the weights of features
+LEAST_SLOPE = 0.05  # of the logit of the softmax
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """A function from scores to probabilities.
+
+    Attributes:
+        temperature: Factor of scores in the softmax.
+        slopes: Weight of the logit of the softmax, by 2 r for heads and 2 r + 1 for tails of relation r.
+        offsets: What is added, likewise.
+        by_score: Weight of the score.
+        by_count: Weight of the logarithm of the number of candidates.
+        questions: Number of validation questions that it was fitted to.
+        steps: Logits and probabilities of the isotonic option: the last logit not above gives the probability.
+    """
+
+    temperature: float
+    slopes: tuple[float, ...]
+    offsets: tuple[float, ...]
+    by_score: float
+    by_count: float
+    questions: int
+    steps: tuple[tuple[float, float], ...] = ()
+
+    def apply(
+        self, scores: npt.ArrayLike, shares: npt.ArrayLike, counts: npt.ArrayLike, sides: npt.ArrayLike
+    ) -> Floats:
+        """Return probabilities.
+
+        Args:
+            scores: Scores of candidates.
+            shares: Logits of their softmax at this temperature.
+            counts: Numbers of candidates of their questions.
+            sides: Numbers of their sides: 2 r for heads and 2 r + 1 for tails of relation r.
+        """
+        slopes, offsets = (np.array(values)[np.asarray(sides)] for values in (self.slopes, self.offsets))
+        logits = slopes * shares + offsets + self.by_score * np.asarray(scores) + self.by_count * np.log(counts)
+        if not self.steps:
+            return sigmoid(logits)
+        starts, values = np.array(self.steps).T
+        return np.asarray(values[np.maximum(np.searchsorted(starts, logits, side="right") - 1, 0)])
+
+    def covers(self, relation: int) -> bool:
+        """Return whether the relation is older than the calibration."""
+        return 2 * relation < len(self.slopes)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return all fields by name, ready for JSON."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, content: dict[str, Any]) -> Calibration:
+        """Return the calibration that `to_dict` described.
+
+        Raises:
+            TypeError: A field is missing or unknown, or not of its kind.
+            ValueError: A text is not a number.
+        """
+        lists = {name: tuple(map(float, content[name])) for name in ("slopes", "offsets")}
+        steps = tuple((float(start), float(value)) for start, value in content["steps"])
+        numbers = {name: float(content[name]) for name in ("temperature", "by_score", "by_count")}
+        return cls(**{**content, **lists, **numbers, "steps": steps})
+
+
+@torch.no_grad()
+def score_questions(
+    model: Model, graph: Graph, relation: int, side: Side, anchors: Integers, known: KnownIndex, memory: int
+) -> Iterator[tuple[Integers, Tensor]]:
+    """Yield anchors in chunks with the scores (q, n) of the entities that fit; those that are no candidates: -inf.
+
+    Args:
+        model: Scoring model.
+        graph: Graph that types the entities.
+        relation: Relation of the questions.
+        side: Side that they ask for.
+        anchors: Entity on the other side of each question.
+        known: Known answers, which are no candidates; neither are self-loops unless the relation has some in train.
+        memory: Bytes for one chunk of scores.
+    """
+    allowed = graph.typing.candidates(relation, side)
+    device = next(model.parameters()).device
+    scorer = model.scorer(relation, side, model.pool(torch.tensor(allowed, device=device)))
+    for part in split_rows(anchors, len(allowed), memory) if len(allowed) else ():
+        scores = refuse_nan(scorer(torch.tensor(part, device=device))).double()
+        rows = np.arange(len(part))
+        offsets, answers = known.tails(part, relation) if side == "tail" else known.heads(relation, part)
+        exclude(scores, np.repeat(rows, np.diff(offsets)), answers, allowed)
+        if not graph.statistics.has_loops[relation]:
+            exclude(scores, rows, part, allowed)
+        yield part, scores
+
+
+def list_questions(triples: Triples) -> Iterator[tuple[int, Side, Integers]]:
+    """Yield relation, side and distinct anchors of the questions that triples answer."""
+    for relation in np.unique(triples[:, 1]).tolist():
+        own = triples[triples[:, 1] == relation]
+        for side in SIDES:
+            yield relation, side, np.unique(own[:, 0 if side == "tail" else 2])
+
+
+@dataclass(frozen=True)
+class Examples:
+    """Candidates of questions, some of them drawn, with weights that restore the whole.
+
+    Attributes:
+        questions: Number of each one's question.
+        sides: Number of its side, 2 r or 2 r + 1.
+        scores: Its score.
+        labels: Whether it is true.
+        weights: How many candidates it stands for.
+        counts: Number of candidates of its question.
+    """
+
+    questions: Integers
+    sides: Integers
+    scores: Floats
+    labels: npt.NDArray[np.bool_]
+    weights: Floats
+    counts: Floats
+
+    def find_shares(self, temperature: float, kept: Floats | float = 1.0) -> Floats:
+        """Return logits of the softmax within each question, where other candidates count by the weight kept."""
+        best = np.full(self.questions.max() + 1, -np.inf)
+        np.maximum.at(best, self.questions, self.scores)
+        own = np.exp(temperature * (self.scores - best[self.questions]))
+        total = np.bincount(self.questions, self.weights * kept * own)[self.questions]
+        return log_odds(own / np.maximum(total + (1.0 - self.weights * kept) * own, own))
+
+
+def draw_examples(
+    model: Model,
+    graph: Graph,
+    triples: Triples,
+    known: KnownIndex,
+    most: int = MOST_QUESTIONS,
+    memory: int = DEFAULT_MEMORY,
+) -> Examples | None:
+    """Return candidates of the questions that triples answer: the best, all true ones, and a sample of the others.
+
+    Args:
+        model: Scoring model.
+        graph: Graph that types the entities.
+        triples: Triples, (n, 3), which are the true ones.
+        known: Known answers, which are no candidates.
+        most: Maximum number of questions.
+        memory: Bytes for one chunk of scores.
+    """
+    random = np.random.default_rng(0)
+    listed = list(list_questions(triples))
+    asked = sum(len(anchors) for *_, anchors in listed)
+    chosen = np.sort(random.permutation(asked)[:most])
+    answers = KnownIndex(triples, len(graph.entities), len(graph.relations))
+    parts: list[tuple[npt.NDArray[Any], ...]] = []
+    done = first = 0
+    for relation, side, anchors in listed:
+        own = anchors[chosen[(chosen >= done) & (chosen < done + len(anchors))] - done]
+        done += len(anchors)
+        allowed = graph.typing.candidates(relation, side)
+        for part, scores in score_questions(model, graph, relation, side, own, known, memory):
+            offsets, right = answers.tails(part, relation) if side == "tail" else answers.heads(relation, part)
+            truth = torch.full_like(scores, 1.0)
+            exclude(truth, np.repeat(np.arange(len(part)), np.diff(offsets)), right, allowed)
+            values, labels = scores.cpu().numpy(), np.isneginf(truth.cpu().numpy())
+            places = scores.topk(min(FIRST, scores.shape[1]), dim=1).indices.cpu().numpy()
+            sure = labels.copy()
+            np.put_along_axis(sure, places, True, axis=1)
+            drawn = np.zeros_like(sure)
+            drawn[:, random.permutation(scores.shape[1])[:SAMPLED]] = True
+            candidates = values != EXCLUDED
+            rest, drawn = candidates & ~sure, drawn & candidates & ~sure
+            drawn[drawn.sum(1) == 0] = rest[drawn.sum(1) == 0]
+            weights = np.where(drawn, rest.sum(1, keepdims=True) / np.maximum(drawn.sum(1, keepdims=True), 1), 1.0)
+            rows, columns = np.nonzero((sure & candidates) | drawn)
+            number = 2 * relation + SIDE_NUMBERS[side]
+            counts = candidates.sum(1).astype(np.float64)[rows]
+            taken = (array[rows, columns] for array in (values, labels, weights))
+            parts.append((rows + first, np.full(len(rows), number), *taken, counts))
+            first += len(part)
+    return Examples(*map(np.concatenate, zip(*parts, strict=True))) if parts else None
+
+
+def fit_calibration(
+    model: Model, graph: Graph, *, isotonic: bool = False, memory: int = DEFAULT_MEMORY
+) -> Calibration | None:
+    """Return a calibration fitted to validation questions, or None if there are fewer than 50.
+
+    Args:
+        model: Scoring model.
+        graph: Graph; of its test triples only the number is read.
+        isotonic: Whether to replace the logistic function by an isotonic step function of the same features.
+        memory: Bytes for one chunk of scores.
+    """
+    if sum(len(anchors) for *_, anchors in list_questions(graph.valid)) < LEAST_QUESTIONS:
+        return None
+    examples = draw_examples(model, graph, graph.valid, graph.known_in("train"), memory=memory)
+    if examples is None or not examples.labels.any() or not np.isfinite(examples.scores).all():
+        return None
+    counts = np.log1p(graph.statistics.counts)
+    answers = np.stack([graph.statistics.heads_per_tail, graph.statistics.tails_per_head], axis=1).ravel()
+    constants = np.stack([np.repeat(counts - counts.mean(), 2), np.log(np.maximum(answers, 1.0))], axis=1)  # (2 r, 2)
+    temperature = choose_temperature(examples)
+    hidden = estimate_hidden(examples, len(graph.test) / len(graph.valid))
+    kept, solution = np.ones(len(examples.scores)), Solution.zero(7, len(constants))
+    for _ in range(ROUNDS):
+        features = make_features(examples, temperature, kept, constants)
+        solution = fit_logistic(features, examples.labels, examples.weights * kept, examples.sides, solution)
+        chances = solution.predict(features, examples.sides)
+        looks = hidden * chances / (1.0 + hidden * chances - chances)
+        kept = np.where(examples.labels, 1.0, 1.0 - looks)
+    constant, share, score, count, by_frequency, frequency, several = solution.weights.tolist()
+    slopes = np.maximum(share + by_frequency * constants[:, 0], LEAST_SLOPE)
+    offsets = constant + solution.offsets + constants @ np.array([frequency, several])
+    found = Calibration(
+        temperature,
+        tuple(slopes.tolist()),
+        tuple(offsets.tolist()),
+        max(score, 0.0),
+        count,
+        len(np.unique(examples.questions)),
+    )
+    if not isotonic:
+        return found
+    shares = examples.find_shares(temperature, kept)
+    logits = log_odds(found.apply(examples.scores, shares, examples.counts, examples.sides))
+    return replace(found, steps=fit_isotonic(logits, examples.labels, examples.weights * kept))
+
+
+def make_features(examples: Examples, temperature: float, kept: Floats, constants: Floats) -> Floats:
+    """Return the features of the logistic function, (n, 7)."""
+    shares, of_side = examples.find_shares(temperature, kept), constants[examples.sides]
+    columns = (np.ones_like(shares), shares, examples.scores, np.log(examples.counts), shares * of_side[:, 0])
+    return np.column_stack([*columns, of_side])
+
+
+def choose_temperature(examples: Examples) -> float:
+    """Return the temperature at which the softmax of true candidates is the most likely."""
+    fits = [np.logaddexp(0.0, -examples.find_shares(each)[examples.labels]).sum() for each in TEMPERATURES]
+    return float(TEMPERATURES[int(np.argmin(fits))])
+
+
+def estimate_hidden(examples: Examples, ratio: float) -> Floats:
+    """Return how many true candidates of each one's side are expected in test, for each in valid.
+
+    Args:
+        examples: Candidates of validation questions.
+        ratio: Number of test triples for each of valid.
+    """
+    true = np.bincount(examples.questions, examples.labels)[examples.questions]
+    answers, single = (np.bincount(examples.sides, examples.labels * chosen) for chosen in (true > 0, true == 1))
+    return np.asarray((ratio * (answers - single) / np.maximum(answers, 1.0))[examples.sides])
+
+
+@dataclass(frozen=True)
+class Solution:
+    """A logistic regression: weights of features, and an offset of each group shrunk to zero."""
+
+    weights: Floats
+    offsets: Floats
+    shrinkage: float = 1.0
+
+    @classmethod
+    def zero(cls, features: int, groups: int) -> Solution:
+        """Return the start of a fit."""
+        return cls(np.zeros(features), np.zeros(groups))
+
+    def predict(self, features: Floats, groups: Integers) -> Floats:
+        """Return probabilities."""
+        return sigmoid(features @ self.weights + self.offsets[groups])
+
+
+def fit_logistic(
+    features: Floats,
+    labels: npt.NDArray[np.bool_],
+    weights: Floats,
+    groups: Integers,
+    start: Solution,
+    steps: int = STEPS,
+) -> Solution:
+    """Return a logistic regression by Newton's method.
+
+    The shrinkage of the offsets is the inverse of their variance, estimated with their errors (empirical Bayes).
+
+    Args:
+        features: (n, f); the first is constant.
+        labels: (n,)
+        weights: Weight of each row, (n,).
+        groups: Group of each row, (n,).
+        start: Where to start.
+        steps: Number of steps.
+    """
+    size = len(start.offsets)
+    ridge = np.where(np.arange(features.shape[1]) > 0, RIDGE, 1e-9)
+    found, seen = start, np.bincount(groups, weights, minlength=size) > 0
+    for _ in range(steps):
+        chances = found.predict(features, groups)
+        curved, slope = weights * chances * (1.0 - chances), weights * (labels - chances)
+        curvature = features.T @ (features * curved[:, None]) + np.diag(ridge)
+        mixed = np.stack([np.bincount(groups, curved * column, size) for column in features.T], axis=1)  # (g, f)
+        own = np.bincount(groups, curved, size) + found.shrinkage
+        along = np.bincount(groups, slope, size) - found.shrinkage * found.offsets
+        schur = curvature - mixed.T @ (mixed / own[:, None])
+        step = np.linalg.solve(schur, features.T @ slope - ridge * found.weights - mixed.T @ (along / own))
+        offsets = (along - mixed @ step) / own
+        damping = min(1.0, 4.0 / max(np.abs(step).max(), np.abs(offsets).max(), 1e-9))
+        offsets = found.offsets + damping * offsets
+        spread = float((offsets[seen] ** 2 + 1.0 / own[seen]).sum())
+        found = Solution(found.weights + damping * step, offsets, max(float(seen.sum()) / spread, 0.01))
+    return found
+
+
+def fit_isotonic(logits: Floats, labels: npt.NDArray[np.bool_], weights: Floats) -> tuple[tuple[float, float], ...]:
+    """Return the starts and the values of the steps of the best function that never falls (pool adjacent violators)."""
+    levels, places = np.unique(logits, return_inverse=True)
+    columns = (levels, np.bincount(places, weights * labels), np.bincount(places, weights))
+    blocks: list[list[float]] = []  # start, weighted labels, weights
+    for level in zip(*(column.tolist() for column in columns), strict=True):
+        blocks.append([*level])
+        while len(blocks) > 1 and blocks[-2][1] * blocks[-1][2] >= blocks[-1][1] * blocks[-2][2]:
+            _, true, total = blocks.pop()
+            blocks[-1][1:] = [blocks[-1][1] + true, blocks[-1][2] + total]
+    return tuple((start, true / total) for start, true, total in blocks if total > 0)
+
+
+def sigmoid(logits: npt.ArrayLike) -> Floats:
+    """Return 1 / (1 + exp(-logits))."""
+    return np.asarray(0.5 * (1.0 + np.tanh(0.5 * np.asarray(logits, dtype=np.float64))))
+
+
+def log_odds(chances: Floats) -> Floats:
+    """Return the logits of probabilities."""
+    inner = np.clip(chances, 1e-300, 1.0 - NEAREST)
+    return np.asarray(np.log(inner) - np.log1p(-inner))
+
+
+@dataclass(frozen=True)
+class Measured:
+    """Triples as answers to one question each; arrays of (n,).
+
+    Attributes:
+        scores: Their scores.
+        shares: Logits of the softmax of each among the candidates and itself.
+        counts: Number of candidates of each question.
+        candidates: Whether each is a candidate of its question.
+    """
+
+    scores: Floats
+    shares: Floats
+    counts: Floats
+    candidates: npt.NDArray[np.bool_]
+
+
+def measure_answers(
+    model: Model,
+    graph: Graph,
+    triples: Triples,
+    asks_head: npt.NDArray[np.bool_],
+    temperature: float,
+    known: KnownIndex,
+    memory: int = DEFAULT_MEMORY,
+) -> Measured:
+    """Compare triples with the candidates of the questions that they answer.
+
+    Args:
+        model: Scoring model.
+        graph: Graph that types the entities.
+        triples: Triples, (n, 3).
+        asks_head: Whether the question of each asks for the head, (n,).
+        temperature: Factor of scores in the softmax.
+        known: Known answers, which are no candidates.
+        memory: Bytes for one chunk of scores.
+    """
+    device = next(model.parameters()).device
+    with torch.no_grad():
+        parts = [model.score(*part.unbind(1)) for part in torch.split(torch.tensor(triples, device=device), 4096)]
+    scores = torch.cat(parts).double().cpu().numpy() if parts else np.zeros(0)
+    shares, counts, found = np.zeros(len(triples)), np.ones(len(triples)), np.zeros(len(triples), dtype=np.bool_)
+    for relation, side, _ in list_questions(triples):
+        rows = np.flatnonzero((triples[:, 1] == relation) & (asks_head == (side == "head")))
+        given, asked = (0, 2) if side == "tail" else (2, 0)
+        allowed = graph.typing.candidates(relation, side)
+        anchors, inverse = np.unique(triples[rows, given], return_inverse=True)
+        done = 0
+        for part, chunk in score_questions(model, graph, relation, side, anchors, known, memory):
+            values = chunk.cpu().numpy()
+            here = (inverse >= done) & (inverse < done + len(part))
+            own, question = rows[here], inverse[here] - done
+            places = np.minimum(np.searchsorted(allowed, triples[own, asked]), len(allowed) - 1)
+            fits = allowed[places] == triples[own, asked]
+            found[own] = fits & (values[question, places] != EXCLUDED)
+            best = np.maximum(values.max(axis=1)[question], scores[own])
+            total = np.array([np.exp(temperature * (values[q] - b)).sum() for q, b in zip(question, best, strict=True)])
+            mine = np.exp(temperature * (scores[own] - best))
+            shares[own] = log_odds(mine / np.maximum(total + ~found[own] * mine, mine))
+            counts[own] = np.maximum(np.sum(values != EXCLUDED, axis=1)[question], 1)
+            done += len(part)
+    return Measured(scores, shares, counts, found)
+
+
+def find_probabilities(
+    calibration: Calibration | None,
+    model: Model,
+    graph: Graph,
+    triples: Triples,
+    asks_head: npt.NDArray[np.bool_],
+    memory: int = DEFAULT_MEMORY,
+) -> list[float | None]:
+    """Return the probability of each answer; None where there is no calibration, or where it is no candidate.
+
+    Answers in train and valid are no candidates, nor is an entity that does not fit the side.
+
+    Args:
+        calibration: Calibration of the model, if there is one.
+        model: Scoring model.
+        graph: Graph with the known triples; test is not read.
+        triples: Answers, (n, 3).
+        asks_head: Whether the head of each was asked for, (n,).
+        memory: Bytes for one chunk of scores.
+    """
+    if calibration is None or not len(triples):
+        return [None] * len(triples)
+    known = graph.known_in("train", "valid")
+    found = measure_answers(model, graph, triples, asks_head, calibration.temperature, known, memory)
+    shown = found.candidates & (2 * triples[:, 1] < len(calibration.slopes))
+    sides = np.where(shown, 2 * triples[:, 1] + ~asks_head, 0)
+    chances = calibration.apply(found.scores, found.shares, found.counts, sides)
+    return [chance if is_shown else None for chance, is_shown in zip(chances.tolist(), shown.tolist(), strict=True)]

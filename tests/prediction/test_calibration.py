@@ -1,0 +1,162 @@
+"""Probabilities, compared with plain loops."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+import itransf
+from itransf.errors import CheckpointError
+from itransf.prediction.calibration import (
+    Calibration,
+    Solution,
+    find_probabilities,
+    fit_calibration,
+    fit_isotonic,
+    fit_logistic,
+    sigmoid,
+)
+
+RNG = np.random.default_rng(0)
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> itransf.Run:
+    settings = ["model.dim=16", "training.epochs=3", "model.name=distmult"]
+    out = tmp_path_factory.mktemp("run") / "world"
+    return itransf.train("world", settings=settings, out=out, device="cpu", progress=False)
+
+
+def test_the_logistic_fit_is_where_a_gradient_loop_ends() -> None:
+    features = np.column_stack([np.ones(400), RNG.normal(size=(400, 2))])
+    groups, weights = RNG.integers(0, 5, 400), RNG.uniform(0.5, 2.0, 400)
+    labels = RNG.uniform(size=400) < sigmoid(features @ [-1.0, 2.0, 0.5] + np.array([0.0, 1.0, -1.0, 0.5, 0.0])[groups])
+    found = fit_logistic(features, labels, weights, groups, Solution.zero(3, 5), steps=100)
+    solution, offsets = np.zeros(3), np.zeros(5)
+    for _ in range(20_000):
+        slope = weights * (labels - sigmoid(features @ solution + offsets[groups]))
+        solution += 0.005 * (features.T @ slope - 1e-3 * np.array([0.0, *solution[1:]]))
+        for group in range(5):
+            offsets[group] += 0.005 * (slope[groups == group].sum() - found.shrinkage * offsets[group])
+    np.testing.assert_allclose(found.weights, solution, atol=1e-4)
+    np.testing.assert_allclose(found.offsets, offsets, atol=1e-4)
+
+
+def test_a_group_without_rows_has_the_offset_of_the_whole() -> None:
+    features, groups = np.ones((60, 1)), np.repeat([0, 1], 30)
+    found = fit_logistic(features, RNG.uniform(size=60) < 0.3, np.ones(60), groups, Solution.zero(1, 3), steps=50)
+    assert found.offsets[2] == pytest.approx(0.0, abs=1e-9)
+
+
+def test_isotonic_steps_are_the_best_of_all_partitions() -> None:
+    for _ in range(20):
+        logits, labels = RNG.integers(0, 5, 7).astype(float), RNG.uniform(size=7) < 0.5
+        weights = RNG.uniform(0.5, 2.0, 7)
+        starts, values = np.array(fit_isotonic(logits, labels, weights)).T
+        fitted = values[np.searchsorted(starts, logits, side="right") - 1]
+        assert (np.diff(fitted[np.argsort(logits)]) >= 0).all()
+        best, levels = np.inf, np.unique(logits)
+        for cuts in itertools.product([False, True], repeat=len(levels) - 1):
+            block = np.concatenate([[0], np.cumsum(cuts)])[np.searchsorted(levels, logits)]
+            means = np.array(
+                [np.average(labels[block == b], weights=weights[block == b]) for b in range(block.max() + 1)]
+            )
+            if (np.diff(means) >= 0).all():
+                best = min(best, float((weights * (labels - means[block]) ** 2).sum()))
+        assert (weights * (labels - fitted) ** 2).sum() == pytest.approx(best)
+
+
+def test_probabilities_are_those_of_a_plain_loop(run: itransf.Run) -> None:
+    graph, calibration = run.graph, run.calibration
+    assert calibration is not None
+    known = {tuple(row) for split in ("train", "valid") for row in graph.split(split).tolist()}
+    triples = np.concatenate([graph.test[:20], graph.train[:3]])
+    asks_head = np.arange(len(triples)) % 2 == 0
+    for triple, head, found in zip(
+        triples.tolist(),
+        asks_head.tolist(),
+        find_probabilities(calibration, run.model, graph, triples, asks_head),
+        strict=True,
+    ):
+        side, place = ("head", 0) if head else ("tail", 2)
+        questions = [[*triple[:place], each, *triple[place + 1 :]] for each in graph.typing.candidates(triple[1], side)]
+        loops = graph.statistics.has_loops[triple[1]]
+        candidates = [each for each in questions if tuple(each) not in known and (loops or each[0] != each[2])]
+        if triple not in candidates:
+            assert found is None
+            continue
+        with torch.no_grad():
+            scores = run.model.score(*torch.tensor(candidates).T).double().numpy()
+        own = candidates.index(triple)
+        mass = np.exp(calibration.temperature * (scores - scores.max()))
+        share = np.log(mass[own]) - np.log(np.delete(mass, own).sum())
+        number = 2 * triple[1] + (side == "tail")
+        logit = calibration.slopes[number] * share + calibration.offsets[number]
+        logit += calibration.by_score * scores[own] + calibration.by_count * np.log(len(scores))
+        assert found == pytest.approx(float(1 / (1 + np.exp(-logit))), rel=1e-4)
+
+
+def test_the_calibration_never_reads_test_and_is_the_same_again(run: itransf.Run) -> None:
+    shuffled = replace(run.graph, test=run.graph.test[::-1] * 0)
+    assert fit_calibration(run.model, shuffled) == run.calibration == fit_calibration(run.model, run.graph)
+
+
+def test_too_few_questions_give_none(run: itransf.Run) -> None:
+    assert fit_calibration(run.model, replace(run.graph, valid=run.graph.valid[:20])) is None
+
+
+@pytest.mark.parametrize("isotonic", [False, True])
+def test_probabilities_never_fall_with_the_score(run: itransf.Run, isotonic: bool) -> None:
+    found = fit_calibration(run.model, run.graph, isotonic=isotonic)
+    assert found is not None
+    assert min(found.slopes) > 0
+    assert found.by_score >= 0
+    scores = np.linspace(-2.0, 2.0, 50)
+    chances = found.apply(scores, found.temperature * scores - 3.0, 10, np.zeros(50, dtype=int))
+    assert (np.diff(chances) >= 0).all()
+    assert chances[-1] > chances[0]
+
+
+def test_expected_and_observed_hits_agree_on_test(run: itransf.Run) -> None:
+    graph = run.graph
+    asks_head = np.zeros(len(graph.test), dtype=bool)
+    chances = [p for p in find_probabilities(run.calibration, run.model, graph, graph.test, asks_head) if p is not None]
+    corrupted = graph.test.copy()
+    corrupted[:, 2] = np.random.default_rng(1).permutation(corrupted[:, 2])
+    false = [p for p in find_probabilities(run.calibration, run.model, graph, corrupted, asks_head) if p is not None]
+    assert np.mean(chances) > 3 * np.mean(false)
+
+
+def test_the_calibration_is_stored_and_checked(run: itransf.Run, tmp_path: Path) -> None:
+    run.save(tmp_path / "copy")
+    assert itransf.open(tmp_path / "copy").calibration == run.calibration
+    learned = run.learn_relation("twin_of", [("France", "Spain")])
+    assert learned.calibration == run.calibration
+    triples = np.array([[0, len(run.graph.relations), 1]])
+    assert find_probabilities(run.calibration, learned.model, learned.graph, triples, np.zeros(1, dtype=bool)) == [None]
+    run.calibration, kept = None, run.calibration
+    run.save(tmp_path / "without")
+    run.calibration = kept
+    assert not (tmp_path / "without" / "calibration.json").exists()
+    assert itransf.open(tmp_path / "without").calibration is None
+    path = tmp_path / "copy" / "calibration.json"
+    content = json.loads(path.read_text())
+    path.write_text(json.dumps({**content, "slopes": content["slopes"] * 2}))
+    with pytest.raises(CheckpointError, match=r"calibration\.json"):
+        itransf.open(tmp_path / "copy")
+    with pytest.raises(CheckpointError, match="another graph"):
+        itransf.run.seal(tmp_path / "copy")
+    path.write_text(json.dumps({"slopes": [1.0]}))
+    with pytest.raises(CheckpointError, match="is no calibration"):
+        itransf.run.seal(tmp_path / "copy")
+
+
+def test_a_calibration_survives_json(run: itransf.Run) -> None:
+    assert run.calibration is not None
+    assert Calibration.from_dict(json.loads(json.dumps(run.calibration.to_dict()))) == run.calibration
