@@ -14,7 +14,7 @@ from itransf.cli.explain import show_explanation, show_profile
 from itransf.cli.predict import show_short_forms
 from itransf.interpret import RelationProfile, sentences
 from itransf.interpret.attention import ConceptWeight
-from itransf.interpret.similarity import RelatedRelation
+from itransf.interpret.similarity import MinedRole, RelatedRelation
 
 
 def test_what_people_see() -> None:
@@ -161,16 +161,19 @@ class TestPredict:
 
 def make_profile() -> RelationProfile:
     kin = [
-        RelatedRelation("has_capital", "has capital", 0.96, 0.98, 0.94, 0.9),
+        RelatedRelation("has_capital", "has capital", 0.96, 0.98, 0.94, 0.9, 0.97),
         RelatedRelation("near", "near", 0.3, 0.7, -0.1, None),
     ]
     head, tail = (ConceptWeight(1, 0.9), ConceptWeight(3, 0.1)), (ConceptWeight(0, 1.0),)
-    return RelationProfile("capital_of", "capital of", head, tail, 0.25, tuple(kin), tuple(kin[1:]), tuple(kin[1:]), ())
+    mined = (MinedRole("inverse", "has_capital", "has capital", 0.97), MinedRole("part of", "near", "near", 0.85))
+    return RelationProfile(
+        "capital_of", "capital of", head, tail, 0.25, tuple(kin), tuple(kin[1:]), tuple(kin[1:]), (), mined=mined
+    )
 
 
 def test_what_people_see_of_relations() -> None:
     console, paper = make_paper()
-    show_profile(make_profile().to_dict(), console)
+    show_profile(make_profile().to_dict(), {1: "lies in"}, console)
     check_golden("relation.txt", paper.getvalue())
 
 
@@ -179,9 +182,9 @@ def test_a_relation_by_label(run: Path, opened: Any) -> None:
     done = call("relation", run, "has capital", "--top", 2)
     assert done.code == 0, done.err
     assert " ".join(done.out.split()).startswith(expected.sentence)
-    assert json.loads(call("relation", run, "P36", "--top", 2, "--json").out) == json.loads(
-        json.dumps(expected.to_dict())
-    )
+    shown = json.loads(call("relation", run, "P36", "--top", 2, "--json").out)
+    assert len(shown.pop("concept_names")) == len(opened.model.concepts)
+    assert shown == json.loads(json.dumps(expected.to_dict()))
 
 
 def test_a_model_without_concepts_shows_none(transe_run: Path) -> None:

@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from itransf.data import Graph, Vocabulary, describe, load, measure_leakage, mine_structure
-from itransf.data.leakage import Structure
+from itransf.data.graph import SPLITS
+from itransf.data.leakage import Structure, measure_overlaps
 from itransf.data.planted import plant
 
 ENTITIES, RELATIONS = 5, 4
@@ -191,3 +192,18 @@ def test_triples_that_splits_share_count_once() -> None:
         Graph.from_names("overlap", train, train[:4], train[2:]), splits=("train", "valid", "test")
     )
     assert structure.inverse == ((0, 1, 1.0),)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_overlaps_are_those_of_a_loop_over_triples(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    rows = rng.integers(0, [6, 3, 6], (40, 3)).tolist()
+    graph = Graph.from_triples([(f"e{h}", f"r{r}", f"e{t}") for h, r, t in rows])
+    facts = {tuple(row) for split in SPLITS for row in graph.split(split).tolist()}
+    for relation in range(3):
+        backward, forward, sizes = measure_overlaps(graph, relation)
+        own = [fact for fact in facts if fact[1] == relation]
+        for other in range(3):
+            assert backward[other] == sum((t, other, h) in facts for h, _, t in own) / len(own)
+            assert forward[other] == sum((h, other, t) in facts for h, _, t in own) / len(own)
+            assert sizes[other] == sum(fact[1] == other for fact in facts)

@@ -64,7 +64,7 @@ def test_roles_that_were_built_in_are_found() -> None:
     assert len(profile.inverse) == len(profile.broader) == len(NAMES) - 1
     assert (profile.head, profile.tail) == ((), ())
     assert profile.inverse[0].attention is None
-    assert str(profile).startswith("base ")
+    assert "In the model, base looks like the inverse of" in str(profile)
     assert "inverse of the inverse (1.00)" in str(profile)
     assert "similar to twin (1.00)" in str(profile)
     assert json.loads(json.dumps(profile.to_dict()))["sentence"] == profile.sentence
@@ -76,6 +76,48 @@ def test_a_symmetric_relation_is_its_own_inverse() -> None:
     assert found["symmetric"] == pytest.approx(1.0)
     assert all(score < 0.75 for name, score in found.items() if name != "symmetric")
     assert profile_relation(model, make_graph(), "symmetric").sentence.endswith("looks symmetric (1.00).")
+
+
+def make_family() -> Graph:
+    """Return a graph with an inverse pair, a symmetric relation, a part of another, and one that is alone."""
+    pairs = [(f"e{i}", f"f{i}") for i in range(8)]
+    triples = [triple for a, b in pairs for triple in ((a, "parent", b), (b, "child", a))]
+    triples += [triple for a, b in pairs for triple in ((a, "near", b), (b, "near", a))]
+    triples += [(a, "father", b) for a, b in pairs[:3]] + [("f0", "owns", "e1"), ("e0", "owns", "e1")]
+    triples += [("e9", "sees", "e8"), ("f1", "half", "e1"), ("f1", "half", "e8")]
+    return Graph.from_triples(triples, valid_share=0.1, test_share=0.1)
+
+
+@pytest.mark.parametrize(
+    ("relation", "roles", "words"),
+    [
+        (
+            "parent",
+            {("inverse", "child"), ("part of", "near"), ("reversed in", "near")},
+            "parent is the inverse of child",
+        ),
+        ("near", {("symmetric", "near")}, "In the graph, near is symmetric (100% of its triples hold reversed)."),
+        (
+            "father",
+            {(kind, of) for kind in ("part of", "reversed in") for of in ("near",)}
+            | {("part of", "parent")}
+            | {("reversed in", "child")},
+            "implies child reversed (100%; child has more triples)",
+        ),
+        ("half", set(), "has no inverse and is not symmetric (at most 50% of its triples are reversed in another "),
+        ("sees", set(), "(none of its triples is reversed in any relation)"),
+    ],
+)
+def test_roles_in_the_triples(relation: str, roles: set[tuple[str, str]], words: str) -> None:
+    graph = make_family()
+    torch.manual_seed(0)
+    model = MODELS["distmult"](Sizes(len(graph.entities), len(graph.relations)), MODELS["distmult"].Config(dim=4))
+    profile = profile_relation(model, graph, relation, top=1)
+    assert {(role.role, role.relation) for role in profile.mined} == roles
+    assert words in profile.sentence
+    if relation == "parent":
+        assert {"child", "near"} <= {each.relation for each in profile.inverse}  # whatever the model says
+        assert {each.relation: each.triples for each in profile.inverse}["child"] == 1.0
 
 
 def cosine(left: Any, right: Any) -> float:

@@ -9,7 +9,7 @@ from typer import Argument, Option
 
 import itransf
 from itransf.cli.options import AsJson, Device, RunFolder, open_run
-from itransf.cli.output import LEAST, MOST_SHARED, Screen, format_number, format_uses, show_shared, tell
+from itransf.cli.output import LEAST, MOST_SHARED, Screen, format_number, show_shared, tell
 
 if TYPE_CHECKING:
     from itransf.interpret import Explanation
@@ -101,7 +101,9 @@ def list_changes(found: Explanation) -> list[str]:
 
 
 ROLES = {"inverse": "inverse of", "equivalent": "same as", "broader": "sub-relation of", "narrower": "contains"}
-KINDS = ("matrices", "translation", "attention")  # of similarity, where a model has them
+KINDS = {"triples": "Triples", "matrices": "Matrices", "translation": "Vectors", "attention": "Attention"}
+"""Headings of shares and similarities, where there are any."""
+MOST_CONCEPTS = 5
 CONCEPTS = {"head": "Head concepts", "tail": "Tail concepts", "concepts": "Concepts"}
 
 
@@ -114,27 +116,31 @@ def show_relation(
 ) -> None:
     """Show the concepts of a relation and similar relations.
 
-    Candidates for its inverse, equivalent and sub-relations are listed. All scores are computed from the parameters of
-    the model, not from triples.
+    Candidates for its inverse, equivalent and sub-relations are listed. Scores are computed from the parameters of the
+    model; beside them are the shares of the relation's triples that fit.
     """
-    profile = open_run(run, device).relation(name, top).to_dict()
-    tell(profile, as_json, lambda screen: show_profile(profile, screen))
+    opened = open_run(run, device)
+    profile = opened.relation(name, top).to_dict()
+    names = itransf.interpret.name_concepts(opened.concepts(), opened.concept_names) if opened.has_concepts else {}
+    tell({**profile, "concept_names": names}, as_json, lambda screen: show_profile(profile, names, screen))
 
 
-def show_profile(profile: Found, screen: Screen) -> None:
-    """Print what `RelationProfile.to_dict` returns."""
+def show_profile(profile: Found, names: Mapping[int, str], screen: Screen) -> None:
+    """Print what `RelationProfile.to_dict` returns, with the names of concepts."""
     screen.say(f"{profile['sentence']}\n", wrap=True)
     for key, heading in CONCEPTS.items():
-        if profile[key]:
-            screen.say(f"{heading:15}{format_uses(profile[key])}")
+        for place, use in enumerate(each for each in profile[key][:MOST_CONCEPTS] if abs(each["weight"]) >= LEAST):
+            called = itransf.interpret.call_concept(use["concept"], names)
+            screen.say(f"{'' if place else heading:15}{called}, weight {use['weight']:.2f}")
     screen.say(f"Symmetric      {format_number(profile['symmetric'], 3)}\n")
     candidates = [found for key in ROLES for found in profile[key]]
     kinds = ["score", *(kind for kind in KINDS if any(found[kind] is not None for found in candidates))]
     rows = [row for key, role in ROLES.items() for row in list_candidates(role, profile[key], kinds)]
-    screen.tabulate(("May be", "Relation", *(kind.capitalize() for kind in kinds)), rows, names=2)
-    used = "use matrices and translations only" if "matrices" in kinds else "are cosines of relation vectors"
+    screen.tabulate(("May be", "Relation", "Score", *(KINDS[kind] for kind in kinds[1:])), rows, names=2)
+    used = "compare matrices and vectors of relations" if "matrices" in kinds else "are cosines of relation vectors"
     compared = "; the attention is shown for comparison" if "attention" in kinds else ""
-    screen.say(f"Scores are at most 1 and {used}{compared}.", wrap=True)
+    shares = " Triples: the share of triples that fit, in train, valid and test." if "triples" in kinds else ""
+    screen.say(f"Scores are at most 1 and {used}{compared}.{shares}", wrap=True)
 
 
 def list_candidates(role: str, candidates: Sequence[Found], kinds: Sequence[str]) -> list[tuple[str, ...]]:

@@ -96,6 +96,28 @@ def mine_structure(graph: Graph, threshold: float = THRESHOLD, splits: Sequence[
     )
 
 
+def measure_overlaps(
+    graph: Graph, relation: int, splits: Sequence[str] = SPLITS
+) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64], Integers]:
+    """Return the shares of a relation's triples that are also triples of each relation, reversed or as they are.
+
+    Args:
+        graph: The graph.
+        relation: Number of the relation.
+        splits: Splits to search.
+
+    Returns:
+        Shares reversed (r,), shares as they are (r,), and the number of triples of each relation (r,).
+    """
+    triples = np.concatenate([graph.split(split) for split in splits])
+    triples = keep_distinct(triples, len(graph.entities), len(graph.relations))
+    links, (heads, _, tails) = _link(triples, graph), triples[triples[:, 1] == relation].T
+    ends = ((tails, heads), (heads, tails))
+    counts = [np.bincount(links.look_up(*pair)[1], minlength=len(graph.relations)) for pair in ends]
+    reversed_share, same_share = (count / max(len(heads), 1) for count in counts)
+    return reversed_share, same_share, np.bincount(triples[:, 1], minlength=len(graph.relations))
+
+
 def measure_leakage(graph: Graph, split: str = "test", structure: Structure | None = None) -> Leakage:
     """Measure which shares of a split's triples train reveals in one step.
 

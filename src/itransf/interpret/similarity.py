@@ -1,6 +1,6 @@
 """Similarity of relations: what a relation is made of, and which relations are its inverse, equivalent or broader.
 
-Everything is read from a model's parameters; no triple is counted.
+Roles are read from a model's parameters; beside them stand the shares of triples that fit a role.
 """
 
 from __future__ import annotations
@@ -15,13 +15,18 @@ from torch import Tensor
 from torch.nn.functional import cosine_similarity
 
 from itransf.data.graph import Graph
+from itransf.data.known import Integers
+from itransf.data.leakage import THRESHOLD, measure_overlaps
 from itransf.errors import ConfigError, check_count
 from itransf.interpret.attention import ConceptWeight, read_attention
 from itransf.interpret.explanation import CHOICES, check_explainable
-from itransf.interpret.sharing import turn
+from itransf.interpret.sentences import list_words
+from itransf.interpret.sharing import Floats, turn
 from itransf.models import SIDES, ConceptModel, DistMult, Model, Side, Translation
 
 Rows = Sequence[Tensor] | Tensor
+BACKWARD = ("symmetric", "inverse", "reversed in")
+"""Mined roles that compare triples with reversed ones."""
 LIKELY = 0.75
 """The score from which the sentence of a profile names a candidate."""
 SHORTLIST = 32
@@ -41,6 +46,8 @@ class RelatedRelation:
         matrices: Similarity of the matrices, part of the score; None for a model without them.
         translation: Similarity of the translations, part of the score; None for a model without them.
         attention: Similarity of the attention vectors alone, for comparison; None where there are no concepts.
+        triples: Share of the triples that fit: of the relation's that are its triples, reversed for an inverse; of its
+            own for a narrower relation.
     """
 
     relation: str
@@ -49,6 +56,36 @@ class RelatedRelation:
     matrices: float | None
     translation: float | None
     attention: float | None
+    triples: float = 0.0
+
+
+@dataclass(frozen=True)
+class MinedRole:
+    """A role of a relation in the triples of the graph.
+
+    Attributes:
+        role: "symmetric", "inverse", "reversed in", "duplicate" or "part of"; "reversed in" and "part of" hold in one
+            direction only.
+        relation: Name of the other relation.
+        label: Its label.
+        share: Share of the relation's triples that are also triples of the other one, reversed or as they are.
+    """
+
+    role: str
+    relation: str
+    label: str
+    share: float
+
+    def describe(self) -> str:
+        """Return the role in words."""
+        words = {
+            "symmetric": "is symmetric ({share} of its triples hold reversed)",
+            "inverse": "is the inverse of {label} ({share} of its triples are there reversed)",
+            "reversed in": "implies {label} reversed ({share}; {label} has more triples)",
+            "duplicate": "has the triples of {label} ({share})",
+            "part of": "implies {label} ({share})",
+        }
+        return words[self.role].format(label=self.label, share=f"{self.share:.0%}")
 
 
 @dataclass(frozen=True)
@@ -86,6 +123,8 @@ class RelationProfile:
         broader: Relations that it is most likely a sub-relation of.
         narrower: Relations that are most likely sub-relations of it.
         concepts: Concepts of the relation as a whole, in a model that does not have them for each side.
+        mined: Roles in the triples of the graph, train, valid and test, as `itransf data info` lists them.
+        reversed_most: The relation that has most of the triples reversed; None where none has any.
     """
 
     relation: str
@@ -98,17 +137,29 @@ class RelationProfile:
     broader: tuple[RelatedRelation, ...]
     narrower: tuple[RelatedRelation, ...]
     concepts: tuple[ConceptWeight, ...] = ()
+    mined: tuple[MinedRole, ...] = ()
+    reversed_most: MinedRole | None = None
 
     @property
     def sentence(self) -> str:
-        """The roles with a likely candidate, in one sentence."""
+        """The roles with a likely candidate, and those in the triples, in two sentences."""
         roles = [f"looks symmetric ({self.symmetric:.2f})"] if self.symmetric >= LIKELY else []
         for words, found in (("looks like the inverse of", self.inverse), ("is similar to", self.equivalent)):
             roles += [f"{words} {other.label} ({other.score:.2f})" for other in found[:1] if other.score >= LIKELY]
-        if not roles:
-            return f"{self.label} has no likely inverse or equivalent, and does not look symmetric."
-        listed = roles[0] if len(roles) == 1 else f"{', '.join(roles[:-1])} and {roles[-1]}"
-        return f"{self.label} {listed}."
+        none = "has no likely inverse or equivalent, and does not look symmetric"
+        told = f"In the model, {self.label} {list_words(roles, len(roles)) if roles else none}."
+        return f"{self.sentence_of_triples} {told}"
+
+    @property
+    def sentence_of_triples(self) -> str:
+        """The roles in the triples of the graph, or why there are none."""
+        roles = [role.describe() for role in self.mined]
+        if not any(role.role in BACKWARD for role in self.mined):
+            most, others = self.reversed_most, "none of its triples is reversed in any relation"
+            if most is not None:
+                others = f"at most {most.share:.0%} of its triples are reversed in another relation, {most.label}"
+            roles.append(f"has no inverse and is not symmetric ({others})")
+        return f"In the graph, {self.label} {list_words(roles, len(roles))}."
 
     def __repr__(self) -> str:
         return f"RelationProfile({self.sentence.removesuffix('.')})"
@@ -129,7 +180,7 @@ def profile_relation(model: Model, graph: Graph, relation: str, top: int = 3) ->
         model: Model whose relations have matrices and translations, or vectors to multiply with.
         graph: Names.
         relation: Name or label of the relation.
-        top: Number of candidates for each role.
+        top: Number of candidates for each role; those that the triples show are added.
 
     Raises:
         DataError: The relation is not known.
@@ -145,6 +196,7 @@ def profile_relation(model: Model, graph: Graph, relation: str, top: int = 3) ->
         weights = attention.weights.astype(np.float64)
         theirs, turned = map(torch.from_numpy, (weights, turn(weights, attention.antisymmetric)))
         straight, crossed = compare_sides(theirs[:, [number]], theirs, turned)
+    backward, forward, sizes = measure_overlaps(graph, number)
     others = [other for other in range(len(graph.relations)) if other != number]
     everyone = torch.tensor(others, dtype=torch.int64, device="cpu")
     equivalent: tuple[Tensor, ...]
@@ -160,8 +212,9 @@ def profile_relation(model: Model, graph: Graph, relation: str, top: int = 3) ->
         equivalent, inverse = (same, translation), (swapped, -translation)
         shortlist = everyone[(same + translation).argsort(descending=True, stable=True)[:SHORTLIST]]
         own = torch.full_like(shortlist, number)
-        broader = rank_candidates(graph, shortlist, compare_width(explained, own, shortlist), straight, top)
-        narrower = rank_candidates(graph, shortlist, compare_width(explained, shortlist, own), straight, top)
+        broader = rank_candidates(graph, shortlist, compare_width(explained, own, shortlist), straight, forward, top)
+        held = forward * sizes[number] / np.maximum(sizes, 1)
+        narrower = rank_candidates(graph, shortlist, compare_width(explained, shortlist, own), straight, held, top)
     else:
         raise ConfigError(
             f"the relations of the model {type(model).__name__} have neither matrices nor vectors to compare; "
@@ -173,16 +226,47 @@ def profile_relation(model: Model, graph: Graph, relation: str, top: int = 3) ->
         concepts.get("head", ()),
         concepts.get("tail", ()),
         symmetric,
-        rank_candidates(graph, everyone, inverse, crossed, top),
-        rank_candidates(graph, everyone, equivalent, straight, top),
+        rank_candidates(graph, everyone, inverse, crossed, backward, top),
+        rank_candidates(graph, everyone, equivalent, straight, forward, top),
         broader,
         narrower,
         concepts.get("relation", ()),
+        *list_mined(graph, number, backward, forward, sizes),
     )
 
 
+def list_mined(
+    graph: Graph, relation: int, backward: Floats, forward: Floats, sizes: Integers
+) -> tuple[tuple[MinedRole, ...], MinedRole | None]:
+    """Return the roles of a relation in the triples, the largest shares first, and where it is reversed most.
+
+    Args:
+        graph: Names.
+        relation: Number of the relation.
+        backward: Shares of its triples that are triples of each relation, reversed, (r,).
+        forward: The same as they are, (r,).
+        sizes: Number of triples of each relation, (r,).
+    """
+    found = []
+    for shares, mutual, one_way in ((backward, "inverse", "reversed in"), (forward, "duplicate", "part of")):
+        for other in np.argsort(-shares, kind="stable").tolist():
+            is_mutual = shares[other] * sizes[relation] / max(sizes[relation], sizes[other], 1) >= THRESHOLD
+            role = "symmetric" if other == relation else mutual if is_mutual else one_way
+            names = graph.relations.name(other), graph.relations.label(other)
+            if shares[other] > 0 and (other != relation or shares is backward):
+                found.append(MinedRole(role, *names, float(shares[other])))
+    backwards = [role for role in found if role.role in BACKWARD]
+    mined = sorted((role for role in found if role.share >= THRESHOLD), key=lambda role: role.role not in BACKWARD[:2])
+    return tuple(mined), max(backwards, key=lambda role: role.share, default=None)
+
+
 def rank_candidates(
-    graph: Graph, numbers: Tensor, similarities: tuple[Tensor, ...], attention: Tensor | None, top: int
+    graph: Graph,
+    numbers: Tensor,
+    similarities: tuple[Tensor, ...],
+    attention: Tensor | None,
+    shares: Floats,
+    top: int,
 ) -> tuple[RelatedRelation, ...]:
     """Return the relations (n,) with the best mean similarity, best first.
 
@@ -191,7 +275,8 @@ def rank_candidates(
         numbers: Relations, (n,).
         similarities: Of matrices and of translations, or of vectors alone, (n,) each.
         attention: Similarity of attention, (r,).
-        top: Number of relations.
+        shares: Shares of triples that fit, (r,).
+        top: Number of relations; those with a share of at least THRESHOLD are added.
     """
     totals = torch.stack(similarities).mean(0)
     matrices, translations = similarities if len(similarities) > 1 else (None, None)
@@ -203,8 +288,10 @@ def rank_candidates(
             None if matrices is None else float(matrices[place]),
             None if translations is None else float(translations[place]),
             None if attention is None else float(attention[numbers[place]]),
+            float(shares[numbers[place]]),
         )
-        for place in totals.argsort(descending=True, stable=True)[:top].tolist()
+        for rank, place in enumerate(totals.argsort(descending=True, stable=True).tolist())
+        if rank < top or shares[numbers[place]] >= THRESHOLD
     )
 
 
