@@ -21,14 +21,13 @@ import itransf
 from itransf.cli.concepts import show_concepts
 from itransf.cli.data import data_app
 from itransf.cli.demo import show_demo
-from itransf.cli.doubt import doubt_triples
 from itransf.cli.evaluate import evaluate_run
 from itransf.cli.explain import explain_triple, show_relation
-from itransf.cli.find import find_names
 from itransf.cli.interpret import interpret_run, write_report
 from itransf.cli.models import list_models
 from itransf.cli.output import make_screen, remark
 from itransf.cli.predict import predict_triples, score_file
+from itransf.cli.questions import doubt_triples, find_names, list_missing
 from itransf.cli.runs import export_run, list_runs, seal_run, show_info
 from itransf.cli.settings import show_presets, show_settings
 from itransf.cli.teach import edit_concepts, learn_triples
@@ -50,6 +49,7 @@ EXAMPLES: dict[str, tuple[Callable[..., Any], str]] = {
     "predict": (predict_triples, "runs/world --head France --relation borders --explain"),
     "score": (score_file, "runs/world triples.tsv --json"),
     "doubt": (doubt_triples, "runs/world --top 50 --out doubtful.csv"),
+    "missing": (list_missing, "runs/world --relation borders --top 100 --explain --out new.csv"),
     "explain": (explain_triple, "runs/world France borders Spain"),
     "find": (find_names, "runs/world Portugl"),
     "relation": (show_relation, "runs/world capital_of"),

@@ -104,6 +104,13 @@ def find_paths(graph: Graph, triple: Triple, count: int = 3) -> list[Path]:
     return paths[:count]
 
 
+def give_reason(graph: Graph, triple: LabelledTriple) -> str:
+    """Return the pattern in train that speaks most for a triple, in words."""
+    head, tail = graph.entities.index(triple.head), graph.entities.index(triple.tail)
+    paths = find_paths(graph, (head, graph.relations.index(triple.relation), tail), count=1)
+    return paths[0].describe(triple.relation_label) if paths else "no short path in train supports it"
+
+
 def _sort(counts: dict[Pattern, Count]) -> list[Pattern]:
     """Return patterns by their share, the largest first, then short and forward ones first."""
     return sorted(counts, key=lambda pattern: (-counts[pattern].share, len(pattern), [s % 2 for s in pattern], pattern))

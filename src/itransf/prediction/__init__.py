@@ -7,6 +7,7 @@ from itransf.prediction.batch import answer_queries
 from itransf.prediction.calibration import Calibration, find_probabilities, fit_calibration
 from itransf.prediction.doubt import DoubtfulTriple, doubt_triples
 from itransf.prediction.inputs import Query, TripleFile, read_candidates, read_queries, read_triples
+from itransf.prediction.missing import MissingTriple, find_missing
 from itransf.prediction.outputs import check_suffix, write_rows, write_table
 from itransf.prediction.predict import Prediction, complete
 from itransf.prediction.score import ScoredTriple, score_triples
@@ -16,6 +17,7 @@ __all__ = [
     "Agreement",
     "Calibration",
     "DoubtfulTriple",
+    "MissingTriple",
     "Prediction",
     "Query",
     "ScoredTriple",
@@ -24,6 +26,7 @@ __all__ = [
     "check_suffix",
     "complete",
     "doubt_triples",
+    "find_missing",
     "find_probabilities",
     "fit_calibration",
     "read_candidates",

@@ -17,6 +17,7 @@ from itransf.config import Config
 from itransf.data.graph import SPLITS, Graph
 from itransf.data.search import FoundName, find_names
 from itransf.errors import ConfigError, ITransFError, RunError
+from itransf.interpret.paths import give_reason
 from itransf.models import ConceptModel, Model
 from itransf.prediction.inputs import GivenTriple
 from itransf.prediction.predict import DEFAULT_MEMORY
@@ -91,6 +92,21 @@ class Run:
     def find(self, text: str, top: int = 10) -> list[FoundName]:
         """Find entities and relations by name or label; see `itransf.data.search.find_names`."""
         return find_names(self.graph, text, top)
+
+    def missing(
+        self, entity: str | None = None, relation: str | None = None, *, explain: bool = False, **options: Any
+    ) -> list[prediction.MissingTriple]:
+        """Return the most probable triples that are not in the graph; see `itransf.prediction.find_missing`.
+
+        Args:
+            entity: Name or label of an entity that the triples have; by default any.
+            relation: Name or label of their relation; by default any.
+            explain: Whether to give a reason for each.
+            options: `top` (1000), `memory`, `progress` and `state`, a file to continue from.
+        """
+        options["calibration"] = self.calibration
+        found = prediction.find_missing(self.model, self.graph, entity, relation, **options)
+        return [replace(each, reason=give_reason(self.graph, each)) if explain else each for each in found]
 
     def explain(
         self,

@@ -1,0 +1,97 @@
+"""`itransf find`, `doubt`, `missing`: names, doubtful training triples, and the most probable new triples."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from typer import Argument, Option
+
+import itransf
+from itransf.cli.options import AsJson, Device, Out, RunFolder, open_run
+from itransf.cli.output import Screen, format_number, remark, tell_rows
+
+MOST_SHOWN = 20  # rows of a long list on the screen
+TRIPLE = ("Head", "Relation", "Tail")
+Relation = Annotated[str | None, Option(metavar="R", help="Only triples of this relation.")]
+
+
+def find_names(
+    run: RunFolder,
+    text: Annotated[str, Argument(metavar="TEXT", help="Name or label, or a part of it; typos are allowed.")],
+    top: Annotated[int, Option(metavar="N", help="Most results.")] = 10,
+    out: Out = None,
+    as_json: AsJson = False,
+) -> None:
+    """Find entities and relations by name or label.
+
+    Exact matches come first, then names that begin with the text, names with a word that does, and similar names.
+    """
+    found = [each.to_dict() for each in open_run(run, "cpu").find(text, top)]
+
+    def show(screen: Screen) -> None:
+        rows = [(each["name"], each["label"], each["kind"], each["match"], f"{each['triples']:,}") for each in found]
+        if rows:
+            screen.tabulate(("Name", "Label", "Kind", "Match", "Triples"), rows, names=4)
+        else:
+            screen.say(f"Nothing is similar to {text!r}.")
+
+    tell_rows({"text": text}, "found", found, out, as_json, show)
+
+
+def doubt_triples(
+    run: RunFolder,
+    *,
+    relation: Relation = None,
+    top: Annotated[int, Option(metavar="N", help="Most triples.")] = 20,
+    out: Out = None,
+    device: Device = "auto",
+    as_json: AsJson = False,
+) -> None:
+    """List training triples that are most likely false, with reasons.
+
+    A triple is doubtful if its entities are unlike others of the relation, if no paths of other triples support it, and
+    if the model gives it a low score for its relation.
+    """
+    found = [each.to_dict() for each in open_run(run, device).doubt(relation, top=top, progress=True)]
+    about = {"relation": relation}
+    tell_rows(about, "triples", found, out, as_json, lambda screen: show_triples(found, "doubt", screen))
+
+
+def list_missing(
+    run: RunFolder,
+    *,
+    entity: Annotated[str | None, Option(metavar="X", help="Only triples of this entity.")] = None,
+    relation: Relation = None,
+    top: Annotated[int, Option(metavar="N", help="Most triples.")] = 1000,
+    explain: Annotated[bool, Option("--explain", help="Give a reason for each triple.")] = False,
+    out: Out = None,
+    device: Device = "auto",
+    as_json: AsJson = False,
+) -> None:
+    """List the most probable new triples of the graph, of an entity or of a relation.
+
+    Interrupted with --out, the same command continues after the last relation that was finished.
+    """
+    if out is not None:
+        itransf.prediction.check_suffix(out)
+    state = None if out is None else out.with_name(f".{out.name}.part")
+    options: dict[str, Any] = {"top": top, "explain": explain, "progress": True, "state": state}
+    found = [each.to_dict() for each in open_run(run, device).missing(entity, relation, **options)]
+    about = {"entity": entity, "relation": relation}
+    tell_rows(about, "triples", found, out, as_json, lambda screen: show_triples(found, "chance", screen))
+
+
+def show_triples(found: list[dict[str, Any]], value: str, screen: Screen) -> None:
+    """Print triples with a value, and a reason where they have one."""
+    has_reasons = any(each["reason"] for each in found)
+    rows = [
+        (
+            *(each[f"{part.lower()}_label"] for part in TRIPLE),
+            *([each["reason"]] if has_reasons else []),
+            format_number(each[value], 1 if value == "doubt" else 3),
+        )
+        for each in found[:MOST_SHOWN]
+    ]
+    screen.tabulate((*TRIPLE, *(["Reason"] if has_reasons else []), value.capitalize()), rows, names=3 + has_reasons)
+    if len(found) > MOST_SHOWN:
+        remark(f"{len(found) - MOST_SHOWN:,} more: --out FILE writes all.")

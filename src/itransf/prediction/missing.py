@@ -1,0 +1,214 @@
+"""The most probable new triples of a graph, of an entity or of a relation.
+
+A triple answers two questions, one that asks for its tail and one that asks for its head. Its chance is the geometric
+mean of its probabilities as an answer to both; without a calibration, of its softmax among the candidates. Candidates
+are the entities that fit the side. Where a relation has one answer to nearly every question, those that are answered
+are not asked.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from itransf.data.graph import SPLITS, Graph, Triples
+from itransf.data.known import Integers, is_among
+from itransf.data.typing import SIDE_NUMBERS
+from itransf.errors import check_count
+from itransf.files import write_text
+from itransf.models.base import SIDES, Model, Side
+from itransf.prediction.calibration import Calibration, Floats, log_odds
+from itransf.prediction.inputs import LabelledTriple, name_triple
+from itransf.prediction.predict import DEFAULT_MEMORY, EXCLUDED, Search
+from itransf.progress import track
+
+ONE_ANSWER = 1.1  # mean answers to a question of a relation up to which it has one answer
+SHORTLIST = 16  # promising answers to the questions of one side, for each triple that is asked for
+ENDS: dict[Side, Side] = {"head": "tail", "tail": "head"}
+
+
+@dataclass(frozen=True)
+class MissingTriple(LabelledTriple):
+    """A new triple.
+
+    Attributes:
+        chance: How likely it is true, from 0 to 1: geometric mean over the question for its tail and that for its head.
+        score: Plausibility; comparable within a relation.
+        reason: Paths in train that support it, in words, if they were asked for.
+    """
+
+    chance: float
+    score: float
+    reason: str | None = None
+
+
+@dataclass(frozen=True)
+class Best:
+    """The best triples so far, best first.
+
+    Attributes:
+        chances: Logarithms of their chances, (k,).
+        triples: (k, 3)
+        scores: (k,)
+    """
+
+    chances: Floats
+    triples: Triples
+    scores: Floats
+
+    def merge(self, other: Best, top: int) -> Best:
+        """Return the best of both; equal chances in the order of relation, head and tail."""
+        chances, triples, scores = (np.concatenate([vars(self)[name], vars(other)[name]]) for name in vars(self))
+        order = np.unique(triples[:, [1, 0, 2]], axis=0, return_index=True)[1]
+        order = order[np.argsort(-chances[order], kind="stable")][:top]
+        return Best(chances[order], triples[order], scores[order])
+
+    def find_bound(self, top: int) -> float:
+        """Return the least chance that is kept if there are `top`, as a logarithm."""
+        return float(self.chances[-1]) if len(self.chances) == top else -np.inf
+
+
+NOTHING = Best(np.zeros(0), np.zeros((0, 3), dtype=np.int64), np.zeros(0))
+
+
+@dataclass(frozen=True)
+class Questions:
+    """Questions for a side of a relation.
+
+    Attributes:
+        search: Settings of the search.
+        calibration: Function from scores to probabilities.
+        relation: The relation.
+        side: Side that is asked for.
+    """
+
+    search: Search
+    calibration: Calibration | None
+    relation: int
+    side: Side
+
+    def answer(self, given: Integers | None, best: Best) -> Best:
+        """Return the best of the triples so far and of the answers, of the given entities or of all that fit.
+
+        The mean of two logarithms is at most half of one of them. So only answers to the questions of this side whose
+        logarithm is at least twice that of the worst triple that is kept are compared with those of the other side.
+        """
+        top, limit = self.search.top, SHORTLIST * self.search.top
+        anchors = self.list_open(ENDS[self.side])
+        anchors = anchors if given is None else given[is_among(given, anchors)]
+        while True:
+            near = self._shortlist(anchors, 2 * best.find_bound(top), limit)
+            best = best.merge(self._finish(near), top)
+            if len(near.chances) < limit or near.chances[-1] <= 2 * best.find_bound(top):
+                return best
+            limit *= SHORTLIST
+
+    def list_open(self, side: Side) -> Integers:
+        """Return the entities that fit a side, without those whose only answer is known."""
+        graph, statistics = self.search.graph, self.search.graph.statistics
+        fitting = graph.typing.candidates(self.relation, side)
+        answers = statistics.tails_per_head if side == "head" else statistics.heads_per_tail
+        if answers[self.relation] > ONE_ANSWER:
+            return fitting
+        known = np.concatenate([graph.split(split) for split in self.search.excluded])
+        return fitting[~np.isin(fitting, known[known[:, 1] == self.relation, 2 * SIDE_NUMBERS[side]])]
+
+    def _shortlist(self, anchors: Integers, bound: float, limit: int) -> Best:
+        """Return the best answers above a bound to the questions of this side alone, best first."""
+        best, allowed = NOTHING, self.list_open(self.side)
+        for part, scores in self.search.score_chunks(self.relation, self.side, anchors, allowed):
+            totals, counts = self._sum(scores)
+            promising = self._rate(scores.amax(1).double().cpu().numpy(), totals, counts) >= bound
+            values = scores[torch.from_numpy(promising).to(scores.device)].double().cpu().numpy()
+            rows, columns = np.nonzero(values != EXCLUDED)
+            values, own = values[rows, columns], np.flatnonzero(promising)[rows]
+            chances = self._rate(values, totals[own], counts[own])
+            kept = np.flatnonzero(chances >= bound)
+            kept = kept[np.argpartition(-chances[kept], limit)[:limit]] if len(kept) > limit else kept
+            ends = (part[own[kept]], np.full(len(kept), self.relation), allowed[columns[kept]])
+            triples = np.stack(ends if self.side == "tail" else ends[::-1], axis=1)
+            best = best.merge(Best(chances[kept], triples, values[kept]), limit)
+        return best
+
+    def _finish(self, near: Best) -> Best:
+        """Return answers with their chances as answers to the questions of both sides."""
+        answers, places = np.unique(near.triples[:, 2 * SIDE_NUMBERS[self.side]], return_inverse=True)
+        other = Questions(self.search, self.calibration, self.relation, ENDS[self.side])
+        chunks = self.search.score_chunks(self.relation, other.side, answers, self.list_open(other.side))
+        sums = [np.stack(other._sum(scores)) for _, scores in chunks]
+        totals, counts = np.concatenate([np.zeros((2, 0)), *sums], axis=1)[:, places]
+        return Best((near.chances + other._rate(near.scores, totals, counts)) / 2, near.triples, near.scores)
+
+    def _sum(self, scores: Tensor) -> tuple[Floats, Floats]:
+        """Return the logarithm of the softmax's denominator and the number of candidates of each question."""
+        factor = 1.0 if self.calibration is None else self.calibration.temperature
+        totals, counts = (factor * scores).logsumexp(1), (scores != EXCLUDED).sum(1)
+        return totals.double().cpu().numpy(), counts.double().cpu().numpy()
+
+    def _rate(self, scores: Floats, totals: Floats, counts: Floats) -> Floats:
+        """Return the logarithms of the probabilities of answers, or of their softmax."""
+        if self.calibration is None or not self.calibration.covers(self.relation):
+            return np.minimum(np.nan_to_num(scores - totals, nan=EXCLUDED), 0.0)
+        shares = log_odds(np.exp(self.calibration.temperature * scores - totals))
+        sides = np.full(len(scores), 2 * self.relation + SIDE_NUMBERS[self.side])
+        return np.log(self.calibration.apply(scores, shares, np.maximum(counts, 1), sides))
+
+
+@torch.no_grad()
+def find_missing(
+    model: Model,
+    graph: Graph,
+    entity: str | None = None,
+    relation: str | None = None,
+    *,
+    top: int = 1000,
+    calibration: Calibration | None = None,
+    memory: int = DEFAULT_MEMORY,
+    progress: bool = False,
+    state: Path | None = None,
+) -> list[MissingTriple]:
+    """Return the most probable triples that are not in the graph, best first.
+
+    Args:
+        model: Scoring model.
+        graph: Graph with the known triples.
+        entity: Name or label of an entity that the triples have; by default any.
+        relation: Name or label of their relation; by default any.
+        top: Number of triples.
+        calibration: Function from scores to probabilities.
+        memory: Bytes for one chunk of scores.
+        progress: Whether to show a progress bar.
+        state: File that keeps what is done after each relation. A later call with the same arguments continues from it
+            to the same result; it is removed at the end.
+
+    Raises:
+        DataError: A name is not known.
+        ConfigError: A number is not positive.
+    """
+    search = Search(model, graph, check_count("top", top, least=1), excluded=SPLITS, memory=memory)
+    relations = range(len(graph.relations)) if relation is None else [graph.relations.index(relation)]
+    given = None if entity is None else np.array([graph.entities.index(entity)])
+    sums = [float(values.double().sum()) for values in model.parameters()]  # tell models apart
+    asked = [sums, entity, relation, top, calibration and calibration.to_dict()]
+    kept = json.loads(state.read_text(encoding="utf-8")) if state is not None and state.is_file() else {}
+    done, best = 0, NOTHING
+    if kept.get("asked") == json.loads(json.dumps(asked)):
+        done, best = kept["done"], Best(*(np.array(kept[name]) for name in ("chances", "triples", "scores")))
+    with track("searching", len(relations), "relations", progress, done) as tracker:
+        for place, number in list(enumerate(relations, start=1))[done:]:
+            for side in SIDES if given is not None else SIDES[1:]:
+                best = Questions(search, calibration, number, side).answer(given, best)
+            tracker.advance(1)
+            if state is not None:
+                lists: dict[str, Any] = {name: values.tolist() for name, values in vars(best).items()}
+                write_text(state, json.dumps({"asked": asked, "done": place, **lists}))
+    if state is not None:
+        state.unlink(missing_ok=True)
+    rows = zip(best.triples.tolist(), np.exp(best.chances).tolist(), best.scores.tolist(), strict=True)
+    return [MissingTriple(*name_triple(graph, triple), chance, score) for triple, chance, score in rows]

@@ -1,0 +1,124 @@
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from itransf.data import Graph
+from itransf.errors import ConfigError, DataError
+from itransf.prediction import Calibration, find_missing, missing
+from itransf.prediction.missing import ONE_ANSWER
+from prediction.conftest import RELATIONS, Case, make_products
+
+Triple = tuple[int, int, int]
+CALIBRATION = Calibration(
+    temperature=0.8,
+    slopes=tuple(np.linspace(0.5, 1.5, 2 * RELATIONS)),
+    offsets=tuple(np.linspace(-1.0, 0.5, 2 * RELATIONS)),
+    by_score=0.1,
+    by_count=-0.2,
+    questions=99,
+)
+
+
+def list_open(graph: Graph, relation: int, side: str, known: set[Triple]) -> list[int]:
+    """Return the entities that fit a side and may have one more answer."""
+    fitting: list[int] = graph.typing.candidates(relation, side).tolist()
+    statistics, place = graph.statistics, 0 if side == "head" else 2
+    if (statistics.tails_per_head if side == "head" else statistics.heads_per_tail)[relation] > ONE_ANSWER:
+        return fitting
+    return [each for each in fitting if not any(t[1] == relation and t[place] == each for t in known)]
+
+
+def search_exhaustively(case: Case, calibration: Calibration | None) -> dict[Triple, float]:
+    """Return the chance of every new triple, from the scores of all."""
+    found, known = {}, case.known
+    factor = calibration.temperature if calibration else 1.0
+    for relation in range(RELATIONS):
+        scores = {
+            (h, t): float(case.scores[h, relation, t])
+            for h in list_open(case.graph, relation, "head", known)
+            for t in list_open(case.graph, relation, "tail", known)
+            if (h, relation, t) not in known and (h != t or case.graph.statistics.has_loops[relation])
+        }
+        for pair, score in scores.items():
+            chances = []
+            for place in (0, 1):  # the question that is given this end
+                rivals = [other for ends, other in scores.items() if ends[place] == pair[place]]
+                share = math.exp(factor * score) / sum(math.exp(factor * other) for other in rivals)
+                if calibration is None:
+                    chances.append(share)
+                    continue
+                share = min(share, 1 - 1e-12)
+                logit = math.log(share) - math.log1p(-share)
+                side = 2 * relation + 1 - place
+                chances.append(calibration.apply([score], [logit], [len(rivals)], [side])[0])
+            found[pair[0], relation, pair[1]] = math.sqrt(chances[0] * chances[1])
+    return found
+
+
+def list_found(case: Case, **options: Any) -> list[tuple[Triple, float]]:
+    graph = case.graph
+    return [
+        ((graph.entities.index(e.head), graph.relations.index(e.relation), graph.entities.index(e.tail)), e.chance)
+        for e in find_missing(case.model, graph, **options)
+    ]
+
+
+@pytest.mark.parametrize("calibration", [None, CALIBRATION])
+@pytest.mark.parametrize("model", ["complex", "transe"])
+def test_the_search_finds_what_exhaustive_search_finds(
+    model: str, calibration: Calibration | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(missing, "SHORTLIST", 2)  # so that lists are cut, and searched again
+    case = make_products(model)
+    expected = search_exhaustively(case, calibration)
+    for top in (1, 7, 5000):
+        found = list_found(case, top=top, calibration=calibration, memory=10_000)
+        assert [chance for _, chance in found] == pytest.approx(sorted(expected.values(), reverse=True)[:top])
+        assert dict(found) == {each: pytest.approx(expected[each]) for each, _ in found}
+        assert len(dict(found)) == len(found)
+
+
+def test_an_entity_and_a_relation() -> None:
+    case = make_products("complex")
+    expected = search_exhaustively(case, None)
+    found = dict(list_found(case, entity="Entity One"))
+    assert found == {t: pytest.approx(chance) for t, chance in expected.items() if 1 in (t[0], t[2])}
+    found = dict(list_found(case, entity="e1", relation="r2"))
+    assert found == {t: pytest.approx(c) for t, c in expected.items() if 1 in (t[0], t[2]) and t[1] == 2}
+    assert {triple[1] for triple, _ in list_found(case, relation="Relation One")} == {1}
+
+
+def test_an_interrupted_search_continues_to_the_same_result(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    case, state = make_products("complex"), tmp_path / "state"
+    expected = find_missing(case.model, case.graph, top=20)
+    asked, answer = list[int](), missing.Questions.answer
+
+    def stop(questions: missing.Questions, *rest: Any) -> missing.Best:
+        asked.append(questions.relation)
+        if len(asked) == 3:
+            raise KeyboardInterrupt
+        return answer(questions, *rest)
+
+    monkeypatch.setattr(missing.Questions, "answer", stop)
+    with pytest.raises(KeyboardInterrupt):
+        find_missing(case.model, case.graph, top=20, state=state)
+    assert state.is_file()
+    assert find_missing(case.model, case.graph, top=20, state=state) == expected
+    assert asked == [0, 1, 2, 2, 3]
+    assert not state.exists()
+    asked[:] = [9] * 3
+    state.write_text('{"asked": "something else"}')
+    assert find_missing(case.model, case.graph, top=20, state=state) == expected
+    assert asked[3:] == [0, 1, 2, 3]
+
+
+def test_misuse_is_refused(table_case: Case) -> None:
+    with pytest.raises(ConfigError, match="top"):
+        find_missing(table_case.model, table_case.graph, top=0)
+    with pytest.raises(DataError, match="unknown entity 'x'"):
+        find_missing(table_case.model, table_case.graph, "x")
