@@ -12,6 +12,7 @@ from golden.comparing import check_golden, make_paper
 from itransf.cli.evaluate import show_evaluation
 from itransf.cli.options import parse_memory
 from itransf.errors import ConfigError
+from itransf.evaluation import Skill
 
 NAN = float("nan")
 
@@ -56,6 +57,8 @@ def make_evaluation() -> dict[str, Any]:
             "train_triples": 1012,
             "category": "N-N",
             **make_sides(9.5, 0.8, 252),
+            "typed": make_metrics(3.5, 0.78, 252),
+            "skill": Skill(0, 252, 0.78, 0.0322, 0.0123, 0.7123, 0.8123).to_dict(),
         },
         {
             "relation": "r2",
@@ -63,6 +66,8 @@ def make_evaluation() -> dict[str, Any]:
             "train_triples": 31,
             "category": "1-1",
             **make_sides(1234.5, 0.0123, 8),
+            "typed": make_metrics(24.5, 0.123, 8),
+            "skill": Skill(1, 8, 0.123, 0.4, 0.05, -1.0, 0.4).to_dict(),
         },
     ]
     categories = [
@@ -76,6 +81,7 @@ def make_evaluation() -> dict[str, Any]:
         "raw": make_sides(41.94, 0.4321),
         "optimistic": {"both": make_metrics(23.4, 0.6513)},
         "pessimistic": {"both": make_metrics(23.5, 0.6507)},
+        "typed": make_sides(12.34, 0.7012),
         "relations": relations,
         "buckets": buckets,
         "categories": categories,
@@ -86,6 +92,14 @@ def test_an_evaluation_as_tables() -> None:
     console, paper = make_paper()
     show_evaluation(make_evaluation(), console, relations=True)
     check_golden("evaluation.txt", paper.getvalue())
+
+
+def test_two_rules_that_differ_by_less_than_a_point_are_shown_once() -> None:
+    console, paper = make_paper()
+    evaluation = make_evaluation()
+    show_evaluation({**evaluation, "typed": evaluation["filtered"]}, console)
+    assert "As predict ranks" not in paper.getvalue()
+    assert "Standard protocol" in paper.getvalue()
 
 
 def test_tables_fit_eighty_columns() -> None:

@@ -11,7 +11,7 @@ import pytest
 from itransf.data.graph import Graph
 from itransf.data.statistics import CATEGORIES
 from itransf.errors import ConfigError, DataError
-from itransf.evaluation import METRICS, Evaluation, evaluate, format_metric, summarise
+from itransf.evaluation import METRICS, Evaluation, evaluate, format_metric, measure_skill, rank_as_predicted, summarise
 from itransf.models import SIDES
 from stubs import TableModel
 
@@ -145,7 +145,21 @@ def test_relations_are_listed_from_the_most_frequent(graph: Graph) -> None:
     assert [line["both"]["queries"] for line in found.relations] == [4, 2, 2, 6]
     for number, line in enumerate(found.relations):
         assert line["both"] == pytest.approx(summarise(*relation_ranks(found, number)))
-        assert set(line) == {"relation", "label", "train_triples", "category", *SIDED}
+        assert set(line) == {"relation", "label", "train_triples", "category", *SIDED, "typed", "skill"}
+
+
+def test_typed_metrics_are_those_of_the_rule_of_predictions(graph: Graph) -> None:
+    found = evaluate_table(graph, ties="pessimistic")
+    table = TableModel(np.random.default_rng(5).integers(0, 6, (10, 4, 10)))
+    ranks = rank_as_predicted(table, graph, graph.test)
+    for number, side in enumerate(SIDES):
+        assert found.typed[side] == pytest.approx(summarise(ranks.ranks(side), ranks.rivals[0, number]))
+    assert found.to_dict()["typed"]["both"]["mrr"] != found["mrr"]
+    skills = measure_skill(table, graph, "test")
+    for line in found.relations:
+        skill = skills[graph.relations.index(line["relation"])]
+        assert line["skill"] == skill.to_dict()
+        assert line["typed"]["mrr"] == pytest.approx(skill.model)
 
 
 def test_relations_that_are_not_in_the_split_are_not_listed(graph: Graph, number_graph: GraphMaker) -> None:

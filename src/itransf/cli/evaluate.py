@@ -13,6 +13,8 @@ from itransf.cli.output import Screen, tell
 
 MAIN = ("mr", "mrr", "hits@1", "hits@3", "hits@10")
 SHORT = ("mr", "mrr", "hits@1", "hits@10")
+POINT = 0.01  # least difference of MRR or Hits@k for which both rules are shown
+MARKS = {"no better than popularity": "no better", "too few triples to tell": "too few"}
 
 
 def evaluate_run(
@@ -55,10 +57,16 @@ def show_evaluation(evaluation: Mapping[str, Any], screen: Screen, relations: bo
         for side in ("both", "head", "tail"):
             rows.append((protocol * (side == "both"), side, *format_metrics(evaluation[protocol][side], metrics)))
     columns = ("", "", *metrics.values(), "Queries")
-    screen.tabulate(columns, rows, names=2, title=f"Ranks on {evaluation['split']} (Hits in percent)")
+    title = f"Ranks on {evaluation['split']} (Hits in percent). Standard protocol: all entities are candidates."
+    screen.tabulate(columns, rows, names=2, title=title)
     bounds = (evaluation[name]["both"]["mrr"] for name in ("optimistic", "pessimistic"))
     mrr = [itransf.evaluation.format_metric("mrr", bound) for bound in bounds]
     screen.say(f"Ties: {evaluation['ties']}. Filtered MRR would be {mrr[0]} optimistic, {mrr[1]} pessimistic.\n")
+    if differ(evaluation["typed"], evaluation["filtered"]):
+        rows = [("", side, *format_metrics(found, metrics)) for side, found in evaluation["typed"].items()]
+        title = "As predict ranks: entities that fit, and self-loops only where train has some"
+        screen.tabulate(columns, rows, names=2, title=title)
+        screen.say()
     show_buckets(evaluation["buckets"], screen)
     show_categories(evaluation["categories"], screen)
     if relations:
@@ -68,6 +76,31 @@ def show_evaluation(evaluation: Mapping[str, Any], screen: Screen, relations: bo
         ]
         screen.say()
         screen.tabulate(("Relation", "Train", "Map", *name_metrics(SHORT)), rows, title="By relation, filtered")
+        screen.say()
+        show_skill(evaluation["relations"], screen)
+
+
+def differ(typed: Mapping[str, Mapping[str, float]], standard: Mapping[str, Mapping[str, float]]) -> bool:
+    """Return whether the two rules differ by more than a point in the MRR or a Hits@k of both sides or of one."""
+    pairs = ((found, standard[side]) for side, found in typed.items())
+    return any(abs(found[name] - other[name]) > POINT for found, other in pairs for name in MAIN if name != "mr")
+
+
+def show_skill(relations: Iterable[Mapping[str, Any]], screen: Screen) -> None:
+    """Print a table of relations ranked as predictions are, compared with the frequency of answers in train."""
+    rows = []
+    for entry in relations:
+        skill = entry["skill"]
+        *metrics, queries = format_metrics(entry["typed"], ("hits@1", "mrr"))
+        cells = (f"{skill['popularity']:.3f}", f"{skill['gain']:+.2f}", f"{skill['low']:+.2f} to {skill['high']:+.2f}")
+        rows.append((entry["label"], MARKS.get(skill["verdict"], ""), *metrics, *cells, queries))
+    columns = ("Relation", "", "Hits@1", "MRR", "Popular", "Skill", "95 %", "Queries")
+    screen.tabulate(columns, rows, names=2, title="By relation, as predict ranks")
+    screen.say(
+        "Popular is the MRR of ranking by how often an entity answers in train; skill is the gain over it, with an "
+        "interval. No better: no better than popularity. Too few: too few triples to tell.",
+        wrap=True,
+    )
 
 
 def show_buckets(buckets: Iterable[Mapping[str, Any]], screen: Screen) -> None:

@@ -1,14 +1,15 @@
 """Metrics of link prediction: overall, and by relation, frequency bucket and mapping category.
 
-The protocol: the true head and the true tail of each triple are ranked among all entities. Filtered metrics leave
-out every other entity that completes a known triple of train, valid or test; raw metrics leave out none. The query's
-own entity counts as a rival, and a rival with the same score adds half a place (`realistic`) unless told otherwise.
+The standard protocol: the true head and the true tail of each triple are ranked among all entities. Filtered metrics
+leave out every other entity that completes a known triple of train, valid or test; raw metrics leave out none. The
+query's own entity counts as a rival, and a rival with the same score adds half a place (`realistic`) unless told
+otherwise. Typed metrics follow the rule of `rank_as_predicted` instead.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, KeysView
+from collections.abc import Iterator, KeysView, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, cast, get_args
 
@@ -18,7 +19,8 @@ import numpy.typing as npt
 from itransf.data.graph import Graph
 from itransf.data.statistics import CATEGORIES
 from itransf.errors import ConfigError, DataError, check_count
-from itransf.evaluation.ranking import DEFAULT_MEMORY, Ranks, Ties, rank_triples
+from itransf.evaluation.ranking import DEFAULT_MEMORY, Ranks, Ties, rank_as_predicted, rank_triples
+from itransf.evaluation.skill import Skill, compare_with_popularity
 from itransf.models.base import SIDES, Model, Side
 
 Weighting = Literal["relation", "query"]
@@ -32,7 +34,7 @@ METRICS = {"mr": "MR", "mrr": "MRR", "amri": "AMRI", **{f"hits@{k}": f"Hits@{k}"
 
 @dataclass(frozen=True)
 class Evaluation:
-    """Metrics of a split.
+    """Metrics of a split, by the standard protocol; `typed` has those by the rule of predictions.
 
     It is a mapping of the filtered metrics over both sides: `evaluation["mrr"]`, `dict(evaluation)`.
     """
@@ -41,6 +43,7 @@ class Evaluation:
     ties: Ties
     overall: dict[str, dict[str, dict[str, float]]]
     by_ties: dict[str, dict[str, dict[str, float]]]
+    typed: dict[str, dict[str, float]]
     relations: list[dict[str, Any]]
     buckets: list[dict[str, Any]]
     categories: list[dict[str, Any]]
@@ -80,6 +83,7 @@ class Evaluation:
             "ties": self.ties,
             **self.overall,
             **self.by_ties,
+            "typed": self.typed,
             "relations": self.relations,
             "buckets": self.buckets,
             "categories": self.categories,
@@ -99,6 +103,8 @@ def evaluate(
     progress: bool = False,
 ) -> Evaluation:
     """Rank a split's triples among all entities, filtered with train, valid and test, and summarise the ranks.
+
+    Beside it, the triples are ranked by the rule of predictions, and relations are compared with popularity.
 
     Args:
         model: Scoring model.
@@ -124,12 +130,14 @@ def evaluate(
     numbers = graph.statistics.frequency_buckets(buckets, bucket_edges)
     ranks = rank_triples(model, graph.split(split), graph.known, memory, progress)
     table = _Table(ranks, ties)
+    fitting = rank_as_predicted(model, graph, graph.split(split), memory, progress, title="ranking as predict does")
     return Evaluation(
         split,
         ties,
         {name: table.both_sides(filtered=name == "filtered") for name in ("filtered", "raw")},
         {name: {"both": _Table(ranks, name).summary(SIDES)} for name in OTHER_TIES},
-        _by_relation(table, graph),
+        _Table(fitting, "realistic").both_sides(),
+        _by_relation(table, graph, fitting, compare_with_popularity(fitting, graph, memory)),
         _by_bucket(table, graph, numbers, bucket_weighting),
         _by_category(table, graph),
         ranks,
@@ -206,7 +214,8 @@ class _Table:
         }
 
 
-def _by_relation(table: _Table, graph: Graph) -> list[dict[str, Any]]:
+def _by_relation(table: _Table, graph: Graph, fitting: Ranks, skills: Mapping[int, Skill]) -> list[dict[str, Any]]:
+    typed = _Table(fitting, "realistic")
     present = np.unique(table.relations)
     order = present[np.argsort(-graph.statistics.counts[present], kind="stable")]
     return [
@@ -216,6 +225,8 @@ def _by_relation(table: _Table, graph: Graph) -> list[dict[str, Any]]:
             "train_triples": int(graph.statistics.counts[relation]),
             "category": graph.statistics.categories[relation],
             **table.both_sides(table.relations == relation),
+            "typed": typed.summary(SIDES, table.relations == relation),
+            "skill": skills[relation].to_dict(),
         }
         for relation in order.tolist()
     ]

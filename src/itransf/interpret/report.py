@@ -183,6 +183,7 @@ def list_relations(
             "train_triples": int(statistics.counts[number]),
             "category": statistics.categories[number],
             "both": {"mrr": None, "hits@10": None, "queries": None},
+            "skill": {"gain": None, "low": None, "high": None, "verdict": ""},
             "concepts": [[use for use in part if abs(use.weight) >= LEAST_WEIGHT] for part in parts],
         }
         found.append({**relation, **ranked.get(relation["relation"], {})})
