@@ -22,21 +22,23 @@ from itransf.run import Run
 
 def test_the_concepts_of_relations_and_who_shares_them() -> None:
     console, paper = make_paper()
-    show_attention(make_attention().to_dict(), console)
+    show_attention(make_attention().to_dict(), console, {1: "place", 3: "near"})
     show_sharing(make_attention(), ["near", "has official language"], console)
     check_golden("concepts.txt", paper.getvalue())
 
 
 def test_weak_and_surplus_concepts_are_left_out() -> None:
     uses = [{"concept": place, "weight": 0.3 - place / 20} for place in range(5)]
-    assert format_uses(uses, 2) == "0:0.30  1:0.25  and 3 more"
-    assert format_uses([{"concept": 1, "weight": -0.5}, {"concept": 2, "weight": 0.01}]) == "1:-0.50"
+    assert format_uses(uses, {1: "city"}, 2) == "concept 0 0.30, city (1) 0.25 and 3 more"
+    assert (
+        format_uses([{"concept": 1, "weight": -0.5}, {"concept": 2, "weight": 0.01}], {1: "city"}) == "city (1) -0.50"
+    )
 
 
 def test_many_relations_are_cut_and_the_rest_counted() -> None:
     entry = {"relation": "r", "label": "r", "train_triples": 1, "head": [], "tail": []}
     console, paper = make_paper()
-    show_attention({"relations": [entry] * 100}, console)
+    show_attention({"relations": [entry] * 100}, console, {})
     assert "40 more relations" in paper.getvalue()
 
 
@@ -145,7 +147,7 @@ def test_a_concept_is_renamed_and_the_name_is_read_everywhere(run: Path, tmp_pat
     assert "0 lies in, 1 x\n" in done.out
     call("concepts", folder, "--rename", "1=")
     shown = call("concepts", folder).out
-    assert "Named concepts: 0 lies in" in shown
+    assert "lies in (0)" in shown
     assert "Concepts: 0 lies in" in shown  # below the heat map
     assert json.loads(call("concepts", folder, "--json").out)["names"] == {"0": "lies in"}
     assert "Concept 0: lies in" in call("concepts", folder, "--card", "0").out
@@ -165,7 +167,8 @@ def test_long_lists_are_cut_and_counted() -> None:
     member = Member("r", "r", 1, True, 0.1, (Donor("donor", "donor", 9, 0.25),) * 5)
     link = Link("r", "r", 0.5, True, (1, 2))
     console, paper = make_paper()
-    show_sharing_graph(SharingGraph((member,) * 40, (link,) * 50), console)
+    show_sharing_graph(SharingGraph((member,) * 40, (link,) * 50), console, {1: "city", 2: "state"})
+    assert "city (1), state (2)" in paper.getvalue()
     assert "10 more relations" in paper.getvalue()
     assert "20 more links" in paper.getvalue()
     assert paper.getvalue().count("donor 25%") == 30 * 3
@@ -211,8 +214,8 @@ def test_relations_without_sides_are_shown_without_a_word_on_them(
     assert "Head" not in done.out
 
 
-def test_the_table_marks_antisymmetric_concepts() -> None:
+def test_the_table_shows_signs() -> None:
     console, paper = make_paper()
-    show_attention(make_inverse_attention().to_dict(), console)
-    assert "0:0.50  2a:-0.50" in paper.getvalue()
-    assert "2a:0.50" in paper.getvalue()
+    show_attention(make_inverse_attention().to_dict(), console, {0: "part", 2: "whole"})
+    assert "part (0) 0.50, whole (2) -0.50" in paper.getvalue()
+    assert "whole (2) 0.50" in paper.getvalue()

@@ -52,9 +52,10 @@ def test_concepts_are_listed_by_the_number_of_seeds_that_have_them() -> None:
     attention = make_attention()
     concepts = attention.weights.shape[2]
     found = (3, 1, 3, *[0] * (concepts - 3))
-    listed = describe_found(replace(attention, found=found, seeds=3)).splitlines()
+    listed = describe_found(replace(attention, found=found, seeds=3), {0: "city"}).splitlines()
     used = [number for number in (0, 2) if attention.used[number]]
-    assert listed == [f"Found in 3 of 3 seeds: {', '.join(map(str, used))}", "Found in 1 of 3 seeds: 1"]
+    named = ", ".join({0: "city (0)", 2: "concept 2"}[number] for number in used)
+    assert listed == [f"Found in 3 of 3 seeds: {named}", "Found in 1 of 3 seeds: concept 1"]
 
 
 def test_training_says_which_seed_it_is_at_and_what_to_do_next(trained: tuple[Path, Outcome]) -> None:

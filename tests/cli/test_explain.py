@@ -57,7 +57,7 @@ def test_products_are_told_by_their_scores() -> None:
     shown = paper.getvalue()
     assert "distance" not in shown.lower()
     assert all(words in shown for words in ("The score as a sum of parts", "Cosine", "the lead depends"))
-    assert "without capital_of (H) + has_capital (T) (1), France [state] goes from rank 1 to 17" in shown
+    assert "without capital (1), France [state] goes from rank 1 to 17" in shown
 
 
 def test_parts_are_shown_on_request() -> None:

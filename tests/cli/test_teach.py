@@ -21,6 +21,7 @@ RELATION: dict[str, Any] = {
     "name": "twinned with",
     "head": [{"concept": 3, "weight": 0.91}, {"concept": 0, "weight": 0.09}],
     "tail": [{"concept": 3, "weight": 1.0}],
+    "concept_names": {0: "near", 3: "city"},
     "ask": ["--head", "Lyon", "--relation", "twinned with"],
 }
 ENTITY: dict[str, Any] = {
@@ -132,7 +133,7 @@ def figures(mrr: float) -> dict[str, float]:
 
 FOUND: dict[str, Any] = {
     "run": "runs/edited",
-    "changes": ["Concept 3 was forbidden to the heads of borders.", "The concepts were pruned to 12."],
+    "changes": ["The concept city (3) was forbidden to the heads of borders.", "The concepts were pruned to 12."],
     "concepts": [16, 12],
     "epochs": 5,
     "valid": {"before": figures(0.75), "edited": figures(0.5), "refitted": figures(0.7)},

@@ -42,7 +42,7 @@ def test_a_product_is_told_by_its_score_and_its_concepts() -> None:
     product = make_product()
     assert product.lead == 1.5
     assert "far ahead of Belgium;" in product.sentence
-    assert product.sentence.endswith("Without the concept capital_of (H) + has_capital (T) (1), it would rank 17th.")
+    assert product.sentence.endswith("Without the concept capital (1), it would rank 17th.")
     assert "distance" not in product.sentence
     columns, rows = tabulate_split(product)
     assert [row[0] for row in rows] == ["antisymmetric", "symmetric", "sum"]

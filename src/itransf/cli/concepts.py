@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 MOST_ROWS = 60  # relations that are listed
 TITLES = {"head": "Head concepts", "tail": "Tail concepts", "concepts": "Concepts"}
+MOST_USES = {1: 3, 2: 2}  # concepts of a part that are listed, by the number of parts
 MOST_SHARING = 12  # relations whose sharing is listed
 MOST_RARE, MOST_LINKS, MOST_DONORS = 30, 30, 3
 
@@ -50,7 +51,8 @@ def show_concepts(
     attention = opened.concepts()
     if rename:
         opened.name_concepts(parse_names(rename), run)
-    names, chosen, is_part = opened.concept_names, attention, bool(relation or domain or top)
+    given, chosen, is_part = opened.concept_names, attention, bool(relation or domain or top)
+    names = itransf.interpret.name_concepts(attention, given)
     if is_part:
         chosen = attention.choose(itransf.interpret.choose_relations(attention, relation or (), domain, top))
     files = write_files(chosen, names, plot, table, top)
@@ -61,18 +63,22 @@ def show_concepts(
     elif sharing:
         graph = opened.sharing()
         linked = graph.choose(chosen.relations.names) if is_part else graph
-        tell(linked.to_dict(), as_json, lambda screen: show_sharing_graph(linked, screen))
+        tell(linked.to_dict(), as_json, lambda screen: show_sharing_graph(linked, screen, names))
     elif rename and not is_part and not files and not as_json:
-        show_names(names, make_screen())
+        show_names(given, make_screen())
     else:
-        shown = {**chosen.to_dict(), "names": {str(key): names[key] for key in sorted(names)}, "plot": None, **files}
+        called = {
+            key: {str(number): found[number] for number in sorted(found)}
+            for key, found in (("names", given), ("suggested_names", names))
+        }
+        shown = {**chosen.to_dict(), **called, "plot": None, **files}
         shared = chosen.relations.names[:MOST_SHARING] if relation else ()
 
         def show(screen: Screen) -> None:
             show_attention(chosen.to_dict(), screen, names)
             if opened.members:
                 screen.say(f"These are the concepts of {opened.info()['shown']}.")
-                screen.say(describe_found(chosen) + "\n")
+                screen.say(describe_found(chosen, names) + "\n")
             show_sharing(attention, shared, screen, names)
             for what, path in files.items():
                 screen.say(f"The {'heat map' if what == 'plot' else 'table of weights'} is in {path}")
@@ -109,34 +115,31 @@ def write_files(
     return {what: str(path) for what, path in (("plot", plot), ("table", table)) if path is not None}
 
 
-def show_attention(attention: Mapping[str, Any], screen: Screen, names: Mapping[int, str] | None = None) -> None:
+def show_attention(attention: Mapping[str, Any], screen: Screen, names: Mapping[int, str]) -> None:
     """Print what `Attention.to_dict` returns as a table of relations and their concepts, strongest first."""
-    relations, symmetries = attention["relations"], attention.get("symmetries", ())
+    relations = attention["relations"]
     parts = {part: title for part, title in TITLES.items() if part in relations[0]}
     rows = (
         (
             relation["label"],
-            *(format_uses(relation[part], symmetries=symmetries) for part in parts),
+            *(format_uses(relation[part], names, MOST_USES[len(parts)]) for part in parts),
             f"{relation['train_triples']:,}",
         )
         for relation in relations[:MOST_ROWS]
     )
-    marked = "; a: antisymmetric" if symmetries else ""
-    title = f"Concepts of each relation (concept:weight, at least {LEAST}{marked})"
+    title = f"Concepts of each relation (with number and weight, at least {LEAST})"
     screen.tabulate(("Relation", *parts.values(), "Train"), rows, names=1 + len(parts), title=title)
     screen.say()
     count_rest(len(relations) - MOST_ROWS, "relations", screen)
-    if names:
-        show_names(names, screen)
-        screen.say()
 
 
-def describe_found(attention: Attention) -> str:
+def describe_found(attention: Attention, names: Mapping[int, str]) -> str:
     """Return in how many members of an ensemble the used concepts are found, most first."""
     lines = []
     for times in range(attention.seeds, 0, -1):
-        concepts = [str(i) for i, found in enumerate(attention.found) if found == times and attention.used[i]]
-        lines += [f"Found in {times} of {attention.seeds} seeds: {', '.join(concepts)}"] if concepts else []
+        concepts = [i for i, found in enumerate(attention.found) if found == times and attention.used[i]]
+        listed = ", ".join(itransf.interpret.call_concept(concept, names) for concept in concepts)
+        lines += [f"Found in {times} of {attention.seeds} seeds: {listed}"] if concepts else []
     return "\n".join(lines)
 
 
@@ -166,7 +169,7 @@ def show_cards(cards: Sequence[ConceptCard], screen: Screen) -> None:
         screen.say()
 
 
-def show_sharing_graph(graph: SharingGraph, screen: Screen) -> None:
+def show_sharing_graph(graph: SharingGraph, screen: Screen, names: Mapping[int, str]) -> None:
     """Print rare relations with their donors, then the strongest links."""
     shown = graph.rare or graph.members
     rows = [
@@ -187,7 +190,7 @@ def show_sharing_graph(graph: SharingGraph, screen: Screen) -> None:
             labels[link.left],
             labels[link.right],
             "crosswise" if link.crossed else "",
-            ", ".join(map(str, link.concepts)),
+            ", ".join(itransf.interpret.call_concept(concept, names) for concept in link.concepts),
             f"{link.weight:.2f}",
         )
         for link in graph.links[:MOST_LINKS]

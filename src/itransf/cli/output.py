@@ -161,9 +161,9 @@ def show_shared(sharing: Mapping[Any, Sequence[SharedConcept]], screen: Screen, 
             screen.say(f"  {named}{shared.describe()}")
 
 
-def format_uses(uses: Sequence[Mapping[str, Any]], most: int = 5, symmetries: Sequence[str] = ()) -> str:
-    """Return concepts and weights, such as "6:0.98  14a:0.31", "a" for antisymmetric; small weights are left out."""
+def format_uses(uses: Sequence[Mapping[str, Any]], names: Mapping[int, str], most: int = 5) -> str:
+    """Return concepts and weights, such as "lies in (6) 0.98, city (14) 0.31"; small weights are left out."""
     strong = [use for use in uses if abs(use["weight"]) >= LEAST]
-    marks = {number: "a" for number, kind in enumerate(symmetries) if kind == "antisymmetric"}
-    named = (f"{use['concept']}{marks.get(use['concept'], '')}:{format_number(use['weight'], 2)}" for use in strong)
-    return "  ".join(list(named)[:most]) + (f"  and {len(strong) - most} more" if len(strong) > most else "")
+    call_concept = itransf.interpret.call_concept
+    named = [f"{call_concept(use['concept'], names)} {format_number(use['weight'], 2)}" for use in strong[:most]]
+    return ", ".join(named) + (f" and {len(strong) - most} more" if len(strong) > most else "")

@@ -56,9 +56,13 @@ def learn_triples(
 
 def describe_relation(run: itransf.Run, name: str) -> dict[str, Any]:
     """Return the concepts of a learned relation, and a query about it."""
-    row = run.concepts().to_dict([name])["relations"][0] if run.has_concepts else {"head": [], "tail": []}
+    row: dict[str, Any] = {"head": [], "tail": []}
+    if run.has_concepts:
+        attention = run.concepts()
+        names = itransf.interpret.name_concepts(attention, run.concept_names)
+        row = {**attention.to_dict([name])["relations"][0], "concept_names": names}
     head = run.graph.entities.name(int(run.graph.train[-1, 0]))
-    concepts = {key: row[key] for key in ("head", "tail", "concepts") if key in row}
+    concepts: dict[str, Any] = {key: row[key] for key in ("head", "tail", "concepts", "concept_names") if key in row}
     return {**concepts, "ask": ["--head", head, "--relation", name]}
 
 
@@ -77,7 +81,7 @@ def show_learned(found: Mapping[str, Any], screen: Screen) -> None:
     screen.say(f"Learned the {found['kind']} {found['name']} from {triples} in {seconds}; nothing else has changed.")
     for key, heading in (("head", "head concepts"), ("tail", "tail concepts"), ("concepts", "concepts")):
         if found.get(key):
-            screen.say(f"  {heading}  {format_uses(found[key])}")
+            screen.say(f"  {heading}  {format_uses(found[key], found['concept_names'])}")
     if found.get("closest"):
         near = ", ".join(f"{entity['label']} ({entity['cosine']:.2f})" for entity in found["closest"])
         screen.say(f"  close to  {near}")

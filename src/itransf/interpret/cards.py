@@ -111,7 +111,7 @@ class ConceptCard:
 
     def describe(self) -> list[tuple[str, str]]:
         """Return the card as lines of text, each with its heading."""
-        near = ", ".join(f"{near.concept} {near.name} ({near.similarity:.2f})" for near in self.nearest)
+        near = ", ".join(f"{near.name} ({near.concept}) {near.similarity:.2f}" for near in self.nearest)
         lines = [
             ("suggested", self.suggestion if self.renamed else ""),
             ("kind", self.describe_symmetry()),

@@ -108,8 +108,8 @@ def split_words(label: str) -> set[str]:
 def suggest_names(users: Sequence[Sequence[Use]], relations: Vocabulary) -> list[str]:
     """Return a name for each concept from the relation sides that use it.
 
-    Words that its relations have in common name a concept, if these relations hold a third of its weight and no
-    other concept would have the same name; else its strongest sides do.
+    Words that its strongest relation has in common with others name a concept, if these relations hold a third of its
+    weight; else its strongest sides do. Concepts with the same name differ by their number.
 
     Args:
         users: Users of each concept, strongest first.
@@ -117,15 +117,11 @@ def suggest_names(users: Sequence[Sequence[Use]], relations: Vocabulary) -> list
     """
     labels = (relations.label(number) for number in range(len(relations)))
     frequencies = Counter(word for label in labels for word in split_words(label))
-    common = [find_common_words(uses, frequencies, len(relations)) for uses in users]
-    twice = {name for name, count in Counter(common).items() if count > 1}
-    return [
-        name if name and name not in twice else name_by_sides(uses) for name, uses in zip(common, users, strict=True)
-    ]
+    return [find_common_words(uses, frequencies, len(relations)) or name_by_sides(uses) for uses in users]
 
 
 def find_common_words(users: Sequence[Use], frequencies: Mapping[str, int], relations: int) -> str:
-    """Return the one or two most specific words that several users have in common; nothing if there are none."""
+    """Return the one or two most specific words that the strongest user has in common with others, if there are any."""
     strength: dict[str, float] = {}
     for use in users:
         strength[use.label] = max(strength.get(use.label, 0.0), abs(use.weight))
@@ -137,7 +133,7 @@ def find_common_words(users: Sequence[Use], frequencies: Mapping[str, int], rela
     scores = {
         word: sum(weights) * math.log(1.0 + relations / max(frequencies.get(word, 1), 1))
         for word, weights in carriers.items()
-        if len(weights) > 1 and sum(weights) >= least
+        if len(weights) > 1 and sum(weights) >= least and word in split_words(users[0].label)
     }
     best = sorted(scores, key=lambda word: -scores[word])[:2]
     return " + ".join(word for word in best if scores[word] >= _SECOND * scores[best[0]])[:LONGEST]

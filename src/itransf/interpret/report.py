@@ -40,7 +40,7 @@ HITS, MISSES = 6, 2
 _MISSED = 10  # rank beyond which a triple counts as missed
 OPEN_CARDS = 12
 """Cards shown before the rest is unfolded."""
-MOST_USES = 4  # concepts of a side in the table of relations
+MOST_USES = 3  # concepts of a side in the table of relations
 NO_CONCEPTS: dict[str, Any] = {
     **dict.fromkeys(("attention", "sharing", "drawing", "heat")),
     **dict.fromkeys(("cards", "names", "findings", "about"), ()),

@@ -60,14 +60,14 @@ function drawHeatmap(root) {
   }
 
   function drawHeads() {
-    const named = columns.some((column) => data.concepts[column][1]);
+    const call = ([, given, suggested]) => given || suggested, named = columns.some((column) => call(data.concepts[column]));
     const turned = named || (WIDE < 24 && columns.some((column) => data.concepts[column][0] > 99)), high = named ? 104 : turned ? 32 : 24;
     const heads = make("svg", { width: columns.length * WIDE, height: high }, find("heads"));
     columns.forEach((column, at) => {
       const concept = data.concepts[column], x = at * WIDE + WIDE / 2;
       const place = turned ? { transform: `translate(${x + 4},${high - 5}) rotate(-90)` } : { x, y: high - 7, "text-anchor": "middle" };
       const text = make("text", { ...place, tabindex: 0, role: "button", class: sorted === column ? "on" : "" }, heads);
-      text.textContent = `${concept[0]}${data.antisymmetric[column] ? "a" : ""} ${concept[1].length > 14 ? concept[1].slice(0, 13) + "…" : concept[1]}`.trim();
+      text.textContent = `${concept[0]}${data.antisymmetric[column] ? "a" : ""} ${call(concept).length > 14 ? call(concept).slice(0, 13) + "…" : call(concept)}`.trim();
       make("title", {}, text).textContent = `Sort by ${nameConcept(column)}`;
       const sort = () => { sorted = sorted === column ? null : column; draw(); };
       text.addEventListener("click", sort);
