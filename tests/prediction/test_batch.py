@@ -37,7 +37,7 @@ def test_many_queries_equal_one_by_one(case: Any, options: dict[str, Any], memor
         chosen = {key: value for key, value in options.items() if key != "candidates" or query.relation is not None}
         for found in complete(case.model, case.graph, top=4, **asked, **chosen):
             row = found.to_dict()
-            keys = ("head", "relation", "tail", "score", "rank", "known")
+            keys = ("head", "relation", "tail", "score", "rank", "known", "probability")
             expected.append({"query": number} | {key: row[key] for key in keys})
     rows = table.to_pylist()
     scores = [row.pop("score") for row in rows]
@@ -48,7 +48,7 @@ def test_many_queries_equal_one_by_one(case: Any, options: dict[str, Any], memor
 def test_the_table_has_the_promised_columns(itransf_case: Any) -> None:
     for queries in ([Query("Entity One", "Relation One", None)], []):
         table = answer_queries(itransf_case.model, itransf_case.graph, queries)
-        assert table.column_names == ["query", "head", "relation", "tail", "score", "rank", "known"]
+        assert table.column_names == ["query", "head", "relation", "tail", "score", "rank", "known", "probability"]
         assert table.schema.field("query").type == table.schema.field("rank").type == pa.int64()
         assert pa.types.is_floating(table.schema.field("score").type)
         assert table.schema.field("known").type == pa.string()

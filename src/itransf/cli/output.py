@@ -147,6 +147,13 @@ def format_share(share: float | None) -> str:
     return format_number(None if share is None else 100.0 * share, 1)
 
 
+def format_probability(chance: float | None) -> str:
+    """Return a probability in percent without false precision: "<1 %", "3 %", "97 %", ">99 %"."""
+    if chance is None:
+        return "–"
+    return "<1 %" if chance < 0.01 else ">99 %" if chance > 0.99 else f"{100.0 * chance:.0f} %"
+
+
 def count_rest(rest: int, what: str, screen: Screen) -> None:
     """Print how many relations or links were left out."""
     if rest > 0:

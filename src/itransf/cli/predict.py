@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -16,6 +16,7 @@ from itransf.cli.output import (
     Screen,
     count,
     format_number,
+    format_probability,
     print_json,
     remark,
     show_shared,
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
     from itransf.interpret import Explanation
     from itransf.prediction import ScoredTriple
 
+PROBABILITY = "Prob.: chance that the answer is true; candidates nobody labelled count as false."
+NO_PROBABILITY = "No probability is shown: the run has none, or fewer than 50 validation questions to fit it on."
 ANY = "Search all entities or relations, not only those that fit."
 AGREEMENT = ("Agree", "Ranks")  # the columns of an ensemble
 NO_ANSWER = (
@@ -92,6 +95,7 @@ def predict_triples(
 
     def show(screen: Screen) -> None:
         show_predictions(predictions, screen)
+        note_probability(opened, {each.relation for each in found}, screen)
         if explained:
             show_short_forms(explained, answered, screen)
         if found and sharing:
@@ -118,7 +122,7 @@ def answer_file(run: itransf.Run, queries: Path, out: Path | None, choices: Mapp
         if out.exists() and out.samefile(queries):
             raise ConfigError(f"--out {out} would replace the queries; choose another file")
     asked = itransf.prediction.read_queries(queries)
-    table = itransf.prediction.answer_queries(run.model, run.graph, asked, **choices)
+    table = itransf.prediction.answer_queries(run.model, run.graph, asked, **choices, calibration=run.calibration)
     if out is not None:
         itransf.prediction.write_table(table, out)
         remark(f"{count(table.num_rows, 'answer')} to {len(asked):,} queries in {out}")
@@ -126,7 +130,12 @@ def answer_file(run: itransf.Run, queries: Path, out: Path | None, choices: Mapp
             print_json({"queries": len(asked), "answers": table.num_rows, "out": str(out)})
         return
     found = table.to_pylist()
-    tell({"queries": len(asked), "predictions": found}, as_json, lambda screen: show_predictions(found, screen))
+
+    def show(screen: Screen) -> None:
+        show_predictions(found, screen)
+        note_probability(run, {row["relation"] for row in found}, screen)
+
+    tell({"queries": len(asked), "predictions": found}, as_json, show)
 
 
 def show_predictions(answers: Sequence[Mapping[str, Any]], screen: Screen) -> None:
@@ -134,20 +143,33 @@ def show_predictions(answers: Sequence[Mapping[str, Any]], screen: Screen) -> No
     if not answers:
         screen.say(NO_ANSWER, wrap=True)
         return
+    has_chance = any(row["probability"] is not None for row in answers)
     has_known = any(row["known"] for row in answers)
     rows = [
         (
             str(row.get("query", row["rank"])),
             *(row.get(f"{part}_label", row[part]) for part in PARTS),
             format_number(row["score"], 3),
+            *([format_probability(row["probability"])] if has_chance else []),
             *([format_known(row["known"])] if has_known else []),
             *format_agreement(row),
         )
         for row in answers
     ]
-    known = ["Known"] if has_known else []
-    columns = ("Query" if "query" in answers[0] else "", "Head", "Relation", "Tail", "Score", *known, *AGREEMENT)
+    further = (*(["Prob."] if has_chance else []), *(["Known"] if has_known else []), *AGREEMENT)
+    columns = ("Query" if "query" in answers[0] else "", "Head", "Relation", "Tail", "Score", *further)
     screen.tabulate(columns[: len(rows[0])], rows, names=4)
+
+
+def note_probability(run: itransf.Run, relations: Collection[str], screen: Screen) -> None:
+    """Say what a probability means, and for which relations the model has no skill."""
+    calibration, names = run.calibration, run.graph.relations
+    if not relations:
+        return
+    screen.say(PROBABILITY if calibration else NO_PROBABILITY)
+    for number in sorted(names.index(name) for name in relations) if calibration else ():
+        if calibration is not None and calibration.lacks_skill(number):
+            screen.say(f"{names.label(number)}: on valid, the model ranks answers no better than popularity.")
 
 
 def format_known(split: str | None) -> str:
@@ -188,16 +210,23 @@ def score_file(
     given = itransf.prediction.read_triples(triples)
     warn(given.notes)
     scored = opened.score(given.names, locate=given.locate, progress=True)
-    tell({"triples": [triple.to_dict() for triple in scored]}, as_json, lambda screen: show_scores(scored, screen))
+
+    def show(screen: Screen) -> None:
+        show_scores(scored, screen)
+        note_probability(opened, {triple.relation for triple in scored}, screen)
+
+    tell({"triples": [triple.to_dict() for triple in scored]}, as_json, show)
 
 
-def show_scores(scored: Iterable[ScoredTriple], screen: Screen) -> None:
+def show_scores(scored: Sequence[ScoredTriple], screen: Screen) -> None:
     """Print scored triples as a table."""
-    columns = ("Head", "Relation", "Tail", "Score", "Tail rank", "Head rank", "Percentile", "Known")
+    chances = ["Prob."] if any(triple.probability is not None for triple in scored) else []
+    columns = ("Head", "Relation", "Tail", "Score", *chances, "Tail rank", "Head rank", "Percentile", "Known")
     rows = (
         (
             *(triple.head_label, triple.relation_label, triple.tail_label),
             format_number(triple.score, 3),
+            *(format_probability(triple.probability) for _ in chances),
             f"{triple.tail_rank:,g}",
             f"{triple.head_rank:,g}",
             format_number(triple.percentile, 1),

@@ -105,6 +105,7 @@ class Explanation(LabelledTriple):
         concept_names: Names of concepts by number, given or suggested.
         seed: Seed of the member of an ensemble that gives the score; None for a single model.
         agreement: How the members of an ensemble rank the answer.
+        probability: Chance that the answer is true; None without a calibration, in train, or if it does not fit.
         paths: Short paths in train from head to tail that hold most often, best first; see `find_paths`.
     """
 
@@ -123,6 +124,7 @@ class Explanation(LabelledTriple):
     concept_names: Mapping[int, str] = field(default_factory=dict)
     seed: int | None = None
     agreement: Agreement | None = None
+    probability: float | None = None
     paths: tuple[Path, ...] = ()
 
     def __repr__(self) -> str:

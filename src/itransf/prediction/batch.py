@@ -15,6 +15,7 @@ from itransf.data.vocabulary import Vocabulary
 from itransf.errors import DataError
 from itransf.models.base import Model, Side
 from itransf.prediction.agreement import Agreement, find_agreement
+from itransf.prediction.calibration import Calibration, find_probabilities
 from itransf.prediction.inputs import Query, find_splits
 from itransf.prediction.predict import (
     DEFAULT_MEMORY,
@@ -41,6 +42,7 @@ def answer_queries(
     include_known: bool = False,
     memory: int = DEFAULT_MEMORY,
     progress: bool = False,
+    calibration: Calibration | None = None,
 ) -> pa.Table:
     """Return the best answers to each query, in the order of the queries.
 
@@ -56,10 +58,11 @@ def answer_queries(
         include_known: Whether training triples may be answers.
         memory: Bytes for one chunk of scores.
         progress: Whether to show a progress bar.
+        calibration: Function from scores to probabilities, if there is one.
 
     Returns:
-        Columns query (its number, from 1), head, relation, tail (names), score, rank (from 1) and known (a split's
-        name, or null); for an ensemble also those of `Agreement`.
+        Columns query (its number, from 1), head, relation, tail (names), score, rank (from 1), known (a split's
+        name, or null) and probability (or null); for an ensemble also those of `Agreement`.
     """
     numbers = None if candidates is None else resolve_candidates(graph.entities, candidates)
     search = Search(model, graph, top, numbers, typed, () if include_known else ("train",), memory)
@@ -75,7 +78,7 @@ def answer_queries(
                 side: Side = "tail" if tail == ASKED else "head"
                 anchors = triples[rows, 0 if side == "tail" else 2]
                 parts.append((rows, find_entities(search, relation, side, anchors, tracker)))
-    return tabulate(search, parts, triples[:, 0] == ASKED)
+    return tabulate(search, parts, triples == ASKED, calibration)
 
 
 def resolve_queries(graph: Graph, queries: Sequence[Query]) -> Triples:
@@ -99,20 +102,30 @@ def group_queries(triples: Triples) -> list[Integers]:
     return np.split(order, np.flatnonzero(np.diff(keys[order])) + 1) if len(order) else []
 
 
-def tabulate(search: Search, parts: Sequence[tuple[Integers, Found]], asks_head: npt.NDArray[np.bool_]) -> pa.Table:
+def tabulate(
+    search: Search,
+    parts: Sequence[tuple[Integers, Found]],
+    asked: npt.NDArray[np.bool_],
+    calibration: Calibration | None,
+) -> pa.Table:
     """Return the answers of groups of queries as a table, in the order of the queries.
 
     Args:
         search: Settings of the search.
         parts: Rows of each group's queries, and the answers to them.
-        asks_head: Whether each query asks for heads, (q,).
+        asked: Which part each query asks for, (q, 3).
+        calibration: Function from scores to probabilities, if there is one.
     """
-    graph = search.graph
+    model, graph = search.model, search.graph
     found = join_answers(replace(answers, queries=rows[answers.queries]) for rows, answers in parts)
     order = np.lexsort((found.ranks, found.queries))
     triples = found.triples[order]
     heads, relations, tails = triples.T
-    agreed = find_agreement(search.model, graph, triples, asks_head[found.queries[order]], search.memory)
+    asks_head, asks_relation, _ = asked[found.queries[order]].T
+    agreed = find_agreement(model, graph, triples, asks_head, search.memory)
+    chances = np.array(find_probabilities(calibration, model, graph, triples, asks_head, search.memory), dtype=object)
+    between = triples[asks_relation]
+    chances[asks_relation] = find_probabilities(calibration, model, graph, between, memory=search.memory)
     return pa.table(
         {
             "query": found.queries[order] + 1,
@@ -122,6 +135,7 @@ def tabulate(search: Search, parts: Sequence[tuple[Integers, Found]], asks_head:
             "score": found.scores[order],
             "rank": found.ranks[order],
             "known": pa.array(find_splits(graph, triples), pa.string()),
+            "probability": pa.array(chances.tolist(), pa.float64()),
             **{
                 entry.name: [getattr(each, entry.name) for each in agreed] for entry in fields(Agreement) if any(agreed)
             },

@@ -26,8 +26,9 @@ from itransf.data.graph import Graph, Triples
 from itransf.data.known import Integers, KnownIndex
 from itransf.data.typing import SIDE_NUMBERS
 from itransf.evaluation.ranking import refuse_nan
+from itransf.evaluation.skill import NO_BETTER, TOO_FEW, measure_skill
 from itransf.models.base import SIDES, Model, Side
-from itransf.prediction.predict import DEFAULT_MEMORY, EXCLUDED, exclude, split_rows
+from itransf.prediction.chunks import DEFAULT_MEMORY, EXCLUDED, exclude, split_rows
 
 Floats = npt.NDArray[np.float64]
 
@@ -52,6 +53,7 @@ class Calibration:
         by_score: Weight of the score.
         by_count: Weight of the logarithm of the number of candidates.
         questions: Number of validation questions that it was fitted to.
+        verdicts: Skill of the model at each relation on valid; see `itransf.evaluation.skill`.
         steps: Logits and probabilities of the isotonic option: the last logit not above gives the probability.
     """
 
@@ -61,6 +63,7 @@ class Calibration:
     by_score: float
     by_count: float
     questions: int
+    verdicts: tuple[str, ...] = ()
     steps: tuple[tuple[float, float], ...] = ()
 
     def apply(
@@ -81,9 +84,9 @@ class Calibration:
         starts, values = np.array(self.steps).T
         return np.asarray(values[np.maximum(np.searchsorted(starts, logits, side="right") - 1, 0)])
 
-    def covers(self, relation: int) -> bool:
-        """Return whether the relation is older than the calibration."""
-        return 2 * relation < len(self.slopes)
+    def lacks_skill(self, relation: int) -> bool:
+        """Return whether the model ranks the answers of the relation no better than their popularity does."""
+        return relation < len(self.verdicts) and self.verdicts[relation] == NO_BETTER
 
     def to_dict(self) -> dict[str, Any]:
         """Return all fields by name, ready for JSON."""
@@ -100,7 +103,7 @@ class Calibration:
         lists = {name: tuple(map(float, content[name])) for name in ("slopes", "offsets")}
         steps = tuple((float(start), float(value)) for start, value in content["steps"])
         numbers = {name: float(content[name]) for name in ("temperature", "by_score", "by_count")}
-        return cls(**{**content, **lists, **numbers, "steps": steps})
+        return cls(**{**content, **lists, **numbers, "verdicts": tuple(content["verdicts"]), "steps": steps})
 
 
 @torch.no_grad()
@@ -251,6 +254,7 @@ def fit_calibration(
     constant, share, score, count, by_frequency, frequency, several = solution.weights.tolist()
     slopes = np.maximum(share + by_frequency * constants[:, 0], LEAST_SLOPE)
     offsets = constant + solution.offsets + constants @ np.array([frequency, several])
+    skills = measure_skill(model, graph, "valid", memory)
     found = Calibration(
         temperature,
         tuple(slopes.tolist()),
@@ -258,6 +262,7 @@ def fit_calibration(
         max(score, 0.0),
         count,
         len(np.unique(examples.questions)),
+        tuple(skills[each].verdict if each in skills else TOO_FEW for each in range(len(graph.relations))),
     )
     if not isotonic:
         return found
@@ -381,13 +386,13 @@ class Measured:
         scores: Their scores.
         shares: Logits of the softmax of each among the candidates and itself.
         counts: Number of candidates of each question.
-        candidates: Whether each is a candidate of its question.
+        fits: Whether each fits the side that its question asks for.
     """
 
     scores: Floats
     shares: Floats
     counts: Floats
-    candidates: npt.NDArray[np.bool_]
+    fits: npt.NDArray[np.bool_]
 
 
 def measure_answers(
@@ -426,12 +431,12 @@ def measure_answers(
             here = (inverse >= done) & (inverse < done + len(part))
             own, question = rows[here], inverse[here] - done
             places = np.minimum(np.searchsorted(allowed, triples[own, asked]), len(allowed) - 1)
-            fits = allowed[places] == triples[own, asked]
-            found[own] = fits & (values[question, places] != EXCLUDED)
+            found[own] = allowed[places] == triples[own, asked]
+            counted = found[own] & (values[question, places] != EXCLUDED)
             best = np.maximum(values.max(axis=1)[question], scores[own])
             total = np.array([np.exp(temperature * (values[q] - b)).sum() for q, b in zip(question, best, strict=True)])
             mine = np.exp(temperature * (scores[own] - best))
-            shares[own] = log_odds(mine / np.maximum(total + ~found[own] * mine, mine))
+            shares[own] = log_odds(mine / np.maximum(total + ~counted * mine, mine))
             counts[own] = np.maximum(np.sum(values != EXCLUDED, axis=1)[question], 1)
             done += len(part)
     return Measured(scores, shares, counts, found)
@@ -442,26 +447,32 @@ def find_probabilities(
     model: Model,
     graph: Graph,
     triples: Triples,
-    asks_head: npt.NDArray[np.bool_],
+    asks_head: npt.NDArray[np.bool_] | None = None,
     memory: int = DEFAULT_MEMORY,
 ) -> list[float | None]:
-    """Return the probability of each answer; None where there is no calibration, or where it is no candidate.
+    """Return the probability of each answer.
 
-    Answers in train and valid are no candidates, nor is an entity that does not fit the side.
+    It is None without a calibration, in train, and for an entity that does not fit. Other answers in train and valid
+    are no candidates.
 
     Args:
         calibration: Calibration of the model, if there is one.
         model: Scoring model.
         graph: Graph with the known triples; test is not read.
         triples: Answers, (n, 3).
-        asks_head: Whether the head of each was asked for, (n,).
+        asks_head: Whether the head of each was asked for, (n,); by default the smaller probability of both sides.
         memory: Bytes for one chunk of scores.
     """
     if calibration is None or not len(triples):
         return [None] * len(triples)
-    known = graph.known_in("train", "valid")
-    found = measure_answers(model, graph, triples, asks_head, calibration.temperature, known, memory)
-    shown = found.candidates & (2 * triples[:, 1] < len(calibration.slopes))
-    sides = np.where(shown, 2 * triples[:, 1] + ~asks_head, 0)
-    chances = calibration.apply(found.scores, found.shares, found.counts, sides)
+    shown = (2 * triples[:, 1] < len(calibration.slopes)) & ~graph.known_in("train").contains(triples)
+    chances = np.ones(len(triples))
+    for sides in (
+        (np.zeros(len(triples), np.bool_), np.ones(len(triples), np.bool_)) if asks_head is None else (asks_head,)
+    ):
+        known = graph.known_in("train", "valid")
+        found = measure_answers(model, graph, triples, sides, calibration.temperature, known, memory)
+        shown &= found.fits
+        numbers = np.where(shown, 2 * triples[:, 1] + ~sides, 0)
+        chances = np.minimum(chances, calibration.apply(found.scores, found.shares, found.counts, numbers))
     return [chance if is_shown else None for chance, is_shown in zip(chances.tolist(), shown.tolist(), strict=True)]

@@ -11,18 +11,18 @@ import torch
 from torch import Tensor
 
 from itransf.data.graph import Graph, Triples
-from itransf.data.known import Integers, is_among
+from itransf.data.known import Integers
 from itransf.data.vocabulary import Vocabulary
 from itransf.errors import ConfigError, DataError, check_count
 from itransf.evaluation.ranking import refuse_nan
 from itransf.models.base import Model, Side
 from itransf.prediction.agreement import Agreement, find_agreement
+from itransf.prediction.calibration import Calibration, find_probabilities
+from itransf.prediction.chunks import BYTES_PER_SCORE, DEFAULT_MEMORY, EXCLUDED, exclude, split_rows
 from itransf.prediction.inputs import LabelledTriple, find_splits, name_triple
 from itransf.progress import Tracker, track
 
-DEFAULT_MEMORY = 256 * 2**20  # bytes for one chunk of scores
-BYTES_PER_SCORE = 24  # a float32 score, and the temporary memory to compute and select it
-EXCLUDED = -torch.inf  # score of an entity that may not be an answer
+__all__ = ["BYTES_PER_SCORE", "DEFAULT_MEMORY", "Found", "Prediction", "Search", "complete", "split_rows"]
 
 Best = tuple[Tensor, Tensor, Tensor]
 """Scores, heads and columns of the best triples so far, each (k,), best first."""
@@ -36,12 +36,14 @@ class Prediction(LabelledTriple):
         score: Plausibility: higher is better; comparable within a relation.
         rank: Position in the list, from 1.
         known: First split that contains the triple ("train", "valid" or "test"), or None.
+        probability: Chance that it is true, if the run has a calibration and the answer fits and is not in train.
         agreement: How the members of an ensemble rank it; None for other models.
     """
 
     score: float
     rank: int
     known: str | None
+    probability: float | None = None
     agreement: Agreement | None = None
 
 
@@ -138,6 +140,7 @@ def complete(
     include_known: bool = False,
     memory: int = DEFAULT_MEMORY,
     progress: bool = False,
+    calibration: Calibration | None = None,
 ) -> list[Prediction]:
     """Return the most plausible triples that complete a query, best first; equal scores by index.
 
@@ -160,6 +163,7 @@ def complete(
         include_known: Whether training triples may be answers.
         memory: Bytes for one chunk of scores.
         progress: Whether to show a progress bar while a whole relation is searched.
+        calibration: Function from scores to probabilities; by default that of the run.
 
     Raises:
         DataError: A name is not known.
@@ -181,7 +185,10 @@ def complete(
         found = find_entities(search, asked, side, anchor, Tracker("answering", 1, "queries"))
     known = find_splits(graph, found.triples)
     agreed = find_agreement(model, graph, found.triples, np.full(len(known), side == "head"), search.memory)
-    rows = zip(found.triples.tolist(), found.scores.tolist(), found.ranks.tolist(), known, agreed, strict=True)
+    asks_head = None if (head is None) == (tail is None) else np.full(len(known), side == "head")
+    chances = find_probabilities(calibration, model, graph, found.triples, asks_head, search.memory)
+    columns = (found.scores.tolist(), found.ranks.tolist(), known, chances, agreed)
+    rows = zip(found.triples.tolist(), *columns, strict=True)
     return [Prediction(*name_triple(graph, triple), *rest) for triple, *rest in rows]
 
 
@@ -293,23 +300,6 @@ def join_answers(parts: Iterable[Found]) -> Found:
     nothing = number_answers(np.zeros((0, 3), dtype=np.int64), np.zeros(0, dtype=np.float32))
     columns = zip(*((each.queries, each.ranks, each.triples, each.scores) for each in (nothing, *parts)), strict=True)
     return Found(*(np.concatenate(column) for column in columns))
-
-
-def split_rows(rows: Integers, width: int, memory: int) -> Iterator[Integers]:
-    """Yield the rows in chunks whose scores against `width` candidates fit the memory."""
-    chunk = max(1, memory // (BYTES_PER_SCORE * max(width, 1)))
-    for start in range(0, len(rows), chunk):
-        yield rows[start : start + chunk]
-
-
-def exclude(scores: Tensor, rows: Integers, entities: Integers, allowed: Integers | None) -> None:
-    """Exclude entities from the answers of their rows; the columns of `scores` are the allowed entities."""
-    columns = entities
-    if allowed is not None:
-        present = is_among(entities, allowed)
-        rows, columns = rows[present], np.searchsorted(allowed, entities[present])
-    place = torch.from_numpy(np.stack([rows, columns])).to(scores.device)
-    scores[place[0], place[1]] = EXCLUDED
 
 
 def select_best(scores: Tensor, top: int) -> tuple[Tensor, Tensor]:

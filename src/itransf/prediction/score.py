@@ -11,6 +11,7 @@ from itransf.data.graph import Graph
 from itransf.errors import check_count
 from itransf.evaluation import rank_as_predicted
 from itransf.models.base import SIDES, Model
+from itransf.prediction.calibration import Calibration, find_probabilities
 from itransf.prediction.inputs import GivenTriple, LabelledTriple, find_splits, name_triple, resolve_triples
 from itransf.prediction.predict import DEFAULT_MEMORY
 
@@ -27,6 +28,8 @@ class ScoredTriple(LabelledTriple):
             has self-loops in train.
         head_rank: Rank of the head among the heads that fit, likewise.
         percentile: Percentage of the competitors on both sides that the triple beats.
+        probability: Chance that it is true, the smaller one of both sides, if the run has a calibration and the triple
+            fits and is not in train.
     """
 
     score: float
@@ -34,6 +37,7 @@ class ScoredTriple(LabelledTriple):
     tail_rank: float
     head_rank: float
     percentile: float
+    probability: float | None = None
 
 
 def score_triples(
@@ -44,6 +48,7 @@ def score_triples(
     progress: bool = False,
     *,
     locate: Callable[[int], str] | None = None,
+    calibration: Calibration | None = None,
 ) -> list[ScoredTriple]:
     """Return score, filtered ranks and percentile of each triple, in the order given.
 
@@ -58,6 +63,7 @@ def score_triples(
         memory: Bytes for one chunk of scores.
         progress: Whether to show a progress bar.
         locate: Function from a triple's index to its place in messages; "triple 1" and so on by default.
+        calibration: Function from scores to probabilities; by default that of the run.
 
     Raises:
         DataError: Something is not a triple, or a name is not known.
@@ -72,9 +78,8 @@ def score_triples(
     beaten = rivals - (head_ranks - 1.0) - (tail_ranks - 1.0)
     percentiles = np.where(rivals > 0, 100.0 * beaten / np.maximum(rivals, 1), 100.0)
     # Both sides give the same score up to rounding; that of the tails has the bits `complete` gives for the head.
-    columns = (ranks.scores[SIDES.index("tail")], tail_ranks, head_ranks, percentiles)
-    values = zip(rows.tolist(), find_splits(graph, rows), *(column.tolist() for column in columns), strict=True)
-    return [
-        ScoredTriple(*name_triple(graph, triple), score, split, tail_rank, head_rank, percentile)
-        for triple, split, score, tail_rank, head_rank, percentile in values
-    ]
+    columns = (tail_ranks.tolist(), head_ranks.tolist(), percentiles.tolist())
+    chances = find_probabilities(calibration, model, graph, rows, memory=memory)
+    scores = ranks.scores[SIDES.index("tail")].tolist()
+    values = zip(rows.tolist(), scores, find_splits(graph, rows), *columns, chances, strict=True)
+    return [ScoredTriple(*name_triple(graph, triple), *rest) for triple, *rest in values]

@@ -12,6 +12,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 
+import numpy as np
+
 from itransf import evaluation, interpret, prediction, teaching
 from itransf.config import Config
 from itransf.data.graph import SPLITS, Graph
@@ -19,7 +21,7 @@ from itransf.data.search import FoundName, find_names
 from itransf.errors import ConfigError, ITransFError, RunError
 from itransf.interpret.paths import give_reason
 from itransf.models import ConceptModel, Model
-from itransf.prediction.inputs import GivenTriple
+from itransf.prediction.inputs import GivenTriple, resolve_triples
 from itransf.prediction.predict import DEFAULT_MEMORY
 from itransf.records import RunRecord, read_manifest
 from itransf.storage import WEIGHTS, RunFolder
@@ -34,10 +36,13 @@ def _method(function: Callable[Concatenate[Model, Graph, P], T]) -> Callable[Con
 
     @functools.wraps(function)
     def method(self: Run, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        if "calibration" in parameters:
+            kwargs.setdefault("calibration", self.calibration)
         return function(self.model, self.graph, *args, **kwargs)
 
+    parameters = inspect.signature(function).parameters
     own = inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    _, _, *others = inspect.signature(function).parameters.values()
+    _, _, *others = parameters.values()
     method.__signature__ = inspect.signature(function).replace(parameters=[own, *others])  # type: ignore[attr-defined]
     method.__doc__ = re.sub(r"\n {8}(model|graph): .*(\n {12}.*)*", "", function.__doc__ or "")
     return method
@@ -136,7 +141,10 @@ class Run:
         """
         names = self.concept_names
         options: dict[str, Any] = {"side": side, "evidence": evidence, "removals": removals, "memory": memory}
-        return interpret.explain(self.chosen.model, self.graph, head, relation, tail, names=names, **options)
+        found = interpret.explain(self.chosen.model, self.graph, head, relation, tail, names=names, **options)
+        rows, asks_head = resolve_triples(self.graph, [(head, relation, tail)]), np.array([side == "head"])
+        (chance,) = prediction.find_probabilities(self.calibration, self.model, self.graph, rows, asks_head, memory)
+        return replace(found, probability=chance)
 
     @property
     def chosen(self) -> Run:
