@@ -84,6 +84,10 @@ class Calibration:
         starts, values = np.array(self.steps).T
         return np.asarray(values[np.maximum(np.searchsorted(starts, logits, side="right") - 1, 0)])
 
+    def covers(self, relation: int) -> bool:
+        """Return whether the relation is older than the calibration."""
+        return 2 * relation < len(self.slopes)
+
     def lacks_skill(self, relation: int) -> bool:
         """Return whether the model ranks the answers of the relation no better than their popularity does."""
         return relation < len(self.verdicts) and self.verdicts[relation] == NO_BETTER

@@ -22,7 +22,7 @@ from itransf.prediction.chunks import BYTES_PER_SCORE, DEFAULT_MEMORY, EXCLUDED,
 from itransf.prediction.inputs import LabelledTriple, find_splits, name_triple
 from itransf.progress import Tracker, track
 
-__all__ = ["BYTES_PER_SCORE", "DEFAULT_MEMORY", "Found", "Prediction", "Search", "complete", "split_rows"]
+__all__ = ["BYTES_PER_SCORE", "DEFAULT_MEMORY", "EXCLUDED", "Found", "Prediction", "Search", "complete", "split_rows"]
 
 Best = tuple[Tensor, Tensor, Tensor]
 """Scores, heads and columns of the best triples so far, each (k,), best first."""
