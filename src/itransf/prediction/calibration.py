@@ -261,10 +261,10 @@ def fit_calibration(
     skills = measure_skill(model, graph, "valid", memory)
     found = Calibration(
         temperature,
-        tuple(slopes.tolist()),
-        tuple(offsets.tolist()),
-        max(score, 0.0),
-        count,
+        tuple(map(shorten, slopes.tolist())),
+        tuple(map(shorten, offsets.tolist())),
+        shorten(max(score, 0.0)),
+        shorten(count),
         len(np.unique(examples.questions)),
         tuple(skills[each].verdict if each in skills else TOO_FEW for each in range(len(graph.relations))),
     )
@@ -273,6 +273,11 @@ def fit_calibration(
     shares = examples.find_shares(temperature, kept)
     logits = log_odds(found.apply(examples.scores, shares, examples.counts, examples.sides))
     return replace(found, steps=fit_isotonic(logits, examples.labels, examples.weights * kept))
+
+
+def shorten(number: float) -> float:
+    """Return a number with six digits: the last ones depend on where arrays are in memory."""
+    return float(f"{number:.6g}")
 
 
 def make_features(examples: Examples, temperature: float, kept: Floats, constants: Floats) -> Floats:
