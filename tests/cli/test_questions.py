@@ -56,3 +56,18 @@ def test_missing_triples(run: Path, opened: Any, tmp_path: Path, monkeypatch: py
     assert all("Torino" in (row["head"], row["tail"]) and row["relation"] == "near" for row in rows)
     assert [path.name for path in tmp_path.iterdir()] == ["new.jsonl"]
     assert call("missing", run, "--out", tmp_path / "new.xlsx").code == 2
+
+
+def test_an_entity(run: Path, opened: Any) -> None:
+    assert json.loads(call("show", run, "Rome", "--top", 2, "--json").out) == opened.show("Roma", 2)
+    shown = call("show", run, "Italy").out
+    assert all(word in shown for word in ("Known", "Predicted", "Near, by embedding", "city_in", "Torino"))
+    assert call("show", run, "Rmoe").code == 2
+
+
+def test_two_runs(run: Path, opened: Any) -> None:
+    assert json.loads(call("diff", run, run, "--json").out) == opened.diff(opened)
+    shown = call("diff", run, run).out
+    assert "6 held-out questions" in shown
+    assert "0 ranks changed" in shown
+    assert "4 of 4 concepts are found again." in shown

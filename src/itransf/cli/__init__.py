@@ -27,7 +27,7 @@ from itransf.cli.interpret import interpret_run, write_report
 from itransf.cli.models import list_models
 from itransf.cli.output import make_screen, remark
 from itransf.cli.predict import predict_triples, score_file
-from itransf.cli.questions import doubt_triples, find_names, list_missing
+from itransf.cli.questions import doubt_triples, find_names, list_missing, show_difference, show_entity
 from itransf.cli.runs import export_run, list_runs, seal_run, show_info
 from itransf.cli.settings import show_presets, show_settings
 from itransf.cli.teach import edit_concepts, learn_triples
@@ -49,6 +49,8 @@ EXAMPLES: dict[str, tuple[Callable[..., Any], str]] = {
     "predict": (predict_triples, "runs/world --head France --relation borders --explain"),
     "score": (score_file, "runs/world triples.tsv --json"),
     "doubt": (doubt_triples, "runs/world --top 50 --out doubtful.csv"),
+    "show": (show_entity, "runs/world Portugal"),
+    "diff": (show_difference, "runs/first runs/second"),
     "missing": (list_missing, "runs/world --relation borders --top 100 --explain --out new.csv"),
     "explain": (explain_triple, "runs/world France borders Spain"),
     "find": (find_names, "runs/world Portugl"),

@@ -1,4 +1,4 @@
-"""`itransf find`, `doubt`, `missing`: names, doubtful training triples, and the most probable new triples."""
+"""`itransf find`, `show`, `missing`, `doubt`, `diff`: names, an entity, new and doubtful triples, two runs."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typer import Argument, Option
 
 import itransf
 from itransf.cli.options import AsJson, Device, Out, RunFolder, open_run
-from itransf.cli.output import Screen, format_number, remark, tell_rows
+from itransf.cli.output import PARTS, Screen, format_number, remark, tell, tell_rows
 
 MOST_SHOWN = 20  # rows of a long list on the screen
 TRIPLE = ("Head", "Relation", "Tail")
@@ -79,6 +79,68 @@ def list_missing(
     found = [each.to_dict() for each in open_run(run, device).missing(entity, relation, **options)]
     about = {"entity": entity, "relation": relation}
     tell_rows(about, "triples", found, out, as_json, lambda screen: show_triples(found, "chance", screen))
+
+
+def show_entity(
+    run: RunFolder,
+    entity: Annotated[str, Argument(metavar="ENTITY", help="Name or label.")],
+    top: Annotated[int, Option(metavar="N", help="Number of predictions and of near entities.")] = 5,
+    device: Device = "auto",
+    as_json: AsJson = False,
+) -> None:
+    """Show what is known about an entity, what is predicted, and which entities are near."""
+    found = open_run(run, device).show(entity, top)
+
+    def show(screen: Screen) -> None:
+        rows = []
+        for each in found["known"]:
+            more = each["count"] - len(each["examples"])
+            named = ", ".join(each["examples"]) + (f" and {more:,} more" if more else "")
+            ends = (found["label"], named) if each["side"] == "head" else (named, found["label"])
+            rows.append((ends[0], each["relation"], ends[1], f"{each['count']:,}"))
+        screen.tabulate((*TRIPLE, "Triples"), rows, names=3, title="Known")
+        screen.say("\nPredicted", "bold")
+        show_triples(found["predicted"], "chance", screen)
+        near = [(each["label"], format_number(each["likeness"], 3)) for each in found["near"]]
+        screen.say()
+        screen.tabulate(("Entity", "Cosine"), near, title="Near, by embedding")
+
+    tell(found, as_json, show)
+
+
+def show_difference(
+    before: RunFolder,
+    after: RunFolder,
+    top: Annotated[int, Option(metavar="N", help="Number of answers, those that changed most.")] = 10,
+    device: Device = "auto",
+    as_json: AsJson = False,
+) -> None:
+    """Show which metrics, answers and concepts changed from a run to another on the same or a grown graph.
+
+    Held-out triples of both graphs are ranked as by 'itransf score'. Concepts are compared by the relations that use
+    them.
+    """
+    found = open_run(before, device).diff(open_run(after, device), top)
+
+    def show(screen: Screen) -> None:
+        values = [(name, *(format_number(each, 3) for each in pair)) for name, pair in found["metrics"].items()]
+        screen.tabulate(("", "Before", "After"), values, title=f"{found['questions']:,} held-out questions")
+        rows = [
+            (
+                *("?" if part == each["asked"] else each[part] for part in PARTS),
+                *(each[each["asked"]], *(", ".join(best) or "–" for best in each["best"])),
+                *(f"{rank:,g}" for rank in each["ranks"]),
+            )
+            for each in found["answers"]
+        ]
+        columns = (*TRIPLE, "Answer", "Best before", "Best after", "Rank before", "After")
+        screen.tabulate(columns, rows, names=6, title=f"\n{found['changed']:,} ranks changed")
+        lost = [each["concept"] for each in found["concepts"] or [] if not each["found"]]
+        if found["concepts"]:
+            kept, changed = len(found["concepts"]) - len(lost), f" Changed: {', '.join(lost)}." if lost else ""
+            screen.say(f"\n{kept} of {len(found['concepts'])} concepts are found again.{changed}", wrap=True)
+
+    tell(found, as_json, show)
 
 
 def show_triples(found: list[dict[str, Any]], value: str, screen: Screen) -> None:

@@ -148,7 +148,7 @@ class Questions:
     def _sum(self, scores: Tensor) -> tuple[Floats, Floats]:
         """Return the logarithm of the softmax's denominator and the number of candidates of each question."""
         factor = 1.0 if self.calibration is None else self.calibration.temperature
-        totals, counts = (factor * scores).logsumexp(1), (scores != EXCLUDED).sum(1)
+        totals, counts = (factor * scores).logsumexp(1), (scores > EXCLUDED).sum(1, dtype=torch.int32)
         return totals.double().cpu().numpy(), counts.double().cpu().numpy()
 
     def _rate(self, scores: Floats, totals: Floats, counts: Floats) -> Floats:

@@ -1,0 +1,108 @@
+"""What a run knows about an entity, and what changed from one run to another."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from torch.nn.functional import cosine_similarity
+
+from itransf.data.graph import SPLITS
+from itransf.errors import DataError
+from itransf.interpret.alignment import FOUND, match_concepts
+from itransf.interpret.naming import call_concept
+from itransf.interpret.sharing import name_concepts
+from itransf.models import SIDES
+from itransf.prediction.inputs import name_triple
+
+if TYPE_CHECKING:
+    from itransf.run.run import Run
+
+EXAMPLES = 5  # entities named for a relation
+HITS = (1, 3, 10)
+
+
+@torch.no_grad()
+def show_entity(run: Run, name: str, top: int) -> dict[str, Any]:
+    """Return what is known about an entity, what is predicted, and which entities have similar embeddings."""
+    entities, number = run.graph.entities, run.graph.entities.index(name)
+    triples, known = np.concatenate([run.graph.split(split) for split in SPLITS]), []
+    for side, column in zip(SIDES, (0, 2), strict=True):
+        own = triples[triples[:, column] == number]
+        for relation, count in zip(*np.unique(own[:, 1], return_counts=True), strict=True):
+            others = own[own[:, 1] == relation, 2 - column][:EXAMPLES]
+            examples = [entities.label(other) for other in others.tolist()]
+            label = run.graph.relations.label(relation)
+            known.append({"relation": label, "side": side, "count": int(count), "examples": examples})
+    vectors = run.chosen.model.embeddings().get("entities")
+    likeness = torch.zeros(0) if vectors is None else cosine_similarity(vectors, vectors[number][None])
+    order = [place for place in likeness.argsort(descending=True).tolist() if place != number]
+    return {
+        "name": entities.name(number),
+        "label": entities.label(number),
+        "known": sorted(known, key=lambda each: -int(each["count"])),
+        "predicted": [each.to_dict() for each in run.missing(name, top=top)],
+        "near": [{"label": entities.label(place), "likeness": float(likeness[place])} for place in order[:top]],
+    }
+
+
+def compare_runs(left: Run, right: Run, top: int) -> dict[str, Any]:
+    """Return which metrics, answers and concepts differ between two runs, compared by names.
+
+    Args:
+        left: Run before.
+        right: Run after; its graph may have more entities, relations and triples.
+        top: Maximum number of answers to list, those whose reciprocal rank changed most first.
+
+    Raises:
+        DataError: The runs have no triples of valid or test in common.
+    """
+    runs = (left, right)
+    held = [
+        {name_triple(run.graph, row)[:3] for row in np.concatenate([run.graph.valid, run.graph.test]).tolist()}
+        for run in runs
+    ]
+    triples = sorted(held[0] & held[1])
+    if not triples:
+        raise DataError("the runs have no triples of valid or test in common; compare runs of the same graph")
+    scored = [[(each.head_rank, each.tail_rank) for each in run.score(triples)] for run in runs]
+    ranks = np.array(scored)  # (2 runs, n, 2 sides)
+    means = {"mrr": 1 / ranks} | {f"hits@{most}": ranks <= most for most in HITS}
+    changes = np.abs(np.diff(1 / ranks, axis=0)[0])
+    answers = []
+    for place in np.argsort(-changes, axis=None, kind="stable")[: min(top, np.count_nonzero(changes))]:
+        row, side = divmod(int(place), 2)
+        head, relation, tail = triples[row]
+        asked = (head, relation, None) if side else (None, relation, tail)
+        best = [[vars(each)[f"{SIDES[side]}_label"] for each in run.predict(*asked, top=1)] for run in runs]
+        given = dict(zip(("head", "relation", "tail"), triples[row], strict=True))
+        answers.append({**given, "asked": SIDES[side], "ranks": ranks[:, row, side].tolist(), "best": best})
+    return {
+        "questions": ranks[0].size,
+        "changed": int(np.count_nonzero(changes)),
+        "metrics": {name: values.mean(axis=(1, 2)).tolist() for name, values in means.items()},
+        "answers": answers,
+        "concepts": compare_concepts(left, right) if left.has_concepts and right.has_concepts else None,
+    }
+
+
+def compare_concepts(left: Run, right: Run) -> list[dict[str, Any]]:
+    """Return the concepts that a run uses for relations of both, with the similarity of their counterparts."""
+    common = [name for name in left.graph.relations if right.graph.relations.has_name(name)]
+    attentions = []
+    for run in (left, right):
+        found, rows = run.concepts(), [run.graph.relations.index(name) for name in common]
+        attentions.append(replace(found, weights=found.weights[:, rows]))
+    if attentions[0].parts != attentions[1].parts:
+        return []
+    names, similarities = name_concepts(left.concepts(), left.concept_names), match_concepts(*attentions).tolist()
+    return [
+        {
+            "concept": call_concept(number, names),
+            "similarity": similarities[number],
+            "found": similarities[number] >= FOUND,
+        }
+        for number in np.flatnonzero(attentions[0].used).tolist()
+    ]

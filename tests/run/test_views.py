@@ -1,0 +1,81 @@
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+import itransf
+from cli.conftest import TEST, TRAIN, VALID
+from itransf.errors import DataError
+
+SETTINGS = ("training.epochs=2", "model.dim=6", "regularizer.weight=0.01", "warm_start.epochs=0", "validation.every=0")
+
+
+def train(graph: itransf.Graph, seed: int = 0) -> itransf.Run:
+    return itransf.train(graph, settings=[*SETTINGS, "loss.candidates=0"], seed=seed, device="cpu", progress=False)
+
+
+@pytest.fixture(scope="module")
+def runs() -> tuple[itransf.Run, itransf.Run]:
+    """Return two quick runs; the graph of the second lacks a relation."""
+    graphs = []
+    for left_out in ("", "city_in"):
+        splits = [[triple for triple in split if triple[1] != left_out] for split in (TRAIN, VALID, TEST)]
+        graphs.append(itransf.Graph.from_names("places", *splits))
+    return train(graphs[0]), train(graphs[1], seed=1)
+
+
+def test_an_entity(runs: tuple[itransf.Run, itransf.Run]) -> None:
+    run = runs[0]
+    graph, found = run.graph, run.show("France", top=3)
+    number = graph.entities.index("France")
+    triples = np.concatenate([graph.train, graph.valid, graph.test])
+    assert sum(each["count"] for each in found["known"]) == (triples[:, [0, 2]] == number).sum()
+    cities = {"relation": "city_in", "side": "tail", "count": 3, "examples": ["Paris", "Lyon", "Lille"]}
+    assert found["known"][0] == cities
+    assert {"relation": "P36", "side": "head", "count": 1, "examples": ["Paris"]} in found["known"]
+    assert found["predicted"] == [each.to_dict() for each in run.missing("France", top=3)]
+    vectors = run.model.embeddings()["entities"].detach().numpy().astype(float)
+    cosines = vectors @ vectors[number] / np.linalg.norm(vectors, axis=1) / np.linalg.norm(vectors[number])
+    cosines[number] = -math.inf
+    order = np.argsort(-cosines)[:3]
+    assert [each["label"] for each in found["near"]] == [graph.entities.label(place) for place in order]
+    assert [each["likeness"] for each in found["near"]] == pytest.approx(cosines[order].tolist(), abs=1e-5)
+    with pytest.raises(DataError, match="Did you mean 'France'"):
+        run.show("Frnace")
+
+
+def test_a_run_does_not_differ_from_itself(runs: tuple[itransf.Run, itransf.Run]) -> None:
+    found = runs[0].diff(runs[0])
+    assert (found["questions"], found["changed"], found["answers"]) == (6, 0, [])
+    assert all(before == after for before, after in found["metrics"].values())
+    assert all(each["similarity"] == pytest.approx(1.0) and each["found"] for each in found["concepts"])
+
+
+def test_runs_are_compared_by_names(runs: tuple[itransf.Run, itransf.Run]) -> None:
+    found = runs[0].diff(runs[1], top=4)
+    held = [*VALID, *TEST]
+    assert found["questions"] == 2 * len(held)
+    ranks: list[list[Any]] = []
+    for run in runs:
+        scored = run.score(sorted(held))
+        ranks.append([rank for each in scored for rank in (each.head_rank, each.tail_rank)])
+    assert found["metrics"]["mrr"] == pytest.approx([np.mean(1 / np.array(own)) for own in ranks])
+    assert found["metrics"]["hits@3"] == pytest.approx([np.mean(np.array(own) <= 3) for own in ranks])
+    changes = np.abs(1 / np.array(ranks[0]) - 1 / np.array(ranks[1]))
+    assert found["changed"] == (changes > 0).sum()
+    shown = [abs(1 / each["ranks"][0] - 1 / each["ranks"][1]) for each in found["answers"]]
+    assert shown == pytest.approx(sorted(changes, reverse=True)[:4])
+    first = found["answers"][0]
+    asked = {part: first[part] for part in ("head", "relation", "tail") if part != first["asked"]}
+    for run, best in zip(runs, first["best"], strict=True):
+        assert best == [getattr(each, f"{first['asked']}_label") for each in run.predict(**asked, top=1)]
+    assert len(found["concepts"]) > 0
+
+
+def test_runs_without_common_triples_are_refused(runs: tuple[itransf.Run, itransf.Run]) -> None:
+    other = itransf.Graph.from_names("other", [("a", "r", "b"), ("b", "r", "c")], [], [("a", "r", "c")])
+    with pytest.raises(DataError, match="no triples of valid or test in common"):
+        runs[0].diff(train(other))
