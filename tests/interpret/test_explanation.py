@@ -15,8 +15,8 @@ from itransf.data import Graph
 from itransf.errors import ConfigError, DataError
 from itransf.evaluation import rank_triples
 from itransf.interpret import explain, explanation, profile_relation, read_model
-from itransf.interpret.explanation import Explanation, find_runner_up, try_removals
-from itransf.models import MODELS, SIDES, Sizes, Translation
+from itransf.interpret.explanation import Explanation, find_runner_up, find_taken, try_removals
+from itransf.models import MODELS, SIDES, Side, Sizes, Translation
 from itransf.models.translation import TranslationConfig, split_projection
 from prediction.conftest import LOOPING, RELATIONS, Case, make_case, make_graph, make_products, name_triple
 from stubs import MatrixTransH, TableModel, TransH
@@ -415,3 +415,32 @@ def test_a_projection_of_another_kind_is_explained_exactly_by_its_matrices() -> 
 def test_a_model_of_another_family_is_refused() -> None:
     with pytest.raises(ConfigError, match=r"model TableModel .* can be explained"):
         explain(TableModel(torch.zeros(17, 4, 17)), make_graph(), "e1", "r1", "e8")
+
+
+def test_other_answers_in_train_are_told_where_there_is_one() -> None:
+    triples = [(f"c{place}", "capital_of", f"s{place}") for place in range(9)]
+    triples += [(f"s{place}", "borders", f"s{other}") for place in range(4) for other in range(4) if place != other]
+    graph = Graph.from_triples(triples, valid_share=0.0, test_share=0.0)
+
+    def find(head: str, relation: str, tail: str, side: Side = "tail") -> tuple[str, ...]:
+        triple = graph.entities.index(head), graph.relations.index(relation), graph.entities.index(tail)
+        return find_taken(graph, triple, side)
+
+    assert find("c1", "capital_of", "s2") == ("s1",)
+    assert find("c1", "capital_of", "s2", "head") == ("c2",)
+    assert find("c1", "capital_of", "s1") == ()
+    assert find("s8", "capital_of", "s1") == ()
+    assert find("s1", "borders", "s8") == ()
+
+
+@pytest.mark.parametrize("side", SIDES)
+def test_a_runner_up_has_paths_only_if_it_is_ahead(side: str) -> None:
+    case = make_products("icomplex")
+    for tail in range(4, 12):
+        found = explain(case.model, case.graph, "e3", "r1", f"e{tail}", side=side, removals=False)
+        assert found.runner_up is not None
+        ahead = found.runner_up.score > found.score
+        name = found.runner_up.name
+        triple = ("e3", "r1", name) if side == "tail" else (name, "r1", f"e{tail}")
+        wanted = explain(case.model, case.graph, *triple, side=side, removals=False).paths[:1]
+        assert found.runner_up.paths == (wanted if ahead else ())

@@ -6,12 +6,20 @@ import pytest
 
 from golden.explanations import make_explanation, make_loser, make_plain, make_product
 from itransf.interpret.explanation import RunnerUp
-from itransf.interpret.sentences import describe_concepts, list_words, name_lead, name_rank, tabulate_split
+from itransf.interpret.paths import Path
+from itransf.interpret.sentences import (
+    describe_concepts,
+    describe_paths,
+    list_words,
+    name_lead,
+    name_rank,
+    tabulate_split,
+)
 
 
 def test_an_answer_that_is_ahead() -> None:
     assert make_explanation().sentence == (
-        "Paris – capital_of – ? France [state] ranks first of 1,200 candidates, far ahead of Belgium; the triple is "
+        "Paris – capital_of – ?: France [state] ranks first of 1,200 candidates, far ahead of Belgium; the triple is "
         "not in the graph. The best reason in train: France [state] – has_capital – Paris; 9 of 11 other pairs "
         "connected like this are also linked by capital_of. The most similar training triple is Madrid – capital_of – "
         "Spain. Without the concept has official language (H) + city_in (T) (0) on the tail side, it would rank 17th."
@@ -20,7 +28,7 @@ def test_an_answer_that_is_ahead() -> None:
 
 def test_an_answer_that_is_behind() -> None:
     sentence = make_loser().sentence
-    assert sentence.startswith("? – capital_of – France [state] Paris ranks 3rd of 1,234 candidates, behind Lyon; ")
+    assert sentence.startswith("? – capital_of – France [state]: Paris ranks 3rd of 1,234 candidates, behind Lyon; ")
     assert "the triple is in train. No short path in train supports it." in sentence
     assert sentence.count("Madrid – capital_of – Spain") == 1  # most similar and most supporting at once
 
@@ -74,7 +82,7 @@ def test_evidence_of_one_kind() -> None:
     )
     assert replace(explanation, supporting=()).sentence.endswith(like)
     assert replace(explanation, nearest=()).sentence.endswith(backing)
-    assert f"{like[:-1]}, {backing[0].lower()}{backing[1:]}" in explanation.sentence
+    assert f"{like[:-1]}; {backing[0].lower()}{backing[1:]}" in explanation.sentence
     assert backing[:30] not in make_explanation().sentence  # the path has it already
 
 
@@ -86,6 +94,29 @@ def test_the_short_form_has_the_best_reason_and_a_similar_triple() -> None:
     assert make_loser().short == like
     without = replace(make_explanation(), paths=())
     assert without.short == f"supported by France [state] – has_capital – Paris; {like}"
+
+
+def test_reasons_for_a_runner_up_and_weak_ones() -> None:
+    loser = make_loser()
+    rare = Path(1, 100, 6, text="Paris – near – Lyon")
+    rival = RunnerUp("Q90", "Lyon", -1.25, 1.25, (Path(2, 4, 4, text="Lyon – city_in – France"),))
+    told = describe_paths(replace(loser, paths=(rare,), runner_up=rival))
+    assert told == (
+        "The best reason in train, a weak one: Paris – near – Lyon; 6 of 100 other pairs connected like this are also "
+        "linked by capital_of. For Lyon: Lyon – city_in – France; all 4 other pairs connected like this at least 2 "
+        "times are also linked by capital_of"
+    )
+
+
+def test_an_answer_that_train_has_already() -> None:
+    taken = replace(make_explanation(), taken=("Spain",))
+    assert "the graph. Train has Spain already, and capital_of rarely has two answers. The best" in taken.sentence
+
+
+def test_a_triple_is_named_once_in_the_short_form() -> None:
+    explanation = make_explanation()
+    short = replace(explanation, nearest=explanation.supporting[:1]).short
+    assert short.count("France [state] – has_capital – Paris") == 1
 
 
 def test_lists_of_words() -> None:

@@ -27,6 +27,8 @@ from itransf.progress import track
 ORDER = ("head", "translation", "tail", "relation")
 CHOICES = "itransf, icomplex, ilineare, stranse, transr, lineare, transe, complex or distmult"
 M = TypeVar("M", bound=Model)
+ONE = 1.1
+"""Mean number of answers up to which a relation is said to have one."""
 MOST_REMOVED = 8
 """Maximum number of concepts of a side to remove in turn, heaviest first: a dense attention has hundreds."""
 
@@ -56,12 +58,14 @@ class RunnerUp:
         label: Label of the entity.
         score: Score of the triple with it.
         distance: Its distance, -score; None for a model without distances.
+        paths: The path in train that holds most often for it, if it is ahead of the answer and has one.
     """
 
     name: str
     label: str
     score: float
     distance: float | None
+    paths: tuple[Path, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -107,6 +111,7 @@ class Explanation(LabelledTriple):
         agreement: How the members of an ensemble rank the answer.
         probability: Chance that the answer is true; None without a calibration, in train, or if it does not fit.
         paths: Short paths in train from head to tail that hold most often, best first; see `find_paths`.
+        taken: Labels of other answers in train, where the relation has hardly more than one.
     """
 
     side: Side
@@ -126,6 +131,7 @@ class Explanation(LabelledTriple):
     agreement: Agreement | None = None
     probability: float | None = None
     paths: tuple[Path, ...] = ()
+    taken: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         return f"Explanation({self.head} {self.relation} {self.tail}: {self.side} ranked {self.rank:g})"
@@ -211,7 +217,9 @@ def explain(
     runner_up = None
     if rival is not None:
         entity = int(rival[2 if asked == "tail" else 0])
-        runner_up = RunnerUp(graph.entities.name(entity), graph.entities.label(entity), scores[1], distances[1])
+        named = graph.entities.name(entity), graph.entities.label(entity)
+        theirs = find_paths(graph, (int(rival[0]), triple[1], int(rival[2])), 1) if scores[1] > scores[0] else ()
+        runner_up = RunnerUp(*named, scores[1], distances[1], tuple(theirs))
     return Explanation(
         *name_triple(graph, triple),
         asked,
@@ -228,7 +236,17 @@ def explain(
         tuple(try_removals(explained, graph, rows, asked, memory) if removals else ()),
         called,
         paths=tuple(find_paths(graph, triple, evidence)),
+        taken=find_taken(graph, triple, asked),
     )
+
+
+def find_taken(graph: Graph, triple: Triple, side: Side) -> tuple[str, ...]:
+    """Return the labels of other answers in train if a query of the relation has at most ONE of them on average."""
+    (head, relation, tail), known, statistics = triple, graph.known_in("train"), graph.statistics
+    number = statistics.tails_per_head if side == "tail" else statistics.heads_per_tail
+    answers = (known.tails(head, relation) if side == "tail" else known.heads(relation, tail))[1]
+    others = answers[answers != (tail if side == "tail" else head)].tolist() if number[relation] <= ONE else ()
+    return tuple(graph.entities.label(other) for other in others)
 
 
 def check_explainable(model: M) -> M:

@@ -16,6 +16,8 @@ MOST_NAMED = 4
 """Concepts of a relation that are named; the others are counted."""
 PARTS = {"translation": "relation vector"}
 """Names of parts that are shown under another name."""
+WEAK = 0.1
+"""The share of pairs below which a path is called a weak reason."""
 NARROW, WIDE = 0.02, 0.2
 """Leads, as shares of `find_size`, that are called "just ahead" and "far ahead"."""
 LEVEL = 1e-6
@@ -27,7 +29,7 @@ _TEENS = (11, 12, 13)
 
 def write_sentence(explanation: Explanation) -> str:
     """Return what is asked and the rank, then the reasons: paths, similar triples, and concepts by name."""
-    sentences = [describe_rank(explanation), describe_paths(explanation)]
+    sentences = [describe_rank(explanation), describe_taken(explanation), describe_paths(explanation)]
     sentences += [describe_evidence(explanation), describe_concepts(explanation)]
     if explanation.agreement is not None:
         agreed = explanation.agreement.describe(explanation.answer)
@@ -40,8 +42,9 @@ def write_short_form(explanation: Explanation) -> str:
     clauses = [path.describe(explanation.relation_label) for path in explanation.paths[:1]]
     if explanation.supporting and not clauses and not is_supported_by_nearest(explanation):
         clauses.append(f"supported by {write_triple(explanation.supporting[0])}")
-    clauses += [f"like {write_triple(nearest)}" for nearest in explanation.nearest[:1]]
-    return "; ".join(clauses)
+    told = [write_triple(triple) for path in explanation.paths[:1] for triple in path.triples]
+    similar = [write_triple(nearest) for nearest in explanation.nearest[:1]]
+    return "; ".join([*clauses, *(f"like {triple}" for triple in similar if triple not in told)])
 
 
 def tabulate_split(explanation: Explanation) -> tuple[list[str], list[list[str]]]:
@@ -88,7 +91,7 @@ def list_words(words: Sequence[str], most: int) -> str:
 
 
 def describe_rank(explanation: Explanation) -> str:
-    """Return the question, the rank of the answer, its lead over the runner-up, and whether the triple is known."""
+    """Return the question, the rank of the answer, its lead over the runner-up, and what is known."""
     ends = {"head": explanation.head_label, "tail": explanation.tail_label, explanation.side: "?"}
     asked = f"{ends['head']} – {explanation.relation_label} – {ends['tail']}"
     known = "is not in the graph"
@@ -96,19 +99,28 @@ def describe_rank(explanation: Explanation) -> str:
         known = "is in train" if explanation.known == "train" else f"was held out for {explanation.known}"
     rival, lead = explanation.runner_up, explanation.lead
     if rival is None or lead is None:
-        return f"{asked} {explanation.answer} is the only candidate that is not known already; the triple {known}"
+        return f"{asked}: {explanation.answer} is the only candidate that is not known already; the triple {known}"
     count, rank = explanation.candidates[explanation.side], name_rank(explanation.rank)
     ahead = name_lead(lead, find_size(explanation))
-    return (
-        f"{asked} {explanation.answer} ranks {rank} of {count:,} candidates, {ahead} {rival.label}; the triple {known}"
-    )
+    ranked = f"{explanation.answer} ranks {rank} of {count:,} candidates"
+    return f"{asked}: {ranked}, {ahead} {rival.label}; the triple {known}"
+
+
+def describe_taken(explanation: Explanation) -> str:
+    """Name the answer in train where there is hardly more than one."""
+    taken = list_words(explanation.taken, MOST_NAMED) if explanation.taken else ""
+    return f"Train has {taken} already, and {explanation.relation_label} rarely has two answers" if taken else ""
 
 
 def describe_paths(explanation: Explanation) -> str:
-    """Name the best path in train and how often such paths hold."""
-    if not explanation.paths:
-        return "No short path in train supports it"
-    return f"The best reason in train: {explanation.paths[0].describe(explanation.relation_label)}"
+    """Name the best path in train and how often such paths hold, and that of a runner-up that is ahead."""
+    relation, rival = explanation.relation_label, explanation.runner_up
+    told = "No short path in train supports it"
+    for path in explanation.paths[:1]:
+        told = f"The best reason in train{', a weak one' * (path.share < WEAK)}: {path.describe(relation)}"
+    if rival is not None and rival.paths:
+        told += f". For {rival.label}: {rival.paths[0].describe(relation)}"
+    return told
 
 
 def describe_evidence(explanation: Explanation) -> str:
@@ -120,7 +132,7 @@ def describe_evidence(explanation: Explanation) -> str:
         return "" if similar in told else f"The most similar training triple, which also supports it most, is {similar}"
     clauses = [f"most similar training triple is {similar}"] if similar else []
     clauses += [f"training triple that supports it most is {triple}" for triple in supporting]
-    return "The " + ", the ".join(clauses) if clauses else ""
+    return "The " + "; the ".join(clauses) if clauses else ""
 
 
 def describe_concepts(explanation: Explanation) -> str:
