@@ -12,7 +12,18 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from benchmarks import ceilings, defaults, engine, ensembles, interpretation_page, peers, removal, scaling, teaching
+from benchmarks import (
+    ceilings,
+    defaults,
+    engine,
+    ensembles,
+    interpretation_page,
+    new_triples,
+    peers,
+    removal,
+    scaling,
+    teaching,
+)
 from benchmarks.markdown import put_tables
 from benchmarks.records import DOCS, RESULTS, Record, read_records
 from benchmarks.scaling_figure import write_figure
@@ -29,7 +40,7 @@ PAGES: Mapping[str, Mapping[str, Callable[[Record], str]]] = {
     "teaching": {"teaching": teaching.render},
     "defaults": {"defaults": defaults.render},
     "reading": {"ensembles": ensembles.render},
-    "explaining": {"removal": removal.render},
+    "explaining": {"new_triples": new_triples.render, "removal": removal.render},
 }
 """Pages, and the functions that render their records, by the name of the benchmark."""
 

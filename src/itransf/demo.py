@@ -1,10 +1,10 @@
-"""The demo: three models trained on the bundled graph, the new triples that IComplEx predicts, and their concepts."""
+"""The demo: three models trained on the bundled graph, what IComplEx recovers and predicts, and its concepts."""
 
 from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,20 +12,23 @@ from typing import Any
 import numpy as np
 
 from itransf.data import Graph, load
+from itransf.data.graph import SPLITS
 from itransf.errors import MissingExtraError
 from itransf.evaluation import Evaluation
+from itransf.evaluation.ranking import Ranks, rank_as_predicted
+from itransf.evaluation.skill import BETTER, measure_skill
 from itransf.files import make_folder
-from itransf.interpret import Attention, SharedConcept, concepts_behind, write_heatmap
-from itransf.prediction import Query, ScoredTriple, answer_queries
+from itransf.interpret import Attention, write_heatmap
+from itransf.models import SIDES
+from itransf.prediction import MissingTriple
+from itransf.prediction.inputs import LabelledTriple, name_triple
 from itransf.run import Run, train
 from itransf.storage import RunFolder
 
 MODELS = ("distmult", "complex", "icomplex")
 METRICS = ("mr", "mrr", "hits@1", "hits@3", "hits@10")
-MEAN_ANSWERS = 1.05  # a relation with fewer answers per query is functional: a new triple would contradict a known one
-RIVALS = 10  # best answers among which the best competitor of a triple is looked for
-CANDIDATES = 30  # best new triples of each relation that are compared
-SMALLEST_SCORE = 1e-9  # smaller scores are replaced by this one in a denominator
+MEAN_ANSWERS = 1.05  # a relation with fewer answers to a question has one answer
+LEAST_ANSWERED, MOST_ANSWERED = 0.2, 0.8  # share of the entities that fit a relation with gaps and have an answer
 
 
 @dataclass(frozen=True)
@@ -50,23 +53,14 @@ class ModelResult:
 
 
 @dataclass(frozen=True)
-class Discovery:
-    """A predicted triple that is not in the graph.
+class Recovered(LabelledTriple):
+    """A test triple whose tail the model ranks first.
 
     Attributes:
-        triple: The triple with its score and ranks.
-        lead: Difference to the best competing answer, the mean over both sides.
-        concepts: Concepts of the relation, and the relations that share each.
+        candidates: Number of entities among which the tail is ranked: those that fit and whose triple is not known.
     """
 
-    triple: ScoredTriple
-    lead: float
-    concepts: dict[str, list[SharedConcept]]
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return all of it, ready for JSON."""
-        concepts = {part: [shared.to_dict() for shared in found] for part, found in self.concepts.items()}
-        return {**self.triple.to_dict(), "lead": self.lead, "concepts": concepts}
+    candidates: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,7 +70,9 @@ class DemoResult:
     Attributes:
         graph: The bundled graph.
         models: Results of DistMult, ComplEx and IComplEx.
-        discoveries: New triples that IComplEx predicts, and the concepts behind them.
+        hidden: Share of the questions of test whose answer IComplEx ranks first, and among the first ten.
+        recovered: Test triples whose tail it ranks first.
+        discoveries: New triples that it predicts.
         attention: Attention of IComplEx.
         run_folder: Folder of the IComplEx run.
         heatmap: File of the heat map; None where matplotlib is missing.
@@ -85,7 +81,9 @@ class DemoResult:
 
     graph: Graph
     models: tuple[ModelResult, ...]
-    discoveries: tuple[Discovery, ...]
+    hidden: tuple[float, float]
+    recovered: tuple[Recovered, ...]
+    discoveries: tuple[MissingTriple, ...]
     attention: Attention
     run_folder: Path
     heatmap: Path | None
@@ -97,6 +95,8 @@ class DemoResult:
             "graph": self.graph.name,
             "models": [result.to_dict() for result in self.models],
             "rare_relations": self.models[-1].evaluation.buckets[-1]["relations"],
+            "hidden": dict(zip(("hits@1", "hits@10"), self.hidden, strict=True)),
+            "recovered": [triple.to_dict() for triple in self.recovered],
             "discoveries": [discovery.to_dict() for discovery in self.discoveries],
             "attention": self.attention.to_dict(),
             "run": str(self.run_folder),
@@ -137,70 +137,66 @@ def run_demo(
         heatmap = write_heatmap(attention, folder.path.parent / "attention.png")
     except MissingExtraError as error:
         missing = str(error)
-    discoveries = tuple(find_discoveries(run, attention))
-    return DemoResult(graph, tuple(results), discoveries, attention, folder.path, heatmap, missing)
+    ranks = rank_as_predicted(run.model, graph, graph.test)
+    both = np.concatenate([ranks.ranks(side) for side in SIDES])
+    hidden = (float((both == 1.0).mean()), float((both <= 10.0).mean()))
+    recovered, discoveries = tuple(find_recovered(graph, ranks)), tuple(find_discoveries(run))
+    found = (tuple(results), hidden, recovered, discoveries)
+    return DemoResult(graph, *found, attention, folder.path, heatmap, missing)
 
 
-def find_discoveries(run: Run, attention: Attention, count: int = 10, per_relation: int = 2) -> list[Discovery]:
-    """Return new triples that a run predicts, those with the largest lead first.
+def find_recovered(graph: Graph, ranks: Ranks, count: int = 6) -> list[Recovered]:
+    """Return test triples whose tail is ranked first, at most one of a relation, those with many candidates first.
+
+    Of each relation, the triple is chosen whose tail is the rarest tail of the relation in train.
+
+    Args:
+        graph: Graph with the test triples.
+        ranks: Their ranks.
+        count: Maximum number of triples.
+    """
+    first = np.flatnonzero(ranks.ranks("tail") == 1.0)
+    sizes = ranks.rivals[0, SIDES.index("tail")] + 1
+    seen = Counter((relation, tail) for _, relation, tail in graph.train.tolist())
+    rarity = [seen[relation, tail] for _, relation, tail in graph.test[first].tolist()]
+    chosen: dict[int, int] = {}
+    for row in first[np.argsort(rarity, kind="stable")].tolist():
+        chosen.setdefault(int(graph.test[row, 1]), row)
+    rows = sorted(chosen.values(), key=lambda row: (-int(sizes[row]), row))[:count]
+    return [Recovered(*name_triple(graph, graph.test[row].tolist()), int(sizes[row])) for row in rows]
+
+
+def find_discoveries(run: Run, count: int = 6) -> list[MissingTriple]:
+    """Return the most probable new triples of relations with gaps, each with a reason.
 
     Args:
         run: A trained model and its graph.
-        attention: The model's attention.
-        count: Number of triples.
-        per_relation: Maximum number of triples of one relation.
+        count: Maximum number of triples.
     """
-    found = [one for relation in open_relations(run.graph) for one in run.predict(relation=relation, top=CANDIDATES)]
-    scored = run.score((triple.head, triple.relation, triple.tail) for triple in found if triple.known is None)
-    leads = dict(zip(scored, measure_leads(run, scored), strict=True))
-    chosen = choose_diverse(sorted(scored, key=lambda triple: -leads[triple]), count, per_relation)
-    return [Discovery(triple, leads[triple], concepts_behind(attention, triple.relation)) for triple in chosen]
+    skills, found = measure_skill(run.model, run.graph), list[MissingTriple]()
+    for relation in list_gaps(run.graph):
+        if relation in skills and skills[relation].verdict == BETTER:
+            found += run.missing(relation=run.graph.relations.name(relation), top=count, explain=True)
+    return sorted(found, key=lambda triple: -triple.chance)[:count]
 
 
-def open_relations(graph: Graph) -> list[str]:
-    """Return the relations that are not functional in either direction, so that a new triple need not be wrong."""
-    statistics = graph.statistics
-    several = (statistics.tails_per_head >= MEAN_ANSWERS) & (statistics.heads_per_tail >= MEAN_ANSWERS)
-    return [graph.relations.name(relation) for relation in np.flatnonzero(several).tolist()]
+def list_gaps(graph: Graph) -> list[int]:
+    """Return the relations with one answer to a question, which some but not all of the entities that fit have.
 
-
-def measure_leads(run: Run, triples: Sequence[ScoredTriple]) -> list[float]:
-    """Return how far each triple is ahead of its best competitor, the mean over both sides.
-
-    Distances of different relations are not comparable, so their differences are relative to the triple's. Dot products
-    are log odds, whose differences are comparable.
+    Where nearly all have an answer, the others are exceptions; where few have one, the relation is for few.
     """
-    if not triples:
-        return []
-    queries = [Query(triple.head, triple.relation, None) for triple in triples]
-    queries += [Query(None, triple.relation, triple.tail) for triple in triples]
-    rivals = [float("-inf")] * len(queries)
-    # One of the best answers may be the triple itself, and some may be held out.
-    for answer in answer_queries(run.model, run.graph, queries, top=RIVALS).to_pylist():
-        place = answer["query"] - 1
-        triple = triples[place % len(triples)]
-        if answer["known"] is None and (answer["head"], answer["tail"]) != (triple.head, triple.tail):
-            rivals[place] = max(rivals[place], answer["score"])
-    both = zip(triples, rivals[: len(triples)], rivals[len(triples) :], strict=True)
-    is_distance = getattr(run.model, "compare", "") != "dot"
-    return [
-        (t.score - (one + other) / 2.0) / (max(abs(t.score), SMALLEST_SCORE) if is_distance else 1.0)
-        for t, one, other in both
-    ]
-
-
-def choose_diverse(triples: Iterable[ScoredTriple], count: int, per_relation: int) -> list[ScoredTriple]:
-    """Return the first triples in which no head and no pair of entities repeats, nor a relation too often."""
-    chosen: list[ScoredTriple] = []
-    relations, heads, pairs = Counter[str](), set[str](), set[frozenset[str]]()
-    for triple in triples:
-        pair = frozenset((triple.head, triple.tail))
-        if relations[triple.relation] >= per_relation or triple.head in heads or pair in pairs:
-            continue
-        chosen.append(triple)
-        relations[triple.relation] += 1
-        heads.add(triple.head)
-        pairs.add(pair)
-        if len(chosen) == count:
-            break
-    return chosen
+    statistics, known = graph.statistics, np.concatenate([graph.split(split) for split in SPLITS])
+    found = []
+    for relation in range(len(graph.relations)):
+        own = known[known[:, 1] == relation]
+        shares = [
+            float(np.isin(graph.typing.candidates(relation, side), own[:, column]).mean())
+            for side, column, answers in (
+                ("head", 0, statistics.tails_per_head),
+                ("tail", 2, statistics.heads_per_tail),
+            )
+            if 0.0 < answers[relation] < MEAN_ANSWERS
+        ]
+        if LEAST_ANSWERED <= max(shares, default=0.0) <= MOST_ANSWERED:
+            found.append(relation)
+    return found

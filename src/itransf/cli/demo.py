@@ -5,16 +5,13 @@ from __future__ import annotations
 import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from typer import Option
 
 import itransf
 from itransf.cli.options import AsJson, Device, Settings
-from itransf.cli.output import Screen, format_number, remark, show_shared, tell
-
-if TYPE_CHECKING:
-    from itransf.demo import Discovery
+from itransf.cli.output import Screen, format_number, remark, tell
 
 _TITLES = {"distmult": "DistMult", "complex": "ComplEx", "icomplex": "IComplEx"}
 
@@ -36,23 +33,21 @@ def show_demo(
     result = itransf.demo.run_demo(out, seed, settings=settings or (), device=device)
     text = "" if result.heatmap else itransf.interpret.format_heatmap(result.attention)
     found = result.to_dict()
-    tell(found, as_json, lambda screen: show_result(found, result.discoveries, text, result.missing, screen))
+    tell(found, as_json, lambda screen: show_result(found, text, result.missing, screen))
 
 
-def show_result(
-    found: Mapping[str, Any], discoveries: Sequence[Discovery], text: str, missing: str, screen: Screen
-) -> None:
+def show_result(found: Mapping[str, Any], text: str, missing: str, screen: Screen) -> None:
     """Print the results of the demo.
 
     Args:
         found: Result of `DemoResult.to_dict`.
-        discoveries: New triples and the concepts behind them.
         text: Heat map as text, if there is no picture.
         missing: What to install for a picture.
         screen: Screen to print on.
     """
     show_metrics(found["models"], found["rare_relations"], screen)
-    show_discoveries(discoveries, screen)
+    show_recovered(found["recovered"], found["hidden"], screen)
+    show_discoveries(found["discoveries"], screen)
     screen.say("Which relations share which concepts", "bold")
     if found["heatmap"] is None:
         screen.say(f"{text}\nFor a picture: {missing}\n")
@@ -61,7 +56,8 @@ def show_result(
         screen.say("Rows that are dark in the same column share a concept.\n")
     place = shlex.quote(found["run"])
     screen.say("What next:")
-    screen.say(f"  itransf predict {place} --head France --relation borders --known")
+    screen.say(f"  itransf predict {place} --head Portugal --relation member_of")
+    screen.say(f"  itransf explain {place} Portugal member_of NATO")
     screen.say(f"  itransf concepts {place} --relation capital_of")
     screen.say(f"  itransf evaluate {place} --relations")
     screen.say("  itransf train FILE.tsv        your own triples: head, relation, tail")
@@ -88,16 +84,31 @@ def show_metrics(models: Sequence[Mapping[str, Any]], rare: int, screen: Screen)
     )
 
 
-def show_discoveries(discoveries: Sequence[Discovery], screen: Screen) -> None:
-    """Print new triples and the concepts behind them."""
-    screen.say(f"{len(discoveries)} triples that are not in the graph, but plausible to IComplEx", "bold")
+def show_recovered(recovered: Sequence[Mapping[str, Any]], hidden: Mapping[str, float], screen: Screen) -> None:
+    """Print test triples that the model ranks first, and how often it does."""
+    shares = [itransf.evaluation.format_metric(name, hidden[name]) for name in ("hits@1", "hits@10")]
+    screen.say("Triples that were hidden from IComplEx", "bold")
     screen.say(
-        "Below each triple: the strongest concept of its relation with its weight, and the other relations that use "
-        "this concept.\n",
+        f"Of all entities that fit and are not known as answers, it ranks the hidden one first in {shares[0]} % of the "
+        f"test questions, and among the first ten in {shares[1]} %. Some that it ranks first:\n",
         wrap=True,
     )
-    for number, found in enumerate(discoveries, start=1):
-        triple = found.triple
-        screen.say(f"{number:2}. {triple.head_label}  {triple.relation_label}  {triple.tail_label}")
-        show_shared(found.concepts, screen, most=1)
+    rows = [
+        (f"{each['head_label']} – {each['relation_label']} – ?", each["tail_label"], f"1 of {each['candidates']:,}")
+        for each in recovered
+    ]
+    screen.tabulate(("Question", "Answer", "Rank"), rows, names=2)
+    screen.say()
+
+
+def show_discoveries(discoveries: Sequence[Mapping[str, Any]], screen: Screen) -> None:
+    """Print new triples and the reasons for them."""
+    if not discoveries:
+        return
+    screen.say("Triples that are not in the graph, but probable to IComplEx", "bold")
+    screen.say("Of relations that have an answer for some, but not all of the entities that fit.\n", wrap=True)
+    for number, each in enumerate(discoveries, start=1):
+        triple = " – ".join(each[f"{part}_label"] for part in ("head", "relation", "tail"))
+        screen.say(f"{number:2}. {triple}")
+        screen.say(f"    {each['reason']}")
     screen.say()
