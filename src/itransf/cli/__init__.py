@@ -18,6 +18,7 @@ from rich.text import Text
 from typer import Option
 
 import itransf
+from itransf.cli.classify import classify_file
 from itransf.cli.concepts import show_concepts
 from itransf.cli.data import data_app
 from itransf.cli.demo import show_demo
@@ -52,6 +53,7 @@ EXAMPLES: dict[str, tuple[Callable[..., Any], str]] = {
     "show": (show_entity, "runs/world Portugal"),
     "diff": (show_difference, "runs/first runs/second"),
     "missing": (list_missing, "runs/world --relation borders --top 100 --explain --out new.csv"),
+    "classify": (classify_file, "runs/world claims.csv --out verdicts.csv"),
     "explain": (explain_triple, "runs/world France borders Spain"),
     "find": (find_names, "runs/world Portugl"),
     "relation": (show_relation, "runs/world capital_of"),

@@ -21,9 +21,10 @@ SEPARATORS = {"\t": "tab", ",": "comma", ";": "semicolon", "|": "pipe", " ": "sp
 
 csv.field_size_limit(2**31 - 1)  # Python's own reader refuses names of more than 131,072 letters
 _HEADER_WORDS: tuple[dict[str, set[str]], ...] = (
-    {"head": {"head"}, "relation": {"relation"}, "tail": {"tail"}},
-    {"head": {"subject"}, "relation": {"predicate"}, "tail": {"object"}},
+    {"head": {"head"}, "relation": {"relation"}, "tail": {"tail"}, "label": {"label"}},
+    {"head": {"subject"}, "relation": {"predicate"}, "tail": {"object"}, "label": {"label"}},
     {
+        "label": {"label", "is_true", "truth"},
         "head": {"head", "h", "head_id", "head_entity", "subject", "subj", "s", "source", "src", "from", "entity1"},
         "relation": {"relation", "r", "rel", "relation_id", "relation_type", "predicate", "pred", "p", "property"},
         "tail": {"tail", "t", "tail_id", "tail_entity", "object", "obj", "o", "target", "dst", "to", "entity2"},

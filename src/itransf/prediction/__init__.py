@@ -5,6 +5,7 @@ from __future__ import annotations
 from itransf.prediction.agreement import AGREED, Agreement
 from itransf.prediction.batch import answer_queries
 from itransf.prediction.calibration import Calibration, find_probabilities, fit_calibration
+from itransf.prediction.classification import ClassifiedTriple, classify_triples, judge, read_claims
 from itransf.prediction.doubt import DoubtfulTriple, doubt_triples
 from itransf.prediction.inputs import Query, TripleFile, read_candidates, read_queries, read_triples
 from itransf.prediction.missing import MissingTriple, find_missing
@@ -16,6 +17,7 @@ __all__ = [
     "AGREED",
     "Agreement",
     "Calibration",
+    "ClassifiedTriple",
     "DoubtfulTriple",
     "MissingTriple",
     "Prediction",
@@ -24,12 +26,15 @@ __all__ = [
     "TripleFile",
     "answer_queries",
     "check_suffix",
+    "classify_triples",
     "complete",
     "doubt_triples",
     "find_missing",
     "find_probabilities",
     "fit_calibration",
+    "judge",
     "read_candidates",
+    "read_claims",
     "read_queries",
     "read_triples",
     "score_triples",

@@ -92,6 +92,7 @@ class Run:
     predict = _method(prediction.complete)
     doubt = _method(prediction.doubt_triples)
     score = _method(prediction.score_triples)
+    classify = _method(prediction.classify_triples)
     relation = _method(interpret.profile_relation)
     export = _method(interpret.export)
 

@@ -1,0 +1,62 @@
+"""`itransf classify`: whether given triples are true."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+from typer import Argument, Option
+
+import itransf
+from itransf.cli.options import AsJson, Device, RunFolder, open_run
+from itransf.cli.output import PARTS, Screen, format_number, format_probability, remark, tell, warn
+
+WORDS = {True: "true", False: "false", None: "unknown"}
+
+
+def classify_file(
+    run: RunFolder,
+    triples: Annotated[Path, Argument(metavar="TRIPLES", help="head, relation, tail and, if known, label (1 or 0).")],
+    *,
+    negatives: Annotated[Path | None, Option(metavar="FILE", help="False triples to set thresholds by.")] = None,
+    out: Annotated[Path | None, Option(metavar="FILE", help="File for the rows: .csv, .tsv, .parquet, .jsonl.")] = None,
+    device: Device = "auto",
+    as_json: AsJson = False,
+) -> None:
+    """Tell whether triples are true or false.
+
+    Thresholds of relations are set by validation triples and false ones: those of --negatives, otherwise validation
+    triples with another head or tail that fits. Labels in the file are compared with the verdicts.
+    """
+    opened = open_run(run, device)
+    if out is not None:
+        itransf.prediction.check_suffix(out)
+    given, labels = itransf.prediction.read_claims(triples)
+    warn(given.notes)
+    false = None if negatives is None else itransf.prediction.read_triples(negatives).names
+    found = opened.classify(given.names, labels, false)
+    rows = [each.to_dict() for each in found]
+    judged = None if labels is None else itransf.prediction.judge(found)
+    if out is not None:
+        itransf.prediction.write_rows(rows, out)
+        remark(f"{len(rows):,} triples in {out}")
+    content: dict[str, Any] = (
+        {"metrics": judged, "triples": rows} if out is None else {"metrics": judged, "out": str(out)}
+    )
+
+    def show(screen: Screen) -> None:
+        if out is None:
+            cells = [
+                (*(row[part] for part in PARTS), WORDS[row["verdict"]], format_probability(row["probability"]))
+                for row in rows
+            ]
+            screen.tabulate(("Head", "Relation", "Tail", "Verdict", "Prob."), cells, names=4)
+        for number, row in enumerate(rows):
+            if row["problem"]:
+                screen.say(f"{given.locate(number)}: {row['problem']}")
+        if judged is not None:
+            screen.say(f"Accuracy {100 * judged['accuracy']:.1f} %, F1 {100 * judged['f1']:.1f} %.")
+            others = [format_number(judged[name], 4) for name in ("brier", "brier_uncalibrated", "brier_constant")]
+            screen.say(f"Brier score {others[0]}; {others[1]} uncalibrated, {others[2]} for a constant.")
+
+    tell(content, as_json, show)

@@ -1,0 +1,252 @@
+"""Classification: whether given triples are true, by a rule that is fitted to validation triples and false ones.
+
+The rule is a logistic regression on the score of a triple, the logits of its softmax in both questions that it answers
+(see `itransf.prediction.calibration`) and how often head and tail occur with the relation in train. Each relation has
+its own threshold and its own weights of the scores, shrunk to those of all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from itransf.data.graph import Graph, Triples
+from itransf.data.known import Integers
+from itransf.data.layout import TRIPLE
+from itransf.data.reading import read_columns
+from itransf.errors import DataError
+from itransf.models.base import Model
+from itransf.prediction.calibration import LEAST_QUESTIONS, Calibration, Floats, measure_answers, sigmoid
+from itransf.prediction.chunks import DEFAULT_MEMORY
+from itransf.prediction.inputs import GivenTriple, TripleFile, list_names, resolve_triples
+
+TRUTHS = {"1": True, "true": True, "yes": True, "0": False, "-1": False, "false": False, "no": False}
+RIDGES = (1e-6, 0.01, 20.0)  # on the constant, the features, and their products; chosen on valid of CoDEx-S
+SHRINKAGES = (0.5, 2.0)  # of relations: on their thresholds, and on their weights of scores
+OWN = 4  # features that each relation weighs for itself, the first ones
+SWEEPS = 60
+
+
+@dataclass(frozen=True)
+class ClassifiedTriple:
+    """A given triple and whether it is true.
+
+    Attributes:
+        head: Name of the head as given.
+        relation: Name of the relation as given.
+        tail: Name of the tail as given.
+        verdict: Whether it is true; None if a name is unknown.
+        probability: Chance that it is true, where as many are true as in the triples that the rule was fitted to.
+        score: Plausibility by the model.
+        problem: What is unknown.
+        label: Whether it is true, as given.
+    """
+
+    head: str
+    relation: str
+    tail: str
+    verdict: bool | None
+    probability: float | None = None
+    score: float | None = None
+    problem: str | None = None
+    label: bool | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return all fields by name, ready for JSON."""
+        return asdict(self)
+
+
+def classify_triples(
+    model: Model,
+    graph: Graph,
+    triples: Iterable[GivenTriple],
+    labels: Sequence[bool] | None = None,
+    negatives: Iterable[GivenTriple] | None = None,
+    *,
+    memory: int = DEFAULT_MEMORY,
+    calibration: Calibration | None = None,
+) -> list[ClassifiedTriple]:
+    """Return whether each triple is true, in the order given; one with an unknown name says so.
+
+    Args:
+        model: Scoring model.
+        graph: Graph with the names, and the validation triples that the rule is fitted to.
+        triples: Names or labels of head, relation and tail.
+        labels: Whether each is true, to be stored beside the verdict.
+        negatives: False triples to fit the rule to; by default validation triples with another head or tail that fits.
+        memory: Bytes for one chunk of scores.
+        calibration: Calibration with the temperature of the softmax; by default that of the run.
+
+    Raises:
+        DataError: There are fewer than 50 validation triples, or a negative has an unknown name.
+    """
+    if len(graph.valid) < LEAST_QUESTIONS:
+        raise DataError(
+            f"{graph.name}: {len(graph.valid)} validation triples are too few to tell true from false; "
+            f"train with at least {LEAST_QUESTIONS}"
+        )
+    false = (
+        corrupt(graph) if negatives is None else resolve_triples(graph, negatives, lambda row: f"negative {row + 1}")
+    )
+    names, found, problems = list_names(triples), [], {}
+    for number, given in enumerate(names):
+        try:
+            found.append(resolve_triples(graph, [given])[0])
+        except DataError as error:
+            problems[number] = str(error).partition(": ")[2]
+    temperature = 1.0 if calibration is None else calibration.temperature
+    known = np.concatenate([graph.valid, false])
+    examples, scores = describe(
+        model, graph, np.concatenate([known, *(row[None] for row in found)]), temperature, memory
+    )
+    truth = np.arange(len(known)) < len(graph.valid)
+    rule = fit_rule(examples[: len(known)], truth, known[:, 1], len(graph.relations))
+    asked = np.array(found, dtype=np.int64).reshape(-1, 3)
+    chances = iter(
+        zip(rule.predict(examples[len(known) :], asked[:, 1]).tolist(), scores[len(known) :].tolist(), strict=True)
+    )
+    rows = []
+    for number, (head, relation, tail) in enumerate(names):
+        label = None if labels is None else labels[number]
+        if number in problems:
+            rows.append(ClassifiedTriple(head, relation, tail, None, problem=problems[number], label=label))
+        else:
+            chance, score = next(chances)
+            rows.append(ClassifiedTriple(head, relation, tail, chance > 0.5, chance, score, label=label))
+    return rows
+
+
+def corrupt(graph: Graph) -> Triples:
+    """Return validation triples with another head or tail that fits, in turn; none is in train or valid."""
+    random, known = np.random.default_rng(0), graph.known_in("train", "valid")
+    false = graph.valid.copy()
+    for row, triple in enumerate(false):
+        side, place = (("head", 0), ("tail", 2))[row % 2]
+        candidates = graph.typing.candidates(int(triple[1]), side)
+        for _ in range(20 if len(candidates) else 0):
+            triple[place] = random.choice(candidates)
+            if not known.contains(triple[None])[0]:
+                break
+    return false[~known.contains(false)]
+
+
+def describe(
+    model: Model, graph: Graph, triples: Triples, temperature: float, memory: int
+) -> tuple[Floats, npt.NDArray[np.float64]]:
+    """Return the features of triples, (n, 6), and their scores."""
+    known, size = graph.known_in("train"), len(triples)
+    heads, tails = (
+        measure_answers(model, graph, triples, np.full(size, asked), temperature, known, memory)
+        for asked in (True, False)
+    )
+    counts = (known.tails(triples[:, 0], triples[:, 1])[0], known.heads(triples[:, 1], triples[:, 2])[0])
+    columns = (tails.scores, heads.shares, tails.shares, np.minimum(heads.shares, tails.shares))
+    return np.column_stack([*columns, *(np.log1p(np.diff(each)) for each in counts)]), tails.scores
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A logistic regression on standardised features and their products, with weights of each relation added.
+
+    Attributes:
+        centre: Mean of each feature.
+        scale: Standard deviation of each feature.
+        weights: Of the constant, the features and their products.
+        own: What is added to the constant and the first features for each relation, (r, 1 + OWN).
+    """
+
+    centre: Floats
+    scale: Floats
+    weights: Floats
+    own: Floats
+
+    def expand(self, features: Floats) -> Floats:
+        """Return the constant, the standardised features and their products."""
+        plain = (features - self.centre) / self.scale
+        left, right = np.triu_indices(plain.shape[1])
+        return np.column_stack([np.ones(len(plain)), plain, plain[:, left] * plain[:, right]])
+
+    def predict(self, features: Floats, relations: Integers) -> Floats:
+        """Return probabilities."""
+        columns = self.expand(features)
+        return sigmoid(columns @ self.weights + (columns[:, : 1 + OWN] * self.own[relations]).sum(axis=1))
+
+
+def fit_rule(features: Floats, labels: npt.NDArray[np.bool_], relations: Integers, count: int) -> Rule:
+    """Return the rule with the greatest penalised likelihood, by steps of Newton's method for a part at a time.
+
+    Args:
+        features: (n, f)
+        labels: Whether each triple is true, (n,).
+        relations: Relation of each triple, (n,).
+        count: Number of relations.
+    """
+    width = features.shape[1]
+    rule = Rule(features.mean(axis=0), np.maximum(features.std(axis=0), 1e-9), np.zeros(0), np.zeros((count, 1 + OWN)))
+    columns = rule.expand(features)
+    weights, own = np.zeros(columns.shape[1]), rule.own
+    ridge = np.repeat(RIDGES, (1, width, columns.shape[1] - 1 - width))
+
+    def predict() -> Floats:
+        return sigmoid(columns @ weights + (columns[:, : 1 + OWN] * own[relations]).sum(axis=1))
+
+    for _ in range(SWEEPS):
+        chances = predict()
+        curvature = columns.T @ (columns * (chances * (1.0 - chances))[:, None]) + np.diag(ridge)
+        weights = weights + np.linalg.solve(curvature, columns.T @ (labels - chances) - ridge * weights)
+        for place in range(1 + OWN):
+            chances, shrinkage = predict(), SHRINKAGES[place > 0]
+            slope = np.bincount(relations, columns[:, place] * (labels - chances), count) - shrinkage * own[:, place]
+            bend = np.bincount(relations, columns[:, place] ** 2 * chances * (1.0 - chances), count) + shrinkage
+            own[:, place] += slope / bend
+    return Rule(rule.centre, rule.scale, weights, own)
+
+
+def read_claims(path: str | Path) -> tuple[TripleFile, list[bool] | None]:
+    """Read triples to classify, and whether they are true where a fourth column or one named "label" says so.
+
+    Raises:
+        DataError: The file cannot be read, or a label is not 1, 0, true or false.
+    """
+    table = read_columns(path, (*TRIPLE, "label"), optional=("label",))
+    rows = table.rows()
+    if not rows:
+        raise DataError(f"{path}: it has no triples; write one per line: {', '.join(TRIPLE)}")
+    if len(rows[0]) == len(TRIPLE):
+        return TripleFile(rows, table.locate, table.notes), None
+    labels = []
+    for number, (*_, label) in enumerate(rows):
+        if label.strip().lower() not in TRUTHS:
+            raise DataError(f"{table.locate(number)}: the label {label!r} is not 1, 0, true or false")
+        labels.append(TRUTHS[label.strip().lower()])
+    return TripleFile([row[: len(TRIPLE)] for row in rows], table.locate, table.notes), labels
+
+
+def judge(rows: Sequence[ClassifiedTriple]) -> dict[str, float]:
+    """Return how well labelled triples were classified.
+
+    Returns:
+        Accuracy, F1, and the Brier score: of the probabilities, of the sigmoid of scores, and of a constant, the share
+        of true ones. Triples with unknown names are left out.
+    """
+    known = [row for row in rows if row.verdict is not None and row.label is not None]
+    verdicts, labels = (np.array([getattr(row, name) for row in known], dtype=bool) for name in ("verdict", "label"))
+    chances, scores = (
+        np.array([getattr(row, name) for row in known], dtype=float) for name in ("probability", "score")
+    )
+    guesses = {
+        "brier": chances,
+        "brier_uncalibrated": sigmoid(scores),
+        "brier_constant": np.full(len(known), labels.mean()),
+    }
+    return {
+        "triples": len(known),
+        "accuracy": float((verdicts == labels).mean()),
+        "f1": float(2.0 * (verdicts & labels).sum() / max(verdicts.sum() + labels.sum(), 1)),
+        **{name: float(((guess - labels) ** 2).mean()) for name, guess in guesses.items()},
+    }
