@@ -147,17 +147,22 @@ class Questions:
 
     def _sum(self, scores: Tensor) -> tuple[Floats, Floats]:
         """Return the logarithm of the softmax's denominator and the number of candidates of each question."""
-        factor = 1.0 if self.calibration is None else self.calibration.temperature
-        totals, counts = (factor * scores).logsumexp(1), (scores > EXCLUDED).sum(1, dtype=torch.int32)
+        totals, counts = (self._factor * scores).logsumexp(1), (scores > EXCLUDED).sum(1, dtype=torch.int32)
         return totals.double().cpu().numpy(), counts.double().cpu().numpy()
 
     def _rate(self, scores: Floats, totals: Floats, counts: Floats) -> Floats:
         """Return the logarithms of the probabilities of answers, or of their softmax."""
-        if self.calibration is None or not self.calibration.covers(self.relation):
-            return np.minimum(np.nan_to_num(scores - totals, nan=EXCLUDED), 0.0)
-        shares = log_odds(np.exp(self.calibration.temperature * scores - totals))
-        sides = np.full(len(scores), 2 * self.relation + SIDE_NUMBERS[self.side])
-        return np.log(self.calibration.apply(scores, shares, np.maximum(counts, 1), sides))
+        with np.errstate(divide="ignore", invalid="ignore"):  # questions without candidates, and chances of zero
+            shares = np.minimum(self._factor * scores - totals, 0.0)
+            if self.calibration is not None and self.calibration.covers(self.relation):
+                sides = np.full(len(scores), 2 * self.relation + SIDE_NUMBERS[self.side])
+                shares = np.log(self.calibration.apply(scores, log_odds(np.exp(shares)), np.maximum(counts, 1), sides))
+        return np.nan_to_num(shares, nan=EXCLUDED, neginf=EXCLUDED)
+
+    @property
+    def _factor(self) -> float:
+        """Factor of scores in the softmax."""
+        return 1.0 if self.calibration is None else self.calibration.temperature
 
 
 @torch.no_grad()
