@@ -32,3 +32,13 @@ def test_verdicts_have_sources_and_names_of_world() -> None:
         assert graph.entities.has_name(tail)
         assert graph.relations.has_name(relation)
         assert entry["source"]
+
+
+def test_most_of_what_the_demo_printed_is_true() -> None:
+    record = json.loads((new_triples.RESULTS / "benchmark-new-triples.json").read_text(encoding="utf-8"))
+    by_seed: dict[int, list[bool]] = {}
+    for each in record["triples"]:
+        by_seed.setdefault(each["seed"], []).append(each["is_true"] is True)
+    for verdicts in by_seed.values():
+        assert 3 <= len(verdicts) <= 10
+        assert sum(verdicts) >= 0.7 * len(verdicts)
