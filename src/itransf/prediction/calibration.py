@@ -378,7 +378,7 @@ def fit_isotonic(logits: Floats, labels: npt.NDArray[np.bool_], weights: Floats)
 
 def sigmoid(logits: npt.ArrayLike) -> Floats:
     """Return 1 / (1 + exp(-logits))."""
-    return np.asarray(0.5 * (1.0 + np.tanh(0.5 * np.asarray(logits, dtype=np.float64))))
+    return np.asarray(np.exp(-np.logaddexp(0.0, -np.asarray(logits, dtype=np.float64))))
 
 
 def log_odds(chances: Floats) -> Floats:
