@@ -86,13 +86,38 @@ def test_held_out_triples_are_answers_and_marked(run: Path, tmp_path: Path) -> N
 
 def test_answers_fit_the_relation_unless_all_are_searched(run: Path) -> None:
     def ask(*options: str) -> list[tuple[str, str]]:
-        found = json.loads(call("predict", run, "--relation", "city_in", "--top", 500, "--json", *options).out)
+        asked = ("--relation", "city_in", "--top", 500, "--more")
+        found = json.loads(call("predict", run, *asked, "--json", *options).out)
         return [(triple["head"], triple["tail"]) for triple in found["predictions"]]
 
     countries = {"France", "Spain", "Italy", "Poland"}
     assert ask()
     assert all(head not in countries and tail in countries for head, tail in ask())
     assert any(tail not in countries for _, tail in ask("--any"))
+
+
+def test_the_only_answer_is_said_first_and_others_come_when_asked_for(run: Path, tmp_path: Path) -> None:
+    asked = ("predict", run, "--head", "Lyon", "--relation", "city_in")
+    done = call(*asked)
+    told = "Answered already: Lyon – city_in – France (train). Heads of city_in have one tail in train."
+    assert " ".join(done.out.split()) == f"{told} Others are ranked only with --more."
+    content = json.loads(call(*asked, "--json").out)
+    assert [triple["tail"] for triple in content["answered_by"]] == ["France"]
+    assert content["predictions"] == []
+    for option in ("--more", "--known"):
+        shown = call(*asked, option).out
+        assert " ".join(shown.split()).startswith(told)
+        assert "Poland" in shown
+    assert json.loads(call(*asked, "--more", "--json").out)["answered_by"] == content["answered_by"]
+    several = json.loads(call("predict", run, "--relation", "city_in", "--tail", "France", "--json").out)
+    assert several["answered_by"] == []
+    assert several["predictions"]
+    assert call("predict", run, "--relation", "city_in").out.startswith("There is no answer")  # all cities have theirs
+    queries = tmp_path / "queries.csv"
+    queries.write_text("head,relation,tail\nLyon,city_in,?\n?,city_in,France\n")
+    done = call("predict", run, "--queries", queries)
+    assert "only answer to 1 of 2 queries, such as Lyon – city_in – France" in done.err
+    assert "Poland" in done.out
 
 
 def test_a_model_without_concepts_predicts_without_reasons(transe_run: Path) -> None:

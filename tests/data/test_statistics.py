@@ -28,6 +28,15 @@ def test_statistics_equal_a_count_by_hand(triples: set[tuple[int, int, int]]) ->
         assert statistics.heads_per_tail[relation] == pytest.approx(len(pairs) / len(tails) if tails else 0)
 
 
+@pytest.mark.parametrize(("heads", "twice", "expected"), [(4, 0, False), (5, 0, True), (20, 1, True), (19, 1, False)])
+def test_relations_that_allow_one_answer(heads: int, twice: int, expected: bool) -> None:
+    pairs = [(head, 30) for head in range(heads)] + [(head, 31) for head in range(twice)]
+    rows = [(head, 0, tail) for head, tail in pairs] + [(tail, 1, head) for head, tail in pairs]
+    statistics = RelationStatistics(np.array(rows), 32, 3)
+    assert statistics.one_tail.tolist() == [expected, False, False]
+    assert statistics.one_head.tolist() == [False, expected, False]
+
+
 def make_statistics(*sizes: int) -> RelationStatistics:
     triples = [(triple, relation, triple) for relation, size in enumerate(sizes) for triple in range(size)]
     return RelationStatistics(np.array(triples, dtype=np.int64), 2000, len(sizes))

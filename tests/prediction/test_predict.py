@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import itransf
 from itransf.errors import ConfigError, DataError, ITransFError
 from itransf.models import Model, Sizes, TransE
-from itransf.prediction import Prediction, complete
+from itransf.prediction import Prediction, complete, find_only_answers
 from itransf.prediction.predict import BYTES_PER_SCORE, select_best
 
 OPTIONS: list[dict[str, Any]] = [
@@ -120,6 +120,30 @@ def test_countries_are_no_capitals() -> None:
     assert "capital_of" not in found
     assert "capital_of" in {prediction.relation for prediction in complete(model, graph, typed=False, **asked)}
     assert {prediction.relation for prediction in complete(model, graph, include_known=True, **asked)} > {"borders"}
+
+
+def test_the_only_answer_is_found_where_a_relation_allows_one() -> None:
+    cities = [*((f"c{n}", "in", f"k{n % 4}") for n in range(30)), ("c0", "in", "k1")]  # one city is in two countries
+    graph = itransf.Graph.from_names("cities", [*cities, *((f"k{n}", "capital", f"c{n}") for n in range(4))])
+    assert [triple.tail for triple in find_only_answers(graph, head="c7", relation="in")] == ["k3"]
+    assert {triple.tail for triple in find_only_answers(graph, head="c0", relation="in")} == {"k0", "k1"}
+    for question in ({"relation": "in", "tail": "k3"}, {"relation": "in"}, {"head": "c1", "tail": "k1"}):
+        assert find_only_answers(graph, **question) == []
+    assert find_only_answers(graph, head="k1", relation="capital") == []  # too few countries to tell
+
+
+def test_other_answers_are_left_out_when_not_wanted() -> None:
+    cities = [(f"c{n}", "in", f"k{n % 4}") for n in range(3, 30)]
+    graph = itransf.Graph.from_names("cities", [*cities, *((f"c{n}", "near", "c9") for n in range(3))])
+    model = TransE(Sizes(34, 2), TransE.Config(dim=4))
+    options: dict[str, Any] = {"relation": "in", "typed": False, "top": 2000}
+    assert complete(model, graph, head="c7", more=False, **options) == []
+    assert len(complete(model, graph, head="c7", **options)) == 32
+    assert len(complete(model, graph, head="c1", more=False, **options)) == 33
+    whole = complete(model, graph, more=False, **options)
+    assert {triple.head for triple in whole} == {"c0", "c1", "c2", "k0", "k1", "k2", "k3"}
+    assert len(whole) == 7 * 33
+    assert len(complete(model, graph, **options)) == 34 * 33 - 27
 
 
 def test_candidates_are_relations_where_those_are_asked(table_case: Any) -> None:

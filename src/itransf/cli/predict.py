@@ -28,6 +28,7 @@ from itransf.errors import ConfigError
 if TYPE_CHECKING:
     from itransf.interpret import Explanation
     from itransf.prediction import ScoredTriple
+    from itransf.prediction.inputs import LabelledTriple
 
 PROBABILITY = "Prob.: chance that the answer is true; candidates nobody labelled count as false."
 NO_PROBABILITY = "No probability is shown: the run has none, or fewer than 50 validation questions to fit it on."
@@ -35,7 +36,7 @@ ANY = "Search all entities or relations, not only those that fit."
 AGREEMENT = ("Agree", "Ranks")  # the columns of an ensemble
 NO_ANSWER = (
     "There is no answer: every candidate is a training triple (--known includes them), or excluded by --candidates, or "
-    "does not fit (--any searches all entities and relations)."
+    "does not fit (--any searches all entities and relations), or has its only answer in train (--more)."
 )
 
 
@@ -49,6 +50,7 @@ def predict_triples(
     candidates: Annotated[Path | None, Option(metavar="FILE", help="Allowed answers, one per line.")] = None,
     search_any: Annotated[bool, Option("--any", help=ANY)] = False,
     known: Annotated[bool, Option("--known", help="Include training triples.")] = False,
+    more: Annotated[bool, Option("--more", help="Rank other answers where train has the only one.")] = False,
     explain: Annotated[bool, Option("--explain", help="Explain each answer in one line.")] = False,
     queries: Annotated[
         Path | None, Option(metavar="FILE", help="File of queries: head, relation, tail, one is ?.")
@@ -63,8 +65,9 @@ def predict_triples(
 
     Give a head and a relation, a relation and a tail, a head and a tail, or a relation alone. Answers fit the relation:
     they or entities like them occur on that side of it in train (--any searches all). Training triples are left out,
-    unless --known is given; triples of valid and test are marked "held out". In an ensemble, a seed agrees with an
-    answer if it ranks it among its ten best, as 'itransf score' ranks it.
+    unless --known is given; triples of valid and test are marked "held out". If a relation allows one answer, such as a
+    capital, and train has it, others are ranked only with --more. In an ensemble, a seed agrees with an answer if it
+    ranks it among its ten best, as 'itransf score' ranks it.
     """
     asked = {"head": head, "relation": relation, "tail": tail}
     check_options(asked, queries, out, explain)
@@ -80,7 +83,8 @@ def predict_triples(
     if queries is not None:
         answer_file(opened, queries, out, choices, as_json)
         return
-    found = opened.predict(head, relation, tail, **choices)
+    only = itransf.prediction.find_only_answers(opened.graph, head, relation, tail)
+    found = opened.predict(head, relation, tail, more=more or known or candidates is not None, **choices)
     answered = next(part for part in ("tail", "head", "relation") if asked[part] is None)
     options: dict[str, Any] = {"side": "head" if answered == "head" else "tail", "removals": False}
     explained = [opened.explain(each.head, each.relation, each.tail, **options) for each in found if explain]
@@ -91,11 +95,16 @@ def predict_triples(
     for each, explanation in zip(predictions, explained, strict=False):
         each["explanation"] = explanation.to_dict()
     concepts = None if sharing is None else {side: [each.to_dict() for each in sharing[side]] for side in sharing}
-    content = {"query": asked, "predictions": predictions, "concepts": concepts}
+    answered_by = [triple.to_dict() for triple in only]
+    content = {"query": asked, "answered_by": answered_by, "predictions": predictions, "concepts": concepts}
 
     def show(screen: Screen) -> None:
-        show_predictions(predictions, screen)
-        note_probability(opened, {each.relation for each in found}, screen)
+        if only:
+            others = "" if found else " Others are ranked only with --more."
+            screen.say(describe_only(only, answered) + others, wrap=True)
+        if found or not only:
+            show_predictions(predictions, screen)
+            note_probability(opened, {each.relation for each in found}, screen)
         if explained:
             show_short_forms(explained, answered, screen)
         if found and sharing:
@@ -103,6 +112,13 @@ def predict_triples(
             show_shared(sharing, screen, MOST_SHARED)
 
     tell(content, as_json, show)
+
+
+def describe_only(triples: Sequence[LabelledTriple], answered: str) -> str:
+    """Return that train has the only answer to a query, the head or the tail, and which."""
+    shown = "; ".join(f"{each.head_label} – {each.relation_label} – {each.tail_label}" for each in triples)
+    given = "Tails" if answered == "head" else "Heads"
+    return f"Answered already: {shown} (train). {given} of {triples[0].relation_label} have one {answered} in train."
 
 
 def check_options(asked: Mapping[str, str | None], queries: Path | None, out: Path | None, explain: bool) -> None:
@@ -123,6 +139,11 @@ def answer_file(run: itransf.Run, queries: Path, out: Path | None, choices: Mapp
             raise ConfigError(f"--out {out} would replace the queries; choose another file")
     asked = itransf.prediction.read_queries(queries)
     table = itransf.prediction.answer_queries(run.model, run.graph, asked, **choices, calibration=run.calibration)
+    parts = [(each.head, each.relation, each.tail) for each in asked]
+    only = [found[0] for each in parts if (found := itransf.prediction.find_only_answers(run.graph, *each))]
+    if only:
+        first = f"{only[0].head_label} – {only[0].relation_label} – {only[0].tail_label}"
+        warn([f"Train has the only answer to {len(only):,} of {len(asked):,} queries, such as {first}."])
     if out is not None:
         itransf.prediction.write_table(table, out)
         remark(f"{count(table.num_rows, 'answer')} to {len(asked):,} queries in {out}")

@@ -6,11 +6,14 @@ from functools import cached_property
 from typing import Literal
 
 import numpy as np
+import numpy.typing as npt
 
 from itransf.data.known import Integers, sort_distinct
 from itransf.errors import DataError, did_you_mean
 
 CATEGORIES = ("1-1", "1-N", "N-1", "N-N")
+ONE_SHARE = 0.95  # share of the subjects with one answer from which a relation allows one
+FEWEST_SUBJECTS = 5  # subjects below which this is not said
 MANY = 1.5  # mean answers per query from which the literature writes "N"
 
 
@@ -22,6 +25,8 @@ class RelationStatistics:
         has_loops: (r,) whether a relation has triples whose head is their tail.
         tails_per_head: (r,) mean over the heads that occur; 0 for a relation without triples.
         heads_per_tail: (r,) mean over the tails that occur; 0 for a relation without triples.
+        one_tail: (r,) whether a head has one tail: so it is for 95 % of the heads or more, and these are at least five.
+        one_head: (r,) whether a tail has one head, likewise.
         head_domain_offsets: (r + 1,) where each relation's heads start in `head_domain_values`.
         head_domain_values: The distinct heads of each relation, ascending.
         tail_domain_offsets: (r + 1,) where each relation's tails start in `tail_domain_values`.
@@ -37,6 +42,8 @@ class RelationStatistics:
         self.tail_domain_offsets, self.tail_domain_values = _collect(relations, tails, entity_count, relation_count)
         self.tails_per_head = self.counts / np.maximum(self.head_domain_sizes, 1)
         self.heads_per_tail = self.counts / np.maximum(self.tail_domain_sizes, 1)
+        self.one_tail = _have_one(relations, heads, entity_count, relation_count)
+        self.one_head = _have_one(relations, tails, entity_count, relation_count)
 
     @property
     def head_domain_sizes(self) -> Integers:
@@ -97,3 +104,11 @@ def _collect(
     sizes = np.bincount(keys // max(entity_count, 1), minlength=relation_count)
     offsets = np.concatenate(([0], np.cumsum(sizes))).astype(np.int64)
     return offsets, keys % max(entity_count, 1)
+
+
+def _have_one(relations: Integers, subjects: Integers, entity_count: int, relation_count: int) -> npt.NDArray[np.bool_]:
+    """Return for each relation whether a subject has one answer, (r,)."""
+    keys, answers = np.unique(relations * entity_count + subjects, return_counts=True)
+    owners = keys // max(entity_count, 1)
+    total, single = (np.bincount(each, minlength=relation_count) for each in (owners, owners[answers == 1]))
+    return np.asarray((total >= FEWEST_SUBJECTS) & (single >= ONE_SHARE * total))

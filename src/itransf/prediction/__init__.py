@@ -10,7 +10,7 @@ from itransf.prediction.doubt import DoubtfulTriple, doubt_triples
 from itransf.prediction.inputs import Query, TripleFile, read_candidates, read_queries, read_triples
 from itransf.prediction.missing import MissingTriple, find_missing
 from itransf.prediction.outputs import check_suffix, write_rows, write_table
-from itransf.prediction.predict import Prediction, complete
+from itransf.prediction.predict import Prediction, complete, find_only_answers
 from itransf.prediction.score import ScoredTriple, score_triples
 
 __all__ = [
@@ -30,6 +30,7 @@ __all__ = [
     "complete",
     "doubt_triples",
     "find_missing",
+    "find_only_answers",
     "find_probabilities",
     "fit_calibration",
     "judge",

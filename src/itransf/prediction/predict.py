@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from itransf.data.graph import Graph, Triples
-from itransf.data.known import Integers
+from itransf.data.known import Integers, is_among
 from itransf.data.vocabulary import Vocabulary
 from itransf.errors import ConfigError, DataError, check_count
 from itransf.evaluation.ranking import refuse_nan
@@ -75,6 +75,7 @@ class Search:
         candidates: The only entities (relations, where those are asked for) allowed, ascending; None: see `typed`.
         typed: Whether, without `candidates`, only entities and relations that fit are allowed; otherwise all are.
         excluded: Splits whose triples are no answers.
+        more: Whether, among whole triples, those may be whose head or tail has its only answer in train.
         memory: Bytes for one chunk of scores.
     """
 
@@ -85,6 +86,7 @@ class Search:
     typed: bool = True
     excluded: Sequence[str] = ("train",)
     memory: int = DEFAULT_MEMORY
+    more: bool = True
 
     def __post_init__(self) -> None:
         """Check the numbers."""
@@ -96,6 +98,15 @@ class Search:
         if self.candidates is not None or not self.typed:
             return self.candidates
         return self.graph.typing.candidates(relation, side)
+
+    def allow_ends(self, relation: int, side: Side) -> Integers | None:
+        """Return the entities allowed on `side` of whole triples: without `more`, those that have no only answer."""
+        allowed, statistics = self.allow_entities(relation, side), self.graph.statistics
+        if self.more or not (statistics.one_tail if side == "head" else statistics.one_head)[relation]:
+            return allowed
+        domain = statistics.head_domain(relation) if side == "head" else statistics.tail_domain(relation)
+        allowed = np.arange(self.model.sizes.entities) if allowed is None else allowed
+        return allowed[~is_among(allowed, domain)]
 
     def allow_relations(self, head: int, tail: int) -> Integers:
         """Return the relations allowed between two entities, ascending."""
@@ -138,6 +149,7 @@ def complete(
     candidates: Sequence[str] | None = None,
     typed: bool = True,
     include_known: bool = False,
+    more: bool = True,
     memory: int = DEFAULT_MEMORY,
     progress: bool = False,
     calibration: Calibration | None = None,
@@ -161,6 +173,7 @@ def complete(
         typed: Whether only entities that fit that side of the relation are searched (for a relation alone, both
             sides), or relations whose sides head and tail fit; otherwise all are.
         include_known: Whether training triples may be answers.
+        more: Whether to give other answers where a relation allows one and train has it (see `find_only_answers`).
         memory: Bytes for one chunk of scores.
         progress: Whether to show a progress bar while a whole relation is searched.
         calibration: Function from scores to probabilities; by default that of the run.
@@ -172,7 +185,9 @@ def complete(
     check_query(head, relation, tail)
     pool = graph.relations if relation is None else graph.entities
     numbers = None if candidates is None else resolve_candidates(pool, candidates)
-    search = Search(model, graph, top, numbers, typed, () if include_known else ("train",), memory)
+    if not more and find_only_answers(graph, head, relation, tail):
+        return []
+    search = Search(model, graph, top, numbers, typed, () if include_known else ("train",), memory, more)
     side: Side = "head" if head is None and tail is not None else "tail"
     if relation is None:
         ends = (graph.entities.index(name) for name in (head, tail) if name is not None)
@@ -190,6 +205,30 @@ def complete(
     columns = (found.scores.tolist(), found.ranks.tolist(), known, chances, agreed)
     rows = zip(found.triples.tolist(), *columns, strict=True)
     return [Prediction(*name_triple(graph, triple), *rest) for triple, *rest in rows]
+
+
+def find_only_answers(
+    graph: Graph, head: str | None = None, relation: str | None = None, tail: str | None = None
+) -> list[LabelledTriple]:
+    """Return the training triples that answer a query, if its relation allows one answer, such as a capital.
+
+    It does if at least 95 % of the heads (where heads are asked for: of the tails) that train has have one answer.
+
+    Args:
+        graph: Graph with the names and the training triples.
+        head: Name of the head, where the tail is asked for.
+        relation: Name of the relation.
+        tail: Name of the tail, where the head is asked for.
+    """
+    given = tail if head is None else head
+    if relation is None or given is None or (head is not None and tail is not None):
+        return []
+    number, subject, known = graph.relations.index(relation), graph.entities.index(given), graph.known_in("train")
+    if not (graph.statistics.one_head if head is None else graph.statistics.one_tail)[number]:
+        return []
+    answers = (known.heads(number, subject) if head is None else known.tails(subject, number))[1].tolist()
+    triples = [(answer, number, subject) if head is None else (subject, number, answer) for answer in answers]
+    return [LabelledTriple(*name_triple(graph, triple)) for triple in triples]
 
 
 def check_query(head: str | None, relation: str | None, tail: str | None) -> None:
@@ -257,7 +296,7 @@ def find_relations(search: Search, head: int, tail: int) -> Found:
 @torch.no_grad()
 def find_pairs(search: Search, relation: int, progress: bool = False) -> Found:
     """Find the best triples of a relation over all heads and tails, keeping only the best so far."""
-    heads, tails = search.allow_entities(relation, "head"), search.allow_entities(relation, "tail")
+    heads, tails = search.allow_ends(relation, "head"), search.allow_ends(relation, "tail")
     anchors = np.arange(search.model.sizes.entities) if heads is None else heads
     best: Best | None = None
     title = f"searching {search.graph.relations.label(relation)}"
