@@ -31,8 +31,8 @@ def learn_triples(
 ) -> None:
     """Learn a new relation or entity in seconds.
 
-    All other parameters stay as they are. A relation gets attention over the existing concepts and a translation, or a
-    vector, an entity gets an embedding. The triples become training triples of the new run; the old run is not changed.
+    All other parameters stay as they are. A relation gets attention over the existing concepts, a vector, or both; an
+    entity gets an embedding. The triples become training triples of the new run; the old run is not changed.
     """
     if (relation is None) == (entity is None):
         raise ConfigError("give either --relation NAME or --entity NAME")
