@@ -12,6 +12,7 @@ import pytest
 import torch
 
 import itransf
+from itransf.cli import run_command
 from itransf.errors import CheckpointError
 from itransf.prediction.calibration import (
     Calibration,
@@ -115,26 +116,59 @@ def test_too_few_questions_give_none(run: itransf.Run) -> None:
     assert fit_calibration(run.model, replace(run.graph, valid=run.graph.valid[:20])) is None
 
 
-@pytest.mark.parametrize("isotonic", [False, True])
-def test_probabilities_never_fall_with_the_score(run: itransf.Run, isotonic: bool) -> None:
-    found = fit_calibration(run.model, run.graph, isotonic=isotonic)
+def test_probabilities_never_fall_with_the_score(run: itransf.Run) -> None:
+    found = fit_calibration(run.model, run.graph, isotonic=True)
     assert found is not None
     assert min(found.slopes) > 0
     assert found.by_score >= 0
     scores = np.linspace(-2.0, 2.0, 50)
-    chances = found.apply(scores, found.temperature * scores - 3.0, 10, np.zeros(50, dtype=int))
-    assert (np.diff(chances) >= 0).all()
-    assert chances[-1] > chances[0]
+    for each in (found, replace(found, steps=())):
+        chances = each.apply(scores, found.temperature * scores - 3.0, 10, np.zeros(50, dtype=int))
+        assert (np.diff(chances) >= 0).all()
+        assert chances[-1] > chances[0]
 
 
-def test_expected_and_observed_hits_agree_on_test(run: itransf.Run) -> None:
-    graph = run.graph
-    asks_head = np.zeros(len(graph.test), dtype=bool)
-    chances = [p for p in find_probabilities(run.calibration, run.model, graph, graph.test, asks_head) if p is not None]
-    corrupted = graph.test.copy()
-    corrupted[:, 2] = np.random.default_rng(1).permutation(corrupted[:, 2])
-    false = [p for p in find_probabilities(run.calibration, run.model, graph, corrupted, asks_head) if p is not None]
-    assert np.mean(chances) > 3 * np.mean(false)
+def test_expected_and_observed_hits_are_those_of_a_plain_loop(run: itransf.Run) -> None:
+    few = replace(run.graph, test=run.graph.test[:15])
+    found = itransf.prediction.assess_calibration(run.model, few, calibration=run.calibration)
+    squares, expected, observed = [], 0.0, 0
+    for relation, place, anchor in sorted(
+        {(r, 0, h) for h, r, _ in few.test.tolist()} | {(r, 2, t) for _, r, t in few.test.tolist()}
+    ):
+        side = "tail" if place == 0 else "head"
+        given = np.array(
+            [
+                [anchor, relation, e] if place == 0 else [e, relation, anchor]
+                for e in few.typing.candidates(relation, side)
+            ]
+        )
+        loops = few.statistics.has_loops[relation]
+        given = given[~few.known_in("train", "valid").contains(given) & (loops | (given[:, 0] != given[:, 2]))]
+        asks_head = np.full(len(given), side == "head")
+        chances = np.array(find_probabilities(run.calibration, run.model, few, given, asks_head), dtype=float)
+        best = np.argsort(-chances, kind="stable")[:10]
+        labels = few.known_in("test").contains(given[best])
+        squares += ((chances[best] - labels) ** 2).tolist()
+        expected, observed = expected + chances[best].sum(), observed + int(labels.sum())
+    assert found["brier"]["probability"] == pytest.approx(np.mean(squares), rel=1e-4)
+    assert found["hits"][0]["expected"] == pytest.approx(expected, rel=1e-4)
+    assert found["hits"][0]["observed"] == observed == sum(entry["observed"] for entry in found["hits"][1:])
+    assert sum(entry["candidates"] for entry in found["bins"]) == found["candidates"] == len(squares)
+    assert all(entry["low"] <= entry["true"] <= entry["high"] for entry in found["bins"])
+
+
+def test_evaluate_judges_the_probabilities(
+    run: itransf.Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run.save(tmp_path / "run")
+    command = ["evaluate", str(tmp_path / "run"), "--plot", str(tmp_path / "plot.svg")]
+    assert run_command(command) == 2
+    assert run_command([*command, "--calibration"]) == 0
+    shown = capsys.readouterr().out
+    assert "Reliability" in shown
+    assert "uncalibrated" in shown
+    assert (tmp_path / "plot.svg").read_text().startswith("<?xml")
+    assert run_command(["evaluate", str(tmp_path / "run"), "--calibration", "--plot", str(tmp_path / "plot.pdf")]) == 2
 
 
 def test_the_calibration_is_stored_and_checked(run: itransf.Run, tmp_path: Path) -> None:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from typer import Option
 
 import itransf
 from itransf.cli.options import AsJson, Device, RunFolder, open_run, parse_memory
-from itransf.cli.output import Screen, tell
+from itransf.cli.output import Screen, format_number, format_share, tell
+from itransf.errors import ConfigError
 
 MAIN = ("mr", "mrr", "hits@1", "hits@3", "hits@10")
 SHORT = ("mr", "mrr", "hits@1", "hits@10")
@@ -29,10 +31,20 @@ def evaluate_run(
     bucket_edges: Annotated[Literal["count", "log"], Option(help="Buckets of equal size or log width.")] = "count",
     bucket_weighting: Annotated[Literal["relation", "query"], Option(help="Unit of means in a bucket.")] = "relation",
     relations: Annotated[bool, Option("--relations", help="Add a table of all relations.")] = False,
+    calibration: Annotated[bool, Option("--calibration", help="Judge the probabilities instead.")] = False,
+    plot: Annotated[Path | None, Option(metavar="FILE", help="Reliability plot of --calibration: .png, .svg.")] = None,
     device: Device = "auto",
     as_json: AsJson = False,
 ) -> None:
-    """Rank the triples of a split: MR, MRR, Hits@k."""
+    """Rank the triples of a split: MR, MRR, Hits@k; or judge the probabilities of its answers."""
+    if plot is not None and not calibration:
+        raise ConfigError("--plot draws what --calibration measures; give both")
+    if calibration:
+        judged = open_run(run, device).assess_calibration(split, memory=parse_memory(memory))
+        if plot is not None:
+            itransf.interpret.write_reliability(judged["bins"], plot)
+        tell(judged, as_json, lambda screen: show_calibration(judged, screen))
+        return
     found = (
         open_run(run, device)
         .evaluate(
@@ -101,6 +113,37 @@ def show_skill(relations: Iterable[Mapping[str, Any]], screen: Screen) -> None:
         "interval. No better: no better than popularity. Too few: too few triples to tell.",
         wrap=True,
     )
+
+
+def show_calibration(judged: Mapping[str, Any], screen: Screen) -> None:
+    """Print what `assess_calibration` returns."""
+    rows: list[tuple[str, ...]] = [
+        (name, format_number(judged["brier"][name], 4), format_number(judged["log_loss"][name], 4))
+        for name in judged["brier"]
+    ]
+    size = f"{judged['questions']:,} questions of {judged['split']}"
+    screen.tabulate(("", "Brier", "Log loss"), rows, title=f"The ten best candidates of {size}; lower is better")
+    screen.say()
+    rows = [
+        (
+            *(entry["relations"], f"{entry['questions']:,}", format_number(entry["expected"], 0)),
+            f"{max(entry['low'], 0):,.0f} to {entry['high']:,.0f}",
+            *(f"{entry['observed']:,}", "yes" if entry["agree"] else "no"),
+        )
+        for entry in judged["hits"]
+    ]
+    headings = ["Relations", "Questions", "Expected", "95 % interval", "Observed", "Agree"]
+    screen.tabulate(headings, rows, title="True candidates, by the frequency of relations in train")
+    screen.say()
+    rows = [
+        (
+            *(format_share(entry["probability"]), format_share(entry["true"])),
+            *(f"{format_share(entry['low'])} to {format_share(entry['high'])}", f"{entry['candidates']:,}"),
+        )
+        for entry in judged["bins"]
+    ]
+    headings = ["Probability, %", "True, %", "95 % interval", "Candidates"]
+    screen.tabulate(headings, rows, names=0, title="Reliability")
 
 
 def show_buckets(buckets: Iterable[Mapping[str, Any]], screen: Screen) -> None:

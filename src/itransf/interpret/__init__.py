@@ -13,7 +13,7 @@ from itransf.interpret.measures.statistics import Finding
 from itransf.interpret.measures.structure import read_model
 from itransf.interpret.measures.verdicts import write_verdict
 from itransf.interpret.naming import call_concept, check_names
-from itransf.interpret.plot import find_missing_letters, write_heatmap
+from itransf.interpret.plot import find_missing_letters, write_heatmap, write_reliability
 from itransf.interpret.report import Shown, write_report
 from itransf.interpret.sentences import tabulate_split
 from itransf.interpret.sharing import (
@@ -63,6 +63,7 @@ __all__ = [
     "trace_sharing",
     "write_attention",
     "write_heatmap",
+    "write_reliability",
     "write_report",
     "write_verdict",
 ]

@@ -63,6 +63,32 @@ def write_heatmap(
     return target
 
 
+def write_reliability(bins: Iterable[Mapping[str, float]], path: str | Path) -> Path:
+    """Draw the share of true candidates over their probability, with intervals, and return the path of the picture.
+
+    Args:
+        bins: Bins of `itransf.prediction.assess_calibration`.
+        path: File that ends in .png or .svg.
+
+    Raises:
+        ConfigError: The path has another ending.
+        MissingExtraError: matplotlib is not installed.
+    """
+    target = Path(path)
+    if target.suffix.lower() not in FORMATS[:2]:
+        raise ConfigError(f"{path}: a reliability plot is written as .png or .svg; choose such a name")
+    figure: Figure = _load_matplotlib().figure.Figure(figsize=(4.0, 4.0), facecolor="white")
+    axes = figure.add_axes((0.15, 0.13, 0.82, 0.82))
+    axes.plot([0.0, 1.0], [0.0, 1.0], color="#999999", linewidth=0.8)
+    for entry in bins:
+        axes.plot([entry["probability"]] * 2, [entry["low"], entry["high"]], color="#1f5fa8", linewidth=1.2)
+        axes.plot([entry["probability"]], [entry["true"]], "o", color="#1f5fa8", markersize=4)
+    axes.set(xlabel="Probability", ylabel="Share of true candidates, with 95 % interval", xlim=(0, 1), ylim=(0, 1))
+    with replacing(target) as temporary:
+        figure.savefig(temporary, format=target.suffix.lower()[1:], dpi=160)
+    return target
+
+
 def find_missing_letters(attention: Attention, names: Mapping[int, str] | None = None) -> str:
     """Return the letters of relations and concepts without an installed font: pictures show boxes for them."""
     labels = [attention.relations.label(number) for number in range(len(attention.relations))]

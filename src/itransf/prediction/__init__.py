@@ -11,6 +11,7 @@ from itransf.prediction.inputs import Query, TripleFile, read_candidates, read_q
 from itransf.prediction.missing import MissingTriple, find_missing
 from itransf.prediction.outputs import check_suffix, write_rows, write_table
 from itransf.prediction.predict import Prediction, complete, find_only_answers
+from itransf.prediction.reliability import assess_calibration
 from itransf.prediction.score import ScoredTriple, score_triples
 
 __all__ = [
@@ -25,6 +26,7 @@ __all__ = [
     "ScoredTriple",
     "TripleFile",
     "answer_queries",
+    "assess_calibration",
     "check_suffix",
     "classify_triples",
     "complete",

@@ -93,6 +93,7 @@ class Run:
     doubt = _method(prediction.doubt_triples)
     score = _method(prediction.score_triples)
     classify = _method(prediction.classify_triples)
+    assess_calibration = _method(prediction.assess_calibration)
     relation = _method(interpret.profile_relation)
     export = _method(interpret.export)
 
