@@ -1,7 +1,9 @@
 """Doubtful training triples: those that the other triples and the model speak against.
 
 The model has seen the triples it judges, so its score alone is flattering. Type and support of a triple come from the
-other triples only. Support and score are compared with those of the other triples of the relation.
+other triples only. Support and score are compared with those of the other triples of the relation. The three have the
+same weight, which found false triples of `world` and FB15k-237 as well as other weights (benchmarks/doubt.py, seeds 10
+to 14).
 """
 
 from __future__ import annotations
@@ -22,8 +24,6 @@ from itransf.prediction.predict import DEFAULT_MEMORY, split_rows
 from itransf.prediction.score import ScoredTriple, score_triples
 from itransf.progress import track
 
-SUPPORT, SCORE = 2.0, 1.0
-"""Weights of support and score beside the type, chosen on `world` with false triples (benchmarks/doubt.py)."""
 LEAST_EVIDENCE = 0.01  # added to the evidence of all triples before its logarithm is taken
 TELLING = 0.5  # part of the doubt from which it is a reason
 
@@ -106,7 +106,7 @@ def weigh_doubts(model: Model, graph: Graph, memory: int, progress: bool = False
             tracker.advance(1)
     evidence, relations = np.log(found.evidence + LEAST_EVIDENCE), graph.train[:, 1]
     support, score = (compare_within(values, relations) for values in (evidence, score_train(model, graph, memory)))
-    return -np.stack([np.minimum(found.fits.min(axis=0), 0.0), SUPPORT * support, SCORE * score]), found
+    return -np.stack([np.minimum(found.fits.min(axis=0), 0.0), support, score]), found
 
 
 @torch.no_grad()
