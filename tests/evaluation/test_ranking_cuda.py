@@ -9,7 +9,13 @@ import torch
 from evaluation.reference import check_ranks, exact_model, score_everything
 from itransf.data.graph import Graph
 from itransf.evaluation import ranking
-from itransf.evaluation.ranking import can_rank_on_device, count_on_device, cut_into_turns, rank_triples
+from itransf.evaluation.ranking import (
+    can_rank_on_device,
+    count_on_device,
+    cut_into_turns,
+    rank_as_predicted,
+    rank_triples,
+)
 from itransf.models import Sizes
 from itransf.ops.counting_cuda import Tiling
 from stubs import TableModel
@@ -44,6 +50,13 @@ def test_ranks_equal_brute_force(configure: Configure, graph: Graph, name: str, 
     found = rank_triples(model, graph.test, graph.known, loops=loops)
     check_ranks(found, score_everything(model), graph, loops)
     assert found.tied.sum() > 0
+
+
+@pytest.mark.parametrize("name", ["itransf-1", "transe-1"])
+def test_ranks_among_entities_that_fit_equal_brute_force(configure: Configure, graph: Graph, name: str) -> None:
+    model = exact_model(configure, name, SIZES).to(DEVICE)
+    found = rank_as_predicted(model, graph, graph.test, keep_scores=True)
+    check_ranks(found, score_everything(model), graph, graph.statistics.has_loops, typed=True)
 
 
 @pytest.mark.usefixtures("on_device")
