@@ -67,7 +67,7 @@ def test_every_example_runs_in_its_turn(capsys: pytest.CaptureFixture[str]) -> N
     pytest.importorskip("matplotlib")
     (python,) = find_blocks("python")
     exec(compile(python, str(README), "exec"), {})
-    assert "Portugal member_of" in capsys.readouterr().out
+    assert "Portugal – member_of – " in capsys.readouterr().out
     blocks = [block for block in find_blocks("") if "itransf train" in block]
     assert len(blocks) == 1
     for line in blocks[0].splitlines():
