@@ -146,7 +146,7 @@ class TestPredict:
         assert shown == json.loads(json.dumps(expected.to_dict()))
 
     def test_heads_are_compared_where_heads_are_asked(self, run: Path) -> None:
-        asked = ("predict", run, "--relation", "near", "--tail", "Rome", "--top", 1, "--explain", "--json")
+        asked = ("predict", run, "--relation", "near", "--tail", "Rome", "--top", 1, "--more", "--explain", "--json")
         assert json.loads(call(*asked).out)["predictions"][0]["explanation"]["side"] == "head"
 
     def test_without_it_nothing_is_explained(self, run: Path) -> None:

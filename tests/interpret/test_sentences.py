@@ -96,6 +96,11 @@ def test_the_short_form_has_the_best_reason_and_a_similar_triple() -> None:
     assert without.short == f"supported by France [state] – has_capital – Paris; {like}"
 
 
+def test_a_probability_is_told_where_there_is_one() -> None:
+    likely = replace(make_explanation(), probability=0.994)
+    assert "far ahead of Belgium, with a probability of >99 %; the triple" in likely.sentence
+
+
 def test_reasons_for_a_runner_up_and_weak_ones() -> None:
     loser = make_loser()
     rare = Path(1, 100, 6, text="Paris – near – Lyon")
@@ -110,7 +115,7 @@ def test_reasons_for_a_runner_up_and_weak_ones() -> None:
 
 def test_an_answer_that_train_has_already() -> None:
     taken = replace(make_explanation(), taken=("Spain",))
-    assert "the graph. Train has Spain already, and capital_of rarely has two answers. The best" in taken.sentence
+    assert "the graph. Train has Spain already, and capital_of allows one answer. The best" in taken.sentence
 
 
 def test_a_triple_is_named_once_in_the_short_form() -> None:

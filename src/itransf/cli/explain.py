@@ -9,7 +9,7 @@ from typer import Argument, Option
 
 import itransf
 from itransf.cli.options import AsJson, Device, RunFolder, open_run
-from itransf.cli.output import LEAST, MOST_SHARED, Screen, format_number, format_probability, show_shared, tell
+from itransf.cli.output import LEAST, MOST_SHARED, Screen, format_number, show_shared, tell
 
 if TYPE_CHECKING:
     from itransf.interpret import Explanation
@@ -67,8 +67,7 @@ def show_explanation(found: Explanation, screen: Screen, parts: bool = False) ->
 def show_parts(found: Explanation, screen: Screen) -> None:
     """Print the score as a sum of parts, and the rank without each concept."""
     ranks = ", ".join(f"{side} {found.ranks[side]:,g} of {found.candidates[side]:,}" for side in SIDES)
-    chance = "" if found.probability is None else f"; probability {format_probability(found.probability)}"
-    screen.say(f"\nScore {found.score:,.3f}{chance}; rank: {ranks} candidates whose triple is not known\n", wrap=True)
+    screen.say(f"\nScore {found.score:,.3f}; rank: {ranks} candidates whose triple is not known\n", wrap=True)
     columns, rows = itransf.interpret.tabulate_split(found)
     headings = [itransf.interpret.heatmap.shorten(column, LONGEST) for column in columns]
     split = "score" if found.distance is None else "distance (-score)"

@@ -148,10 +148,8 @@ def format_share(share: float | None) -> str:
 
 
 def format_probability(chance: float | None) -> str:
-    """Return a probability in percent without false precision: "<1 %", "3 %", "97 %", ">99 %"."""
-    if chance is None:
-        return "–"
-    return "<1 %" if chance < 0.01 else ">99 %" if chance > 0.99 else f"{100.0 * chance:.0f} %"
+    """Return a probability in percent, a dash for none."""
+    return "–" if chance is None else itransf.interpret.sentences.format_probability(chance)
 
 
 def count_rest(rest: int, what: str, screen: Screen) -> None:

@@ -21,14 +21,12 @@ from itransf.interpret.sharing import SharedConcept, concepts_behind, name_conce
 from itransf.models import SIDES, ConceptModel, Model, Part, Side, Split, is_explainable
 from itransf.prediction.agreement import Agreement
 from itransf.prediction.inputs import LabelledTriple, find_splits, name_triple, resolve_triples
-from itransf.prediction.predict import DEFAULT_MEMORY, Search, find_entities
+from itransf.prediction.predict import DEFAULT_MEMORY, Search, find_entities, find_only_answers
 from itransf.progress import track
 
 ORDER = ("head", "translation", "tail", "relation")
 CHOICES = "itransf, icomplex, ilineare, stranse, transr, lineare, transe, complex or distmult"
 M = TypeVar("M", bound=Model)
-ONE = 1.1
-"""Mean number of answers up to which a relation is said to have one."""
 MOST_REMOVED = 8
 """Maximum number of concepts of a side to remove in turn, heaviest first: a dense attention has hundreds."""
 
@@ -111,7 +109,7 @@ class Explanation(LabelledTriple):
         agreement: How the members of an ensemble rank the answer.
         probability: Chance that the answer is true; None without a calibration, in train, or if it does not fit.
         paths: Short paths in train from head to tail that hold most often, best first; see `find_paths`.
-        taken: Labels of other answers in train, where the relation has hardly more than one.
+        taken: Labels of other answers in train, where the relation allows one; see `find_only_answers`.
     """
 
     side: Side
@@ -241,12 +239,11 @@ def explain(
 
 
 def find_taken(graph: Graph, triple: Triple, side: Side) -> tuple[str, ...]:
-    """Return the labels of other answers in train if a query of the relation has at most ONE of them on average."""
-    (head, relation, tail), known, statistics = triple, graph.known_in("train"), graph.statistics
-    number = statistics.tails_per_head if side == "tail" else statistics.heads_per_tail
-    answers = (known.tails(head, relation) if side == "tail" else known.heads(relation, tail))[1]
-    others = answers[answers != (tail if side == "tail" else head)].tolist() if number[relation] <= ONE else ()
-    return tuple(graph.entities.label(other) for other in others)
+    """Return the label of the answer in train, if it is another one and the relation allows one."""
+    head, relation, tail = name_triple(graph, triple)[:3]
+    query = (head, relation, None) if side == "tail" else (None, relation, tail)
+    labels = [each.tail_label if side == "tail" else each.head_label for each in find_only_answers(graph, *query)]
+    return tuple(label for label in labels if label != graph.entities.label(triple[2 if side == "tail" else 0]))
 
 
 def check_explainable(model: M) -> M:

@@ -102,14 +102,21 @@ def describe_rank(explanation: Explanation) -> str:
         return f"{asked}: {explanation.answer} is the only candidate that is not known already; the triple {known}"
     count, rank = explanation.candidates[explanation.side], name_rank(explanation.rank)
     ahead = name_lead(lead, find_size(explanation))
-    ranked = f"{explanation.answer} ranks {rank} of {count:,} candidates"
-    return f"{asked}: {ranked}, {ahead} {rival.label}; the triple {known}"
+    ranked = f"{explanation.answer} ranks {rank} of {count:,} candidates, {ahead} {rival.label}"
+    if explanation.probability is not None:
+        ranked += f", with a probability of {format_probability(explanation.probability)}"
+    return f"{asked}: {ranked}; the triple {known}"
+
+
+def format_probability(chance: float) -> str:
+    """Return a probability in percent without false precision: "<1 %", "3 %", "97 %", ">99 %"."""
+    return "<1 %" if chance < 0.01 else ">99 %" if chance > 0.99 else f"{100.0 * chance:.0f} %"
 
 
 def describe_taken(explanation: Explanation) -> str:
-    """Name the answer in train where there is hardly more than one."""
+    """Name the answer in train where the relation allows one."""
     taken = list_words(explanation.taken, MOST_NAMED) if explanation.taken else ""
-    return f"Train has {taken} already, and {explanation.relation_label} rarely has two answers" if taken else ""
+    return f"Train has {taken} already, and {explanation.relation_label} allows one answer" if taken else ""
 
 
 def describe_paths(explanation: Explanation) -> str:
