@@ -1,0 +1,68 @@
+"""Probabilities and classification with the default settings on a dataset.
+
+python -m benchmarks.calibration --dataset world
+python -m benchmarks.calibration --dataset codex-s --negatives valid_negatives.txt test_negatives.txt
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from pathlib import Path
+from typing import Any
+
+import itransf
+from benchmarks.records import RESULTS, start_record, write_record
+from itransf.prediction import judge, read_triples
+
+
+def measure_classification(run: itransf.Run, valid: str, test: str) -> dict[str, dict[str, float]]:
+    """Classify test triples and given false ones, by thresholds from given and from corrupted false triples."""
+    graph = run.graph
+    true = [
+        (graph.entities.name(head), graph.relations.name(relation), graph.entities.name(tail))
+        for head, relation, tail in graph.test.tolist()
+    ]
+    false = list(read_triples(test).names)
+    labels = [True] * len(true) + [False] * len(false)
+    given = read_triples(valid).names
+    return {
+        name: judge(run.classify([*true, *false], labels, negatives))
+        for name, negatives in (("given negatives", given), ("corrupted negatives", None))
+    }
+
+
+def main() -> None:
+    """Measure, and write the record."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--dataset", default="world")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--run", default="", help="trained run of the dataset; by default one is trained")
+    parser.add_argument("--negatives", nargs="*", default=[], help="files of false triples of valid and of test")
+    parser.add_argument("--device", default="cpu")
+    options = parser.parse_args()
+    # The record names files, not folders, of this machine.
+    config = {**vars(options), "run": "", "negatives": [Path(path).name for path in options.negatives]}
+    record: dict[str, Any] = start_record("calibration", options.seed, config, ["torch", "numpy"])
+    if options.run:
+        run = itransf.open(options.run, device=options.device)
+    else:
+        run = itransf.train(options.dataset, seed=options.seed, device=options.device, progress=False)
+    started = time.perf_counter()
+    run.calibrate()
+    record["seconds"] = time.perf_counter() - started
+    record["settings"] = run.config.to_dict()
+    record["test"] = run.assess_calibration()
+    record["isotonic"] = run.calibrate(isotonic=True).assess_calibration()
+    run.calibrate()
+    if options.negatives:
+        record["classification"] = measure_classification(run, *options.negatives)
+    mark = "" if options.device == "cpu" else f"-{options.device}"
+    write_record(record, RESULTS / f"benchmark-calibration-{options.dataset}{mark}.json")
+    for name in ("test", "isotonic"):
+        print(name, record[name]["brier"], record[name]["log_loss"], *record[name]["hits"], sep="\n")
+    print(record.get("classification"))
+
+
+if __name__ == "__main__":
+    main()
