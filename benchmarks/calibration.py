@@ -52,6 +52,10 @@ def main() -> None:
     run.calibrate()
     record["seconds"] = time.perf_counter() - started
     record["settings"] = run.config.to_dict()
+    record["run"] = {
+        **{key: run.info()[key] for key in ("id", "created", "version", "seed")},
+        "opened": bool(options.run),
+    }
     record["test"] = run.assess_calibration()
     record["isotonic"] = run.calibrate(isotonic=True).assess_calibration()
     run.calibrate()
