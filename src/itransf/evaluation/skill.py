@@ -110,7 +110,7 @@ class Popularity(Model):
         order = np.argsort(graph.train[:, 1], kind="stable")
         self._offsets = np.append(0, np.cumsum(graph.statistics.counts))
         self._triples = torch.from_numpy(graph.train[order])
-        self.place = nn.Parameter(torch.zeros(0), requires_grad=False)  # says where scores are computed
+        self.place = nn.Parameter(torch.zeros(0, device="cpu"), requires_grad=False)  # says where scores are computed
 
     def score(self, heads: Tensor, relations: Tensor, tails: Tensor) -> Tensor:
         """Not defined: the two sides of a triple have scores of their own."""
