@@ -13,8 +13,8 @@ LEARNS_RELATIONS = {"distmult": True, "complex": True, "ntn": False, "stubs:Tran
 QUICK = ("training.epochs=1", "training.batch_size=8", "model.dim=4", "warm_start.epochs=0")
 WORKING = {
     "evaluate": ("evaluate", "RUN"),
-    "predict": ("predict", "RUN", "--head", "Lyon", "--relation", "city_in"),
-    "predict pairs": ("predict", "RUN", "--relation", "city_in"),
+    "predict": ("predict", "RUN", "--head", "Lyon", "--relation", "city_in", "--more"),
+    "predict pairs": ("predict", "RUN", "--relation", "city_in", "--more"),
     "score": ("score", "RUN", "TRIPLES"),
     "export": ("export", "RUN", "--out", "NEW"),
     "report": ("report", "RUN", "--out", "NEW"),
@@ -23,7 +23,7 @@ WORKING = {
 }
 REFUSED = {
     "explain": ("explain", "RUN", "Lyon", "city_in", "France"),
-    "predict --explain": ("predict", "RUN", "--head", "Lyon", "--relation", "city_in", "--explain"),
+    "predict --explain": ("predict", "RUN", "--head", "Lyon", "--relation", "city_in", "--more", "--explain"),
     "relation": ("relation", "RUN", "near"),
     "concepts": ("concepts", "RUN"),
     "interpret": ("interpret", "RUN", "--no-ranking"),
