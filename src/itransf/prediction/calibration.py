@@ -38,6 +38,7 @@ FIRST, SAMPLED = 30, 30  # candidates of a question: the best, and a sample of t
 TEMPERATURES = np.geomspace(0.02, 50.0, 40)
 NEAREST = 1e-12  # of a softmax to one
 ROUNDS, STEPS = 8, 8  # of weights of unlabelled candidates, and of Newton's method for each
+CLOSE = 1e-5  # the largest step that ends Newton's method
 RIDGE = 1e-3  # on the weights of features
 LEAST_SLOPE = 0.05  # of the logit of the softmax
 
@@ -356,10 +357,13 @@ def fit_logistic(
         schur = curvature - mixed.T @ (mixed / own[:, None])
         step = np.linalg.solve(schur, features.T @ slope - ridge * found.weights - mixed.T @ (along / own))
         offsets = (along - mixed @ step) / own
-        damping = min(1.0, 4.0 / max(np.abs(step).max(), np.abs(offsets).max(), 1e-9))
+        largest = max(np.abs(step).max(), np.abs(offsets).max())
+        damping = min(1.0, 4.0 / max(largest, NEAREST))
         offsets = found.offsets + damping * offsets
         spread = float((offsets[seen] ** 2 + 1.0 / own[seen]).sum())
         found = Solution(found.weights + damping * step, offsets, max(float(seen.sum()) / spread, 0.01))
+        if largest < CLOSE:
+            break
     return found
 
 
