@@ -13,13 +13,18 @@ from cli.test_main import COMMANDS
 from fresh import Interpreters
 
 SOURCE = Path(itransf.__file__).parent
-LONG = {"demo"}  # too long to be started once more; what they load is checked by name below
+LONG = {"demo", "classify"}  # too long, or too many triples needed; what they load is checked by name below
 TOLD = {
     "data": ("info", "world"),
     "train": ("DATA", "--out", "new", *QUICK, *CONCEPTS, "--quiet"),
     "evaluate": ("RUN",),
     "predict": ("RUN", "--head", "Lyon", "--relation", "city_in"),
     "score": ("RUN", "triples.tsv"),
+    "missing": ("RUN", "--top", "3"),
+    "doubt": ("RUN", "--top", "3"),
+    "show": ("RUN", "Lyon"),
+    "find": ("RUN", "Lyn"),
+    "diff": ("RUN", "RUN"),
     "explain": ("RUN", "Lyon", "city_in", "France"),
     "relation": ("RUN", "near"),
     "concepts": ("RUN",),
