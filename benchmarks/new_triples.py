@@ -34,7 +34,7 @@ def check(triple: MissingTriple, seed: int) -> dict[str, Any]:
     """Return a triple with its verdict; None where nobody has checked it."""
     entry = read_verdicts().get((triple.head, triple.relation, triple.tail), {"is_true": None, "source": ""})
     return {
-        **{part: getattr(triple, part) for part in ("head", "relation", "tail", "chance", "reason")},
+        **{part: getattr(triple, part) for part in ("head", "relation", "tail", "probability", "reason")},
         **{key: entry[key] for key in ("is_true", "source")},
         "seed": seed,
     }

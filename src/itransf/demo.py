@@ -27,7 +27,6 @@ from itransf.storage import RunFolder
 
 MODELS = ("distmult", "complex", "icomplex")
 METRICS = ("mr", "mrr", "hits@1", "hits@3", "hits@10")
-MEAN_ANSWERS = 1.05  # a relation with fewer answers to a question has one answer
 LEAST_ANSWERED, MOST_ANSWERED = 0.2, 0.8  # share of the entities that fit a relation with gaps and have an answer
 
 
@@ -177,7 +176,7 @@ def find_discoveries(run: Run, count: int = 6) -> list[MissingTriple]:
     for relation in list_gaps(run.graph):
         if relation in skills and skills[relation].verdict == BETTER:
             found += run.missing(relation=run.graph.relations.name(relation), top=count, explain=True)
-    return sorted(found, key=lambda triple: -triple.chance)[:count]
+    return sorted(found, key=lambda triple: -triple.probability)[:count]
 
 
 def list_gaps(graph: Graph) -> list[int]:
@@ -191,11 +190,8 @@ def list_gaps(graph: Graph) -> list[int]:
         own = known[known[:, 1] == relation]
         shares = [
             float(np.isin(graph.typing.candidates(relation, side), own[:, column]).mean())
-            for side, column, answers in (
-                ("head", 0, statistics.tails_per_head),
-                ("tail", 2, statistics.heads_per_tail),
-            )
-            if 0.0 < answers[relation] < MEAN_ANSWERS
+            for side, column, have_one in (("head", 0, statistics.one_tail), ("tail", 2, statistics.one_head))
+            if have_one[relation]
         ]
         if LEAST_ANSWERED <= max(shares, default=0.0) <= MOST_ANSWERED:
             found.append(relation)

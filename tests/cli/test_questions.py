@@ -46,7 +46,7 @@ def test_missing_triples(run: Path, opened: Any, tmp_path: Path, monkeypatch: py
     assert all(each["reason"] for each in expected)
     monkeypatch.setattr("itransf.cli.questions.MOST_SHOWN", 1)
     done = call("missing", run, "--top", 3)
-    assert "Chance" in done.out
+    assert "Prob." in done.out
     assert "Reason" not in done.out
     assert "2 more: --out FILE writes all" in done.err
     done = call("missing", run, "--entity", "Torino", "--relation", "near", "--out", tmp_path / "new.jsonl")

@@ -10,7 +10,6 @@ import pytest
 from itransf.data import Graph
 from itransf.errors import ConfigError, DataError
 from itransf.prediction import Calibration, find_missing, missing
-from itransf.prediction.missing import ONE_ANSWER
 from prediction.conftest import RELATIONS, Case, make_products
 
 Triple = tuple[int, int, int]
@@ -28,7 +27,7 @@ def list_open(graph: Graph, relation: int, side: str, known: set[Triple]) -> lis
     """Return the entities that fit a side and may have one more answer."""
     fitting: list[int] = graph.typing.candidates(relation, side).tolist()
     statistics, place = graph.statistics, 0 if side == "head" else 2
-    if (statistics.tails_per_head if side == "head" else statistics.heads_per_tail)[relation] > ONE_ANSWER:
+    if not (statistics.one_tail if side == "head" else statistics.one_head)[relation]:
         return fitting
     return [each for each in fitting if not any(t[1] == relation and t[place] == each for t in known)]
 
@@ -63,7 +62,7 @@ def search_exhaustively(case: Case, calibration: Calibration | None) -> dict[Tri
 def list_found(case: Case, **options: Any) -> list[tuple[Triple, float]]:
     graph = case.graph
     return [
-        ((graph.entities.index(e.head), graph.relations.index(e.relation), graph.entities.index(e.tail)), e.chance)
+        ((graph.entities.index(e.head), graph.relations.index(e.relation), graph.entities.index(e.tail)), e.probability)
         for e in find_missing(case.model, graph, **options)
     ]
 

@@ -8,7 +8,7 @@ from typer import Argument, Option
 
 import itransf
 from itransf.cli.options import AsJson, Device, Out, RunFolder, open_run
-from itransf.cli.output import PARTS, Screen, format_number, remark, tell, tell_rows
+from itransf.cli.output import PARTS, Screen, format_number, format_probability, remark, tell, tell_rows
 
 MOST_SHOWN = 20  # rows of a long list on the screen
 TRIPLE = ("Head", "Relation", "Tail")
@@ -78,7 +78,7 @@ def list_missing(
     options: dict[str, Any] = {"top": top, "explain": explain, "progress": True, "state": state}
     found = [each.to_dict() for each in open_run(run, device).missing(entity, relation, **options)]
     about = {"entity": entity, "relation": relation}
-    tell_rows(about, "triples", found, out, as_json, lambda screen: show_triples(found, "chance", screen))
+    tell_rows(about, "triples", found, out, as_json, lambda screen: show_triples(found, "probability", screen))
 
 
 def show_entity(
@@ -100,7 +100,7 @@ def show_entity(
             rows.append((ends[0], each["relation"], ends[1], f"{each['count']:,}"))
         screen.tabulate((*TRIPLE, "Triples"), rows, names=3, title="Known")
         screen.say("\nPredicted", "bold")
-        show_triples(found["predicted"], "chance", screen)
+        show_triples(found["predicted"], "probability", screen)
         near = [(each["label"], format_number(each["likeness"], 3)) for each in found["near"]]
         screen.say()
         screen.tabulate(("Entity", "Cosine"), near, title="Near, by embedding")
@@ -150,10 +150,14 @@ def show_triples(found: list[dict[str, Any]], value: str, screen: Screen) -> Non
         (
             *(each[f"{part.lower()}_label"] for part in TRIPLE),
             *([each["reason"]] if has_reasons else []),
-            format_number(each[value], 1 if value == "doubt" else 3),
+            format_number(each[value], 1) if value == "doubt" else format_probability(each[value]),
         )
         for each in found[:MOST_SHOWN]
     ]
-    screen.tabulate((*TRIPLE, *(["Reason"] if has_reasons else []), value.capitalize()), rows, names=3 + has_reasons)
+    screen.tabulate(
+        (*TRIPLE, *(["Reason"] if has_reasons else []), {"doubt": "Doubt", "probability": "Prob."}[value]),
+        rows,
+        names=3 + has_reasons,
+    )
     if len(found) > MOST_SHOWN:
         remark(f"{len(found) - MOST_SHOWN:,} more: --out FILE writes all.")

@@ -2,8 +2,8 @@
 
 The model has seen the triples it judges, so its score alone is flattering. Type and support of a triple come from the
 other triples only. Support and score are compared with those of the other triples of the relation. The three have the
-same weight, which found false triples of `world` and FB15k-237 as well as other weights (benchmarks/doubt.py, seeds 10
-to 14).
+same weight, which found false triples of `world` (seeds 10 to 14 of benchmarks/doubt.py), and of FB15k-237 and CoDEx-S
+(seed 10, without a model) as well as other weights.
 """
 
 from __future__ import annotations

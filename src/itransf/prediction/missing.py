@@ -1,9 +1,9 @@
 """The most probable new triples of a graph, of an entity or of a relation.
 
-A triple answers two questions, one that asks for its tail and one that asks for its head. Its chance is the geometric
-mean of its probabilities as an answer to both; without a calibration, of its softmax among the candidates. Candidates
-are the entities that fit the side. Where a relation has one answer to nearly every question, those that are answered
-are not asked.
+A triple answers two questions, one that asks for its tail and one that asks for its head. Its probability is the
+geometric mean of its probabilities as an answer to both; without a calibration, of its softmax among the candidates.
+Candidates are the entities that fit the side. Where a relation has one answer to nearly every question, those that are
+answered are not asked.
 """
 
 from __future__ import annotations
@@ -28,7 +28,6 @@ from itransf.prediction.inputs import LabelledTriple, name_triple
 from itransf.prediction.predict import DEFAULT_MEMORY, EXCLUDED, Search
 from itransf.progress import track
 
-ONE_ANSWER = 1.1  # mean answers to a question of a relation up to which it has one answer
 SHORTLIST = 16  # promising answers to the questions of one side, for each triple that is asked for
 ENDS: dict[Side, Side] = {"head": "tail", "tail": "head"}
 
@@ -38,12 +37,12 @@ class MissingTriple(LabelledTriple):
     """A new triple.
 
     Attributes:
-        chance: How likely it is true, from 0 to 1: geometric mean over the question for its tail and that for its head.
+        probability: Geometric mean of its probabilities as the answer for its tail and for its head.
         score: Plausibility; comparable within a relation.
         reason: Paths in train that support it, in words, if they were asked for.
     """
 
-    chance: float
+    probability: float
     score: float
     reason: str | None = None
 
@@ -111,13 +110,9 @@ class Questions:
 
     def list_open(self, side: Side) -> Integers:
         """Return the entities that fit a side, without those whose only answer is known."""
-        graph, statistics = self.search.graph, self.search.graph.statistics
-        fitting = graph.typing.candidates(self.relation, side)
-        answers = statistics.tails_per_head if side == "head" else statistics.heads_per_tail
-        if answers[self.relation] > ONE_ANSWER:
-            return fitting
-        known = np.concatenate([graph.split(split) for split in self.search.excluded])
-        return fitting[~np.isin(fitting, known[known[:, 1] == self.relation, 2 * SIDE_NUMBERS[side]])]
+        allowed = self.search.allow_ends(self.relation, side)
+        assert allowed is not None, "the search is typed"
+        return allowed
 
     def _shortlist(self, anchors: Integers, bound: float, limit: int) -> Best:
         """Return the best answers above a bound to the questions of this side alone, best first."""
@@ -196,7 +191,7 @@ def find_missing(
         DataError: A name is not known.
         ConfigError: A number is not positive.
     """
-    search = Search(model, graph, check_count("top", top, least=1), excluded=SPLITS, memory=memory)
+    search = Search(model, graph, check_count("top", top, least=1), excluded=SPLITS, memory=memory, more=False)
     relations = range(len(graph.relations)) if relation is None else [graph.relations.index(relation)]
     given = None if entity is None else np.array([graph.entities.index(entity)])
     sums = [float(values.double().sum()) for values in model.parameters()]  # tell models apart
@@ -216,4 +211,4 @@ def find_missing(
     if state is not None:
         state.unlink(missing_ok=True)
     rows = zip(best.triples.tolist(), np.exp(best.chances).tolist(), best.scores.tolist(), strict=True)
-    return [MissingTriple(*name_triple(graph, triple), chance, score) for triple, chance, score in rows]
+    return [MissingTriple(*name_triple(graph, triple), value, score) for triple, value, score in rows]

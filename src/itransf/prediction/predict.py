@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from itransf.data.graph import Graph, Triples
-from itransf.data.known import Integers, is_among
+from itransf.data.known import Integers, is_among, sort_distinct
 from itransf.data.vocabulary import Vocabulary
 from itransf.errors import ConfigError, DataError, check_count
 from itransf.evaluation.ranking import refuse_nan
@@ -104,9 +104,10 @@ class Search:
         allowed, statistics = self.allow_entities(relation, side), self.graph.statistics
         if self.more or not (statistics.one_tail if side == "head" else statistics.one_head)[relation]:
             return allowed
-        domain = statistics.head_domain(relation) if side == "head" else statistics.tail_domain(relation)
+        known = np.concatenate([self.graph.split(split) for split in self.excluded])
+        answered = sort_distinct(known[known[:, 1] == relation, 0 if side == "head" else 2])
         allowed = np.arange(self.model.sizes.entities) if allowed is None else allowed
-        return allowed[~is_among(allowed, domain)]
+        return allowed[~is_among(allowed, answered)]
 
     def allow_relations(self, head: int, tail: int) -> Integers:
         """Return the relations allowed between two entities, ascending."""
