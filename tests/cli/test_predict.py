@@ -224,17 +224,25 @@ def test_scores_as_a_table() -> None:
 def test_triples_of_a_file_are_scored_in_order(run: Path, opened: Any, tmp_path: Path) -> None:
     triples = [("Paris", "capital_of", "France"), ("Lyon", "near", "Rome")]
     done = call("score", run, write_triples(tmp_path / "triples.tsv", triples), "--json")
-    assert json.loads(done.out)["triples"] == [triple.to_dict() for triple in opened.score(triples)]
+    assert json.loads(done.out)["triples"] == [{**each.to_dict(), "problem": None} for each in opened.score(triples)]
     shown = call("score", run, tmp_path / "triples.tsv").out
     assert shown.index("Paris") < shown.index("Rome")
 
 
-def test_a_name_that_is_not_known_is_reported_with_its_line(run: Path, tmp_path: Path) -> None:
-    triples = [("Paris", "capital_of", "France"), ("Lyonn", "near", "Rome")]
-    done = call("score", run, write_triples(tmp_path / "triples.tsv", triples))
-    assert done.code == 2
-    assert "triples.tsv, line 2" in done.err
-    assert "Lyon" in done.err
+def test_a_name_that_is_not_known_is_reported_with_its_line(run: Path, opened: Any, tmp_path: Path) -> None:
+    triples = [("Lyonn", "near", "Rome"), ("Paris", "capital_of", "France")]
+    path = write_triples(tmp_path / "triples.tsv", triples)
+    done = call("score", run, path)
+    assert done.code == 0
+    assert "triples.tsv, line 1: unknown entity" in " ".join(done.out.split())
+    assert "'Lyonn'. Did you mean 'Lyon'?" in done.out
+    unknown, known = json.loads(call("score", run, path, "--json").out)["triples"]
+    assert (unknown["head"], unknown["score"], known["problem"]) == ("Lyonn", None, None)
+    assert "'Lyonn'" in unknown["problem"]
+    assert known["score"] == opened.score(triples[1:])[0].score
+    assert call("score", run, path, "--out", tmp_path / "scores.csv").code == 0
+    rows = (tmp_path / "scores.csv").read_text(encoding="utf-8").splitlines()
+    assert [row.split(",")[0] for row in rows] == ["head", "Lyonn", "Paris"]
 
 
 def test_columns_that_are_left_out_are_told_beside_the_scores(run: Path, tmp_path: Path) -> None:

@@ -36,7 +36,8 @@ def classify_file(
     false = None if negatives is None else itransf.prediction.read_triples(negatives).names
     found = opened.classify(given.names, labels, false)
     rows = [each.to_dict() for each in found]
-    judged = None if labels is None else itransf.prediction.judge(found)
+    is_judged = labels is not None and any(each.verdict is not None for each in found)
+    judged = itransf.prediction.judge(found) if is_judged else None
     if out is not None:
         itransf.prediction.write_rows(rows, out)
         remark(f"{len(rows):,} triples in {out}")

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Argument, Option
 
 import itransf
-from itransf.cli.options import AsJson, Device, RunFolder, open_run
+from itransf.cli.options import AsJson, Device, Out, RunFolder, open_run
 from itransf.cli.output import (
     MOST_SHARED,
     PARTS,
@@ -21,6 +22,7 @@ from itransf.cli.output import (
     remark,
     show_shared,
     tell,
+    tell_rows,
     warn,
 )
 from itransf.errors import ConfigError
@@ -223,20 +225,38 @@ def show_short_forms(explanations: Sequence[Explanation], answered: str, screen:
 def score_file(
     run: RunFolder,
     triples: Annotated[Path, Argument(metavar="TRIPLES", help="tsv or csv file: head, relation, tail per line.")],
+    out: Out = None,
     device: Device = "auto",
     as_json: AsJson = False,
 ) -> None:
-    """Score given triples: score, filtered ranks and percentile."""
+    """Score given triples: score, filtered ranks and percentile.
+
+    A triple with an unknown name is not scored; what is unknown is said in its row.
+    """
+    if out is not None:
+        itransf.prediction.check_suffix(out)
     opened = open_run(run, device)
     given = itransf.prediction.read_triples(triples)
     warn(given.notes)
-    scored = opened.score(given.names, locate=given.locate, progress=True)
+    problems = itransf.prediction.find_problems(opened.graph, given.names)
+    known = [row for row in range(len(given.names)) if row not in problems]
+    scored = opened.score([given.names[row] for row in known], progress=True)
+    rows: list[dict[str, Any]] = [
+        {**dict.fromkeys(field.name for field in fields(itransf.prediction.ScoredTriple)), "problem": problems.get(row)}
+        | dict(zip(PARTS, names, strict=True))
+        for row, names in enumerate(given.names)
+    ]
+    for row, triple in zip(known, scored, strict=True):
+        rows[row] |= triple.to_dict()
 
     def show(screen: Screen) -> None:
-        show_scores(scored, screen)
-        note_probability(opened, {triple.relation for triple in scored}, screen)
+        if scored:
+            show_scores(scored, screen)
+            note_probability(opened, {triple.relation for triple in scored}, screen)
+        for row, problem in problems.items():
+            screen.say(f"{given.locate(row)}: {problem}", wrap=True)
 
-    tell({"triples": [triple.to_dict() for triple in scored]}, as_json, show)
+    tell_rows({}, "triples", rows, out, as_json, show)
 
 
 def show_scores(scored: Sequence[ScoredTriple], screen: Screen) -> None:

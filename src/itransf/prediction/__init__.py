@@ -7,7 +7,7 @@ from itransf.prediction.batch import answer_queries
 from itransf.prediction.calibration import Calibration, find_probabilities, fit_calibration
 from itransf.prediction.classification import ClassifiedTriple, classify_triples, judge, read_claims
 from itransf.prediction.doubt import DoubtfulTriple, doubt_triples
-from itransf.prediction.inputs import Query, TripleFile, read_candidates, read_queries, read_triples
+from itransf.prediction.inputs import Query, TripleFile, find_problems, read_candidates, read_queries, read_triples
 from itransf.prediction.missing import MissingTriple, find_missing
 from itransf.prediction.outputs import check_suffix, write_rows, write_table
 from itransf.prediction.predict import Prediction, complete, find_only_answers
@@ -34,6 +34,7 @@ __all__ = [
     "find_missing",
     "find_only_answers",
     "find_probabilities",
+    "find_problems",
     "fit_calibration",
     "judge",
     "read_candidates",

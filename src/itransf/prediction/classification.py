@@ -23,7 +23,7 @@ from itransf.errors import DataError
 from itransf.models.base import Model
 from itransf.prediction.calibration import LEAST_QUESTIONS, Calibration, Floats, measure_answers, sigmoid
 from itransf.prediction.chunks import DEFAULT_MEMORY
-from itransf.prediction.inputs import GivenTriple, TripleFile, list_names, resolve_triples
+from itransf.prediction.inputs import GivenTriple, TripleFile, find_problems, list_names, resolve_triples
 
 TRUTHS = {"1": True, "true": True, "yes": True, "0": False, "-1": False, "false": False, "no": False}
 RIDGES = (1e-6, 0.01, 20.0)  # on the constant, the features, and their products; chosen on valid of CoDEx-S
@@ -93,20 +93,14 @@ def classify_triples(
     false = (
         corrupt(graph) if negatives is None else resolve_triples(graph, negatives, lambda row: f"negative {row + 1}")
     )
-    names, found, problems = list_names(triples), [], {}
-    for number, given in enumerate(names):
-        try:
-            found.append(resolve_triples(graph, [given])[0])
-        except DataError as error:
-            problems[number] = str(error).partition(": ")[2]
+    names = list_names(triples)
+    problems = find_problems(graph, names)
+    asked = resolve_triples(graph, [given for number, given in enumerate(names) if number not in problems])
     temperature = 1.0 if calibration is None else calibration.temperature
     known = np.concatenate([graph.valid, false])
-    examples, scores = describe(
-        model, graph, np.concatenate([known, *(row[None] for row in found)]), temperature, memory
-    )
+    examples, scores = describe(model, graph, np.concatenate([known, asked]), temperature, memory)
     truth = np.arange(len(known)) < len(graph.valid)
     rule = fit_rule(examples[: len(known)], truth, known[:, 1], len(graph.relations))
-    asked = np.array(found, dtype=np.int64).reshape(-1, 3)
     chances = iter(
         zip(rule.predict(examples[len(known) :], asked[:, 1]).tolist(), scores[len(known) :].tolist(), strict=True)
     )

@@ -141,6 +141,17 @@ def resolve_triples(
     return found
 
 
+def find_problems(graph: Graph, names: Sequence[GivenTriple]) -> dict[int, str]:
+    """Return what is unknown about triples, by their place in the list; triples without a problem are left out."""
+    problems = {}
+    for row, given in enumerate(names):
+        try:
+            resolve_triples(graph, [given])
+        except DataError as error:
+            problems[row] = str(error).partition(": ")[2]
+    return problems
+
+
 def read_queries(path: str | Path) -> list[Query]:
     """Read queries: a header head, relation, tail, then lines with one of the three empty or "?".
 
