@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import itransf
-from benchmarks.records import RESULTS, start_record, write_record
+from benchmarks.markdown import make_table
+from benchmarks.records import RESULTS, Record, start_record, write_record
 from itransf.prediction import judge, read_triples
 
 
@@ -30,6 +31,32 @@ def measure_classification(run: itransf.Run, valid: str, test: str) -> dict[str,
         name: judge(run.classify([*true, *false], labels, negatives))
         for name, negatives in (("given negatives", given), ("corrupted negatives", None))
     }
+
+
+def render(record: Record) -> str:
+    """Return the section of docs/answers.md."""
+    rows = [
+        [each["relations"], *(f"{each[key]:,.0f}" for key in ("expected", "low", "high", "observed"))]
+        for each in record["test"]["hits"]
+    ]
+    commit, dirty = str(record["git"]["commit"])[:9], ", with changes" if record["git"]["dirty"] else ""
+    opened = ", of a run that was trained before" if record["run"]["opened"] else ""
+    brier, steps = record["test"]["brier"], record["isotonic"]["brier"]["probability"]
+    lines = [
+        f"### {record['config']['dataset']}",
+        f"`{record['command']}`, {record['date'][:10]}, commit {commit}{dirty}{opened}.",
+        make_table(["relations", "expected hits", "least", "most", "observed"], rows),
+        f"Brier score {brier['probability']:.3f}; isotonic {steps:.3f}, the share of true candidates as a constant "
+        f"{brier['constant']:.3f}, the sigmoid of scores {brier['uncalibrated']:.3f}.",
+    ]
+    judged = record.get("classification", {})
+    cells = [
+        [name, *(f"{100 * each[key]:.1f}" for key in ("accuracy", "f1")), f"{each['brier']:.3f}"]
+        for name, each in judged.items()
+    ]
+    if cells:
+        lines.append(make_table(["classify, thresholds from", "accuracy", "F1", "Brier score"], cells))
+    return "\n\n".join(line.rstrip() for line in lines) + "\n"
 
 
 def main() -> None:

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from benchmarks import (
+    calibration,
     ceilings,
     defaults,
     engine,
@@ -37,6 +38,7 @@ PAGES: Mapping[str, Mapping[str, Callable[[Record], str]]] = {
         "ceilings": ceilings.render,
         "peers": peers.render,
     },
+    "answers": {"calibration": calibration.render},
     "teaching": {"teaching": teaching.render},
     "defaults": {"defaults": defaults.render},
     "reading": {"ensembles": ensembles.render},
