@@ -1,8 +1,8 @@
 """Types of entities, learned from train: which entities fit a side of a relation.
 
 The sides on which an entity occurs in train are its type. An entity fits a side if it occurs there, or if entities
-with its sides do: a side u speaks for a side s by the log of P(u | s) / P(u), and the mean over all sides of the
-entity has to be at least `LEAST_LIFT`. An entity without triples in train fits every side.
+with its sides do: the evidence of a side u for a side s is the log of P(u | s) / P(u), and its mean over all sides of
+the entity has to be at least `LEAST_LIFT`. An entity without triples in train fits every side.
 """
 
 from __future__ import annotations

@@ -105,7 +105,7 @@ def find_paths(graph: Graph, triple: Triple, count: int = 3) -> list[Path]:
 
 
 def give_reason(graph: Graph, triple: LabelledTriple) -> str:
-    """Return the pattern in train that speaks most for a triple, in words."""
+    """Return the pattern in train that supports a triple most, in words."""
     head, tail = graph.entities.index(triple.head), graph.entities.index(triple.tail)
     paths = find_paths(graph, (head, graph.relations.index(triple.relation), tail), count=1)
     return paths[0].describe(triple.relation_label) if paths else "no short path in train supports it"

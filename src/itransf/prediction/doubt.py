@@ -1,4 +1,4 @@
-"""Doubtful training triples: those that the other triples and the model speak against.
+"""Doubtful training triples: those that look false by the other triples and by the model.
 
 The model has seen the triples it judges, so its score alone is flattering. Type and support of a triple come from the
 other triples only. Support and score are compared with those of the other triples of the relation. The three have the
@@ -30,17 +30,17 @@ TELLING = 0.5  # part of the doubt from which it is a reason
 
 @dataclass(frozen=True)
 class DoubtfulTriple(LabelledTriple):
-    """A training triple and what speaks against it.
+    """A training triple and the reasons to doubt it.
 
     Attributes:
-        doubt: Sum of what speaks against it: higher is more doubtful; about 0 for most triples.
+        doubt: Sum of the three parts: higher is more doubtful; about 0 for most triples.
         type_misfit: Part of head and tail that do not fit the relation, judged by their other triples.
         lack_of_support: Part of paths of other triples: fewer, or weaker ones, than those of the relation have.
         low_score: Part of the model's score, compared with that of other triples of the relation.
         score: The score.
         head_rank: Rank of the head as in `score`.
         tail_rank: Rank of the tail.
-        reason: What speaks against it, in words, the strongest first.
+        reason: Reasons to doubt it, in words, the strongest first.
     """
 
     doubt: float
@@ -132,7 +132,7 @@ def compare_within(values: Floats, relations: Integers) -> Floats:
 
 
 def give_reason(triple: ScoredTriple, parts: Floats, fits: Floats, is_connected: bool) -> str:
-    """Return what speaks against a triple in words, the strongest first.
+    """Return the reasons to doubt a triple in words, the strongest first.
 
     Args:
         triple: The triple with its ranks.
