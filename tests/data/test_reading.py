@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from itransf.data import load
-from itransf.data.layout import Table, detect_layout, find_columns
+from itransf.data.layout import Form, Table, detect_layout, find_columns
 from itransf.data.reading import read_columns, read_labels
 from itransf.errors import DataError
 
@@ -19,7 +19,9 @@ TRIPLES = [("a", "r", "b"), ("c", "s", "d")]
 
 
 def read(content: str | bytes, name: str = "triples.txt", **options: Any) -> Table:
-    return read_columns(name, content=content.encode() if isinstance(content, str) else content, **options)
+    form = Form(**{name: options.pop(name) for name in list(options) if name not in ("wanted", "optional", "extra")})
+    content = content.encode() if isinstance(content, str) else content
+    return read_columns(name, content=content, form=form, **options)
 
 
 def rows_of(table: Table) -> list[tuple[str, ...]]:
@@ -167,6 +169,53 @@ def test_header_given_by_the_user() -> None:
     assert rows_of(read("head\trelation\ttail\n", header=False)) == [("head", "relation", "tail")]
     assert find_columns(["head", "head", "tail"]) is None
     assert find_columns(["head", "tail"]) is None
+
+
+@pytest.mark.parametrize("columns", ["who,how,what", "who, how, 4", [1, "how", 4], "1,3,4"])
+@pytest.mark.parametrize("separator", [",", "\t", ";"])
+def test_columns_given_by_the_user(columns: Any, separator: str) -> None:
+    lines = [["who", "when, where", "how", "what"], ["a", "1, x", "r", "b"], ["c", "2, y", "s", "d"]]
+    content = "\n".join(separator.join(f'"{word}"' for word in line) for line in lines)
+    table = read(content, "f.csv", columns=columns, header=True)
+    assert rows_of(table) == TRIPLES
+    assert table.notes == ()
+    if columns != "1,3,4":
+        assert rows_of(read(content, "f.csv", columns=columns)) == TRIPLES
+
+
+def test_columns_by_number_in_a_file_without_a_header() -> None:
+    assert rows_of(read("b\t1\ta\tr\nd\t2\tc\ts\n", columns=(3, 4, 1))) == TRIPLES
+    assert rows_of(read("tail,head,relation\nb,a,r\n", columns="2,3,1")) == TRIPLES[:1]
+
+
+@pytest.mark.parametrize(
+    ("columns", "told"),
+    [
+        ("who,how", "gives 2 columns; give 3: head, relation, tail"),
+        ("when,how,thing", r"f\.csv: there is no column 'thing'; its columns: who, when, how, what, who"),
+        ("when,how,9", "there is no column '9'"),
+        ("when,how,waht", "there is no column 'waht'.* Did you mean 'what'"),
+        ("who,how,what", "2 columns are called 'who'; give the number of one"),
+    ],
+)
+def test_columns_that_are_not_there(columns: str, told: str) -> None:
+    with pytest.raises(DataError, match=told):
+        read("who,when,how,what,who\na,1,r,b,x\n", "f.csv", columns=columns)
+
+
+@pytest.mark.parametrize(
+    ("content", "options"),
+    [
+        ("head,relation,tail,Confidence\na,r,b,0.5\nc,s,d,\n", {}),
+        ("head,trust,relation,tail\na,0.5,r,b\nc,,s,d\n", {"weight": "trust"}),
+        ("a,0.5,r,b\nc,,s,d\n", {"weight": 2}),
+        ("what,trust,who,how\nb,0.5,a,r\nd,,c,s\n", {"columns": "who,how,what", "weight": "trust"}),
+    ],
+)
+def test_extra_columns_are_read_where_they_are_named(content: str, options: dict[str, Any]) -> None:
+    table = read(content, "f.csv", extra=("weight",), **options)
+    assert rows_of(table) == [("a", "r", "b", "0.5"), ("c", "s", "d", "")]
+    assert table.data.column_names == ["head", "relation", "tail", "weight"]
 
 
 def test_separator_given_by_the_user() -> None:

@@ -9,7 +9,7 @@ import re
 import sys
 import time
 import tomllib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path, PurePosixPath
@@ -18,7 +18,7 @@ from itransf.data.archives import expand, is_archive, read_members, strip_archiv
 from itransf.data.download import PackagedFiles, fetch
 from itransf.data.frames import NamedTriples, gather_triples
 from itransf.data.graph import Graph, build_graph
-from itransf.data.layout import Table
+from itransf.data.layout import Form, Table
 from itransf.data.memory import bounded
 from itransf.data.planted import plant
 from itransf.data.reading import read_columns
@@ -86,6 +86,7 @@ def load(
     *,
     separator: str | None = None,
     header: bool | None = None,
+    columns: str | Sequence[str | int] | None = None,
     labels: str | Path | Mapping[str, str] | None = None,
     strict: bool = False,
     seed: int = 0,
@@ -102,6 +103,7 @@ def load(
             data frame; see `Graph.from_triples`).
         separator: Character between columns, or its name; detected if not given.
         header: Whether the first line names the columns; detected if not given.
+        columns: Columns of head, relation and tail, by name or by number from 1: "product,attribute,value" or a list.
         labels: Labels to show instead of names: a two-column file (name, label) or a mapping.
         strict: Whether to refuse entities and relations of valid and test that train does not have.
         seed: Random seed of the split of a single file, and of a planted graph.
@@ -115,14 +117,16 @@ def load(
         FetchError: A named dataset is not on this machine and could not be downloaded.
     """
     dataset = find_dataset(source) if isinstance(source, str) else None
+    form = Form(separator, header, columns)
     with bounded(memory):
         if not isinstance(source, str | os.PathLike):
-            graph = Graph.from_triples(source, valid_share=valid_share, test_share=test_share, seed=seed)
+            table = gather_triples(source, "triples", form)
+            graph = build_graph("triples", encode_and_split(table, valid_share, test_share, seed))
         elif dataset is not None and dataset.name == "planted":
             graph = plant(seed=seed).graph
         else:
             path = _find_path(source) if dataset is None else obtain(dataset, progress)
-            read = partial(read_columns, separator=separator, header=header)
+            read = partial(read_columns, form=form)
             if path.is_dir() or is_archive(path.name):
                 name = path.resolve().name if path.is_dir() else strip_archive(path.name)
                 encoded = encode_splits(_read_splits(path, read), strict)

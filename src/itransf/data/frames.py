@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import reprlib
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from typing import Any, Protocol
@@ -11,12 +10,11 @@ from typing import Any, Protocol
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from itransf.data.layout import TRIPLE, Table, find_columns, note_columns
+from itransf.data.layout import DETECTED, TRIPLE, Form, Table, choose_columns, note_columns
 from itransf.data.memory import bounded
 from itransf.data.vocabulary import check_text
 from itransf.errors import DataError
 
-_INDEX = re.compile(r"__index_level_\d+__")  # what pandas calls the index of a frame among its columns
 _PER_BYTE = 2  # bytes of memory for a byte of text: the column, and its copy without blanks
 _DIGITS, _OFFSET = 20, 4  # bytes of a number as text, and of the place of a text in its column
 _TEXTS = ("string", "large_string", "string_view", "null")
@@ -65,12 +63,14 @@ def holds_triples(given: object) -> bool:
     return isinstance(given, Iterable) and not isinstance(given, str | bytes | os.PathLike | Mapping)
 
 
-def gather_triples(triples: NamedTriples, source: str) -> Table:
+def gather_triples(triples: NamedTriples, source: str, form: Form = DETECTED, extra: Sequence[str] = ()) -> Table:
     """Build a table from triples in memory.
 
     Args:
         triples: (head, relation, tail) names, or a data frame with three columns or with columns of these names.
         source: Name of the triples for messages.
+        form: What the user says about the columns of a data frame.
+        extra: Further columns, read where a data frame has them.
     """
     if not holds_triples(triples):
         raise DataError(
@@ -85,7 +85,7 @@ def gather_triples(triples: NamedTriples, source: str) -> Table:
             raise DataError(
                 f"{source}: the data frame cannot be read ({reason}); convert its columns to strings"
             ) from None
-        return take_columns(frame, source)
+        return take_columns(frame, source, extra=extra, form=form)
 
     def locate(row: int) -> str:
         return f"{source}, triple {row + 1}"
@@ -100,6 +100,8 @@ def take_columns(
     where: str,
     wanted: Sequence[str] = TRIPLE,
     optional: Sequence[str] = (),
+    extra: Sequence[str] = (),
+    form: Form = DETECTED,
     blanks: bool = False,
     header: Sequence[str] | None = None,
 ) -> Table:
@@ -110,22 +112,21 @@ def take_columns(
         where: Name of the table for messages.
         wanted: Names of the columns.
         optional: Columns among them that may be missing.
+        extra: Further columns, read where the table has them; their fields may be empty.
+        form: What the user says about the columns.
         blanks: Whether fields may be empty.
         header: All columns of the source, if the table only has those that are wanted, in the order of the source.
     """
     names = tuple(table.column_names)
-    columns = choose_columns(tuple(header or names), where, wanted, optional)
+    words = tuple(header or names)
+    columns = choose_columns(words, where, wanted, optional, extra, form)
     places = columns if header is None else {name: place for place, name in enumerate(columns)}
-    data = {name: _to_text(table.column(place), names[place], where, blanks) for name, place in places.items()}
-    notes = note_columns(tuple(header or names), columns, where)
-    return Table(pa.table(data), where, lambda row: f"{where}, row {row + 1}", notes, tuple(header or names))
-
-
-def choose_columns(
-    header: Sequence[str], where: str, wanted: Sequence[str], optional: Sequence[str] = ()
-) -> dict[str, int]:
-    """Return the places of the wanted columns, by name or because there are no others."""
-    return find_columns(tuple(header), wanted, optional) or _take_all(header, where, wanted, optional)
+    data = {
+        name: _to_text(table.column(place), names[place], where, blanks or name in extra)
+        for name, place in places.items()
+    }
+    notes = () if form.chosen else note_columns(words, columns, where)
+    return Table(pa.table(data), where, lambda row: f"{where}, row {row + 1}", notes, words)
 
 
 def _check_names(names: tuple[Any, ...], row: int, locate: Callable[[int], str]) -> list[str]:
@@ -144,18 +145,6 @@ def _read_frame(frame: Any) -> pa.Table:
     names = [str(name) for name in frame.columns]
     columns = [pa.array([row[place] for row in rows], from_pandas=True) for place in range(len(names))]
     return pa.table(columns, names=names)
-
-
-def _take_all(names: Sequence[str], where: str, wanted: Sequence[str], optional: Sequence[str]) -> dict[str, int]:
-    """Return the places of the only columns, an index aside."""
-    places = [place for place, name in enumerate(names) if not _INDEX.fullmatch(name)]
-    for columns in (wanted, [name for name in wanted if name not in optional]):
-        if len(columns) == len(places):
-            return dict(zip(columns, places, strict=True))
-    raise DataError(
-        f"{where}: {len(places)} column{'s' * (len(places) != 1)} instead of {len(wanted)} ({', '.join(wanted)}): "
-        f"{', '.join(names)}; give the columns these names, or keep only {len(wanted)}"
-    )
 
 
 def _to_text(column: pa.ChunkedArray, name: str, where: str, blanks: bool) -> pa.ChunkedArray:

@@ -30,6 +30,7 @@ _HEADER_WORDS: tuple[dict[str, set[str]], ...] = (
         "tail": {"tail", "t", "tail_id", "tail_entity", "object", "obj", "o", "target", "dst", "to", "entity2"},
     },
 )
+_EXTRA_WORDS = {"weight": {"weight", "confidence", "count"}}
 _OTHER_FORMATS = {
     "JSON": (".json", ".jsonl", ".ndjson", ".jsonld"),
     "Excel": (".xlsx", ".xls", ".xlsm", ".ods"),
@@ -39,12 +40,41 @@ _STATEMENT = re.compile(rb"\s*(<[^<>\s]*>|_:\S+)\s+<[^<>\s]*>\s+(<|_:|\").*\.\s*
 _SAMPLE_LINES = 100
 _SAMPLE_BYTES = 2**20
 _SHOWN = 8  # columns listed that were left out
+_INDEX = re.compile(r"__index_level_\d+__")  # what pandas calls the index of a frame among its columns
 
 
 class Remark(str):
     """A note that says how something was read; any other note may point to a mistake."""
 
     __slots__ = ()
+
+
+@dataclass(frozen=True)
+class Form:
+    """What a user says about the form of a table; the rest is detected.
+
+    Attributes:
+        separator: Character between columns, or its name.
+        header: Whether the first line names the columns.
+        columns: Columns of head, relation and tail, by name or by number from 1; one text has commas between them.
+        weight: Column of the weights, by name or by number.
+    """
+
+    separator: str | None = None
+    header: bool | None = None
+    columns: str | Sequence[str | int] | None = None
+    weight: str | int | None = None
+
+    @property
+    def chosen(self) -> tuple[str | int, ...]:
+        """The columns as a list."""
+        if isinstance(self.columns, str):
+            return tuple(word.strip() for word in next(csv.reader([self.columns]), []))
+        return tuple(self.columns or ())
+
+
+DETECTED = Form()
+"""Nothing is said about the table."""
 
 
 @dataclass(frozen=True)
@@ -83,6 +113,7 @@ class Layout:
         separator: Character between columns.
         quoted: Whether a field may be in double quotes.
         columns: Position in the file of each column that is read, by its name.
+        width: Number of columns in the file.
         skip: Number of lines before the first row.
         header: The header's words, where they name the columns.
     """
@@ -90,13 +121,9 @@ class Layout:
     separator: str
     quoted: bool
     columns: dict[str, int]
+    width: int
     skip: int = 0
     header: tuple[str, ...] = ()
-
-    @property
-    def width(self) -> int:
-        """Number of columns in the file."""
-        return len(self.header or self.columns)
 
 
 def detect_layout(
@@ -104,8 +131,8 @@ def detect_layout(
     where: str,
     wanted: Sequence[str] = TRIPLE,
     optional: Sequence[str] = (),
-    separator: str | None = None,
-    header: bool | None = None,
+    extra: Sequence[str] = (),
+    form: Form = DETECTED,
 ) -> Layout:
     """Detect the layout of a text file from its first lines.
 
@@ -114,23 +141,105 @@ def detect_layout(
         where: The file's name; quotes have a meaning where it ends in .csv.
         wanted: Names of the columns.
         optional: Columns among them that may be missing.
-        separator: Character between columns, or its name; detected if not given.
-        header: Whether the first line names the columns; detected if not given.
+        extra: Further columns, read where a header or the form names them.
+        form: What the user says about the file.
     """
     quoted = is_kind(where, ".csv")
     lines = _sample_lines(content)
-    marks = list(SEPARATORS) if separator is None else [_parse_separator(separator)]
+    marks = list(SEPARATORS) if form.separator is None else [_parse_separator(form.separator)]
     if not lines:
-        return Layout(marks[0], quoted, _number(wanted))
+        return Layout(marks[0], quoted, _number(wanted), len(wanted))
     number, first = lines[0]
-    for mark in [] if header is False else marks:
+    for mark in [] if form.header is False or form.chosen else marks:
         words = split_line(first, mark, quoted)
-        found = find_columns(words, wanted, optional)
-        if found is not None:
-            return Layout(mark, quoted, found, number, tuple(word.strip() for word in words))
-    mark, width = _detect_separator([line for _, line in lines], marks, quoted, wanted, optional, where)
-    columns = wanted if width == len(wanted) else [name for name in wanted if name not in optional]
-    return Layout(mark, quoted, _number(columns), number if header else 0)
+        if find_columns(words, wanted, optional) is not None:
+            found = choose_columns(words, where, wanted, optional, extra, form)
+            return Layout(mark, quoted, found, len(words), number, tuple(word.strip() for word in words))
+    texts = [line for _, line in lines]
+    if not form.chosen and form.weight is None:
+        mark, width = _detect_separator(texts, marks, quoted, wanted, optional, where)
+        columns = wanted if width == len(wanted) else [name for name in wanted if name not in optional]
+        return Layout(mark, quoted, _number(columns), width, number if form.header else 0)
+    mark = _detect_regular(texts, marks, quoted, form)
+    words = split_line(first, mark, quoted)
+    header = form.header
+    if header is None:
+        header = any(not _is_number(column) for column in (*form.chosen, form.weight or 1))
+        header = header or find_columns(words, wanted, optional) is not None
+    found = choose_columns(words if header else [""] * len(words), where, wanted, optional, extra, form)
+    return Layout(mark, quoted, found, len(words), number * header, tuple(map(str.strip, words)) if header else ())
+
+
+def choose_columns(
+    words: Sequence[str],
+    where: str,
+    wanted: Sequence[str] = TRIPLE,
+    optional: Sequence[str] = (),
+    extra: Sequence[str] = (),
+    form: Form = DETECTED,
+) -> dict[str, int]:
+    """Return the place of each column to read: those that the form gives, or that a header names, or all.
+
+    Args:
+        words: The words of the header, empty where there is none.
+        where: Name of the table for messages.
+        wanted: Names of the columns.
+        optional: Columns among them that may be missing.
+        extra: Further columns, read where the header or the form names them.
+        form: What the user says about the table.
+    """
+    required = [name for name in wanted if name not in optional]
+    if form.chosen:
+        names = required if len(form.chosen) == len(required) else list(wanted)
+        if len(form.chosen) != len(names):
+            raise DataError(
+                f"--columns (columns=...) gives {len(form.chosen)} columns; give {len(names)}: {', '.join(names)}"
+            )
+        found = {name: _find_column(words, column, where) for name, column in zip(names, form.chosen, strict=True)}
+    else:
+        found = find_columns(words, wanted, optional) or _take_all(words, where, wanted, optional, form)
+    plain = [_simplify(word) for word in words]
+    for name in extra:
+        given = getattr(form, name)
+        places = [place for place, word in enumerate(plain) if word in _EXTRA_WORDS[name]]
+        if given is not None:
+            found[name] = _find_column(words, given, where)
+        elif len(places) == 1 and places[0] not in found.values():
+            found[name] = places[0]
+    return found
+
+
+def _take_all(
+    words: Sequence[str], where: str, wanted: Sequence[str], optional: Sequence[str], form: Form
+) -> dict[str, int]:
+    """Return the places of the only columns, an index and a column of weights aside."""
+    aside = None if form.weight is None else _find_column(words, form.weight, where)
+    places = [place for place, word in enumerate(words) if not _INDEX.fullmatch(word) and place != aside]
+    for columns in (wanted, [name for name in wanted if name not in optional]):
+        if len(columns) == len(places):
+            return dict(zip(columns, places, strict=True))
+    raise DataError(
+        f"{where}: {len(places)} column{'s' * (len(places) != 1)} instead of {len(wanted)} ({', '.join(wanted)}): "
+        f"{', '.join(words)}; choose {len(wanted)} with --columns (columns=...), or give the columns these names"
+    )
+
+
+def _find_column(words: Sequence[str], column: str | int, where: str) -> int:
+    """Return the place of a column that is given by name or by number from 1."""
+    names = [word.strip() for word in words]
+    places = [place for place, name in enumerate(names) if name == str(column).strip() and not isinstance(column, int)]
+    if len(places) > 1:
+        raise DataError(f"{where}: {len(places)} columns are called {column!r}; give the number of one, from 1")
+    if places:
+        return places[0]
+    if _is_number(column) and 1 <= int(column) <= len(names):
+        return int(column) - 1
+    listed = f"its columns: {', '.join(names)}" if any(names) else f"it has {len(names)} columns and no header"
+    raise DataError(f"{where}: there is no column {column!r}; {listed}.{did_you_mean(str(column), names)}")
+
+
+def _is_number(column: str | int) -> bool:
+    return str(column).strip().isdecimal()
 
 
 def find_columns(
@@ -140,7 +249,7 @@ def find_columns(
 
     Optional columns may be missing if there are no others.
     """
-    plain = [re.sub(r"[\s-]+", "_", word.strip(' "').lower()) for word in words]
+    plain = [_simplify(word) for word in words]
     required = [name for name in wanted if name not in optional]
     for names in (wanted, required) if len(words) == len(required) else (wanted,):
         for known in _HEADER_WORDS:
@@ -181,6 +290,11 @@ def is_kind(name: str, *endings: str) -> bool:
 def split_line(line: str, separator: str, quoted: bool) -> list[str]:
     """Return the fields of one line."""
     return next(csv.reader([line], delimiter=separator), []) if quoted else line.split(separator)
+
+
+def _simplify(word: str) -> str:
+    """Return a word of a header in lower case, with underscores for blanks and hyphens."""
+    return re.sub(r"[\s-]+", "_", word.strip(' "').lower())
 
 
 def _number(names: Sequence[str]) -> dict[str, int]:
@@ -231,3 +345,17 @@ def _detect_separator(
         f"{where}, line 1: no separator found in {lines[0][:60]!r}; separate {', '.join(wanted)} by a "
         f"{', '.join(SEPARATORS.values())}, or say which separator the file has"
     )
+
+
+def _detect_regular(lines: Sequence[str], marks: Sequence[str], quoted: bool, form: Form) -> str:
+    """Return the separator under which the first line has the columns of the form and most lines its width."""
+    asked = (*form.chosen, form.weight or 1)
+    least = max((int(column) for column in asked if _is_number(column)), default=2)
+
+    def judge(mark: str) -> tuple[int, bool, float, int]:
+        widths = [len(split_line(line, mark, quoted)) for line in lines]
+        words = [word.strip() for word in split_line(lines[0], mark, quoted)]
+        regular = widths.count(widths[0]) * (0.5 if mark == " " else 1.0)
+        return sum(column in words for column in asked), widths[0] >= least, regular, widths[0]
+
+    return max(marks, key=judge)

@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence, Set
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -16,9 +17,21 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 
 from itransf.data.archives import read_content
-from itransf.data.frames import check_kind, choose_columns, take_columns
+from itransf.data.frames import check_kind, take_columns
 from itransf.data.known import Integers
-from itransf.data.layout import SEPARATORS, TRIPLE, Layout, Table, detect_layout, is_kind, note_columns, refuse_formats
+from itransf.data.layout import (
+    DETECTED,
+    SEPARATORS,
+    TRIPLE,
+    Form,
+    Layout,
+    Table,
+    choose_columns,
+    detect_layout,
+    is_kind,
+    note_columns,
+    refuse_formats,
+)
 from itransf.data.memory import Budget, bounded
 from itransf.errors import DataError
 
@@ -38,9 +51,9 @@ def read_columns(
     wanted: Sequence[str] = TRIPLE,
     *,
     optional: Sequence[str] = (),
+    extra: Sequence[str] = (),
     content: bytes | None = None,
-    separator: str | None = None,
-    header: bool | None = None,
+    form: Form = DETECTED,
     blanks: bool = False,
 ) -> Table:
     """Read columns of text from a file.
@@ -51,25 +64,26 @@ def read_columns(
         path: The file; its ending gives the format: .parquet, .csv (quotes have a meaning), or other text.
         wanted: Names of the columns.
         optional: Columns among them that may be missing.
+        extra: Further columns, such as "weight", read where a header or the form names them; they may have blanks.
         content: The file's expanded bytes, for a member of an archive; read from `path` if not given.
-        separator: Character between columns, or its name; detected if not given.
-        header: Whether the first line names the columns; detected if not given.
+        form: What the user says about the file.
         blanks: Whether fields may be empty.
 
     Raises:
         DataError: The file cannot be read; the message names the line.
     """
     where = str(path)
+    choice: dict[str, Any] = {"wanted": wanted, "optional": optional, "extra": extra, "form": form}
     content = read_content(Path(path)) if content is None else content
     refuse_formats(content, where)
     if is_kind(where, ".parquet"):
         with bounded() as budget:
-            return _read_parquet(content, where, wanted, optional, blanks, budget)
+            return _read_parquet(content, where, choice, blanks, budget)
     content = content.removeprefix(_BYTE_ORDER_MARK)
     if len(wanted) == 1:
         content = _BLANK_LINES.sub(b"", content)
-    layout = detect_layout(content, where, wanted, optional, separator, header)
-    data = _parse_text(content, layout, where, blanks)
+    layout = detect_layout(content, where, **choice)
+    data = _parse_text(content, layout, where, {*extra, *(wanted if blanks else ())})
 
     @cache
     def find_lines() -> Integers:
@@ -78,8 +92,8 @@ def read_columns(
     def locate(row: int) -> str:
         return f"{where}, line {find_lines()[row]}"
 
-    notes = note_columns(layout.header, layout.columns, where)
-    if header is None and not layout.skip and tuple(layout.columns) == TRIPLE:
+    notes = () if form.chosen else note_columns(layout.header, layout.columns, where)
+    if form.header is None and not layout.skip and tuple(layout.columns) == TRIPLE:
         notes += _note_first_line(data, where)
     if not layout.quoted and b'"' in content:
         notes += _note_quotes(data, where, locate)
@@ -94,7 +108,7 @@ def read_labels(path: Path) -> dict[str, str]:
     content = read_content(path)
     if not is_kind(path.name, ".parquet"):
         content = _FURTHER_COLUMNS.sub(rb"\1", content)
-    table = read_columns(path, ("name", "label"), content=content, header=False, blanks=True)
+    table = read_columns(path, ("name", "label"), content=content, form=Form(header=False), blanks=True)
     if not len(table):
         raise DataError(f"{path}: there are no labels in it; write lines of name, tab, label")
     labels: dict[str, str] = {}
@@ -104,16 +118,14 @@ def read_labels(path: Path) -> dict[str, str]:
     return labels
 
 
-def _read_parquet(
-    content: bytes, where: str, wanted: Sequence[str], optional: Sequence[str], blanks: bool, budget: Budget
-) -> Table:
+def _read_parquet(content: bytes, where: str, choice: dict[str, Any], blanks: bool, budget: Budget) -> Table:
     """Read the wanted columns of a Parquet file, batch by batch; repeated values are not expanded on the way."""
     before = pa.total_allocated_bytes()
     try:
         limits = {"thrift_string_size_limit": len(content), "thrift_container_size_limit": _MOST_COLUMNS}
         described = pq.ParquetFile(pa.BufferReader(content), **limits)
         schema = described.schema_arrow
-        columns = choose_columns(tuple(schema.names), where, wanted, optional)
+        columns = choose_columns(tuple(schema.names), where, **choice)
         for place in columns.values():
             check_kind(schema.field(place).type, schema.names[place], where)
         names = [schema.names[place] for place in columns.values()]
@@ -129,7 +141,7 @@ def _read_parquet(
         raise DataError(f"{where} is not a readable Parquet file: {reason}") from None
     empty = pa.schema([schema.field(name) for name in names])
     table = pa.Table.from_batches(batches) if batches else empty.empty_table()
-    return take_columns(table.select(names), where, wanted, optional, blanks, tuple(schema.names))
+    return take_columns(table.select(names), where, **choice, blanks=blanks, header=tuple(schema.names))
 
 
 def _measure_parquet(metadata: pq.FileMetaData, names: Set[str]) -> int:
@@ -139,7 +151,7 @@ def _measure_parquet(metadata: pq.FileMetaData, names: Set[str]) -> int:
     return sum(chunk.total_uncompressed_size for chunk in chunks if chunk.path_in_schema in names)
 
 
-def _parse_text(content: bytes, layout: Layout, where: str, blanks: bool) -> pa.Table:
+def _parse_text(content: bytes, layout: Layout, where: str, blanks: Set[str]) -> pa.Table:
     """Return the columns of a text file without blanks around names, or raise its first fault."""
     empty = pa.table({name: pa.array([], pa.string()) for name in layout.columns})
     if not content.strip():
@@ -155,7 +167,7 @@ def _parse_text(content: bytes, layout: Layout, where: str, blanks: bool) -> pa.
             if fault is None and next(_iterate_records(content, layout), None) is None:
                 return empty
             raise fault or DataError(f"{where} cannot be read: {error}; check that it is a text file") from None
-    if any(_is_faulty(column, layout.quoted, blanks) for column in data.columns):
+    if any(_is_faulty(data.column(name), layout.quoted, name in blanks) for name in layout.columns):
         fault = _find_fault(content, layout, where, blanks)
         raise fault or DataError(f"{where} has an empty field; fill it in or remove the line")
     return data
@@ -193,7 +205,7 @@ def _is_faulty(column: pa.ChunkedArray, quoted: bool, blanks: bool) -> bool:
     )
 
 
-def _find_fault(content: bytes, layout: Layout, where: str, blanks: bool) -> DataError | None:
+def _find_fault(content: bytes, layout: Layout, where: str, blanks: Set[str]) -> DataError | None:
     """Return the first fault of a text file as an error that names the line; slow."""
     try:
         content.decode("utf-8")
@@ -217,21 +229,21 @@ def _find_fault(content: bytes, layout: Layout, where: str, blanks: bool) -> Dat
     return None
 
 
-def _check_record(fields: list[str], layout: Layout, many_lines: bool, blanks: bool) -> str | None:
+def _check_record(fields: list[str], layout: Layout, many_lines: bool, blanks: Set[str]) -> str | None:
     """Return what is wrong with one record, if anything."""
     width = layout.width
     if many_lines and (len(fields) != width or any("\n" in fields[place] for place in layout.columns.values())):
         return _UNCLOSED
     if len(fields) != width:
-        names = ", ".join(layout.header if width > len(layout.columns) else layout.columns)
+        names = ", ".join(layout.header if width > len(layout.columns) and layout.header else layout.columns)
         mark = SEPARATORS.get(layout.separator, repr(layout.separator))
         advice = (
             "name the columns in a header" if "head" in layout.columns else "quote names with separators in a .csv file"
         )
         amount = f"{len(fields)} column{'s' * (len(fields) != 1)}"
         return f"{amount} instead of {width} ({names}; separator: {mark}); correct the line, or {advice}"
-    empty = [name for name, place in layout.columns.items() if not fields[place].strip()]
-    return f"the {empty[0]} is empty; fill it in or remove the line" if empty and not blanks else None
+    empty = [name for name, place in layout.columns.items() if name not in blanks and not fields[place].strip()]
+    return f"the {empty[0]} is empty; fill it in or remove the line" if empty else None
 
 
 def _iterate_records(content: bytes, layout: Layout) -> Iterator[tuple[int, int, list[str]]]:

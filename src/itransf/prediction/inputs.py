@@ -11,7 +11,7 @@ import numpy as np
 
 from itransf.data.frames import holds_triples, read_triple
 from itransf.data.graph import SPLITS, Graph, Triples
-from itransf.data.layout import TRIPLE
+from itransf.data.layout import TRIPLE, Form
 from itransf.data.reading import read_columns
 from itransf.data.vocabulary import Vocabulary
 from itransf.errors import DataError
@@ -191,7 +191,7 @@ def read_candidates(path: str | Path, vocabulary: Vocabulary | None = None) -> l
         path: File with one column.
         vocabulary: Vocabulary that must have the names; not checked by default.
     """
-    table = read_columns(path, ("name",), header=False)
+    table = read_columns(path, ("name",), form=Form(header=False))
     names = [name for (name,) in table.rows()]
     if not names:
         raise DataError(f"{path}: it has no names; write one per line")
