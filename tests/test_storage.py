@@ -14,6 +14,7 @@ from torch import Tensor
 
 from itransf.config import Config
 from itransf.data.graph import Graph
+from itransf.data.splits import SplitRule
 from itransf.data.vocabulary import Vocabulary
 from itransf.errors import CheckpointError, UsageError, WriteError
 from itransf.records import parse_json
@@ -66,6 +67,16 @@ class TestRoundTrip:
         assert told == triples
         assert all(torch.equal(read[name], tensor) for name, tensor in tensors.items())
         assert torch.equal(read["turned"], tensors["a"].t())
+
+    def test_the_rule_of_the_split_comes_back(self, tmp_path: Path, config: Config) -> None:
+        rows = [(f"e{n % 7}", "in", f"e{n % 5}") for n in range(30)]
+        folder = RunFolder(tmp_path / "split")
+        folder.create(Graph.from_triples(rows, seed=5, test_share=0.2), config)
+        folder.commit()
+        assert folder.read_graph().rule == SplitRule(5, 0.1, 0.2)
+        put_tensors(folder.path, TRIPLES, folder.read_tensors(TRIPLES)[0], {"rule": {"seed": -1}})
+        with pytest.raises(CheckpointError, match=r"graph\.safetensors: .*rule of its split .*seed is -1"):
+            folder.read_graph()
 
     def test_labels_of_equal_names_stay_apart(self, tmp_path: Path, configure: Configure) -> None:
         entities, relations = (
