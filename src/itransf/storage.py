@@ -26,6 +26,7 @@ import logging
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -37,6 +38,7 @@ from torch import Tensor
 
 from itransf.config import Config, build_config, check_trusted, format_toml, parse_layer
 from itransf.data.graph import SPLITS, Graph, Triples
+from itransf.data.splits import SplitRule
 from itransf.data.vocabulary import Vocabulary
 from itransf.errors import CheckpointError, ConfigError, DataError, RunError, WriteError
 from itransf.files import Checksum, lock, make_folder, replacing
@@ -212,7 +214,7 @@ class RunFolder:
         self._new = record or RunRecord.new(graph, config)
         self.stage_names(graph)
         splits = {split: torch.from_numpy(np.ascontiguousarray(graph.split(split))) for split in SPLITS}
-        self.stage_tensors(TRIPLES, splits, {})
+        self.stage_tensors(TRIPLES, splits, {} if graph.rule is None else {"rule": asdict(graph.rule)})
         self.stage_config(config)
 
     def commit(self, record: RunRecord | None = None, drop: Collection[str] = ()) -> None:
@@ -410,10 +412,14 @@ class RunFolder:
     def read_graph(self) -> Graph:
         """Read the graph that the run was trained on."""
         entities, relations = self._read_names()
-        tensors, _ = self.read_tensors(TRIPLES)
+        tensors, meta = self.read_tensors(TRIPLES)
         splits = {split: self._check_triples(split, tensors.get(split), entities, relations) for split in SPLITS}
         record = self.read_record()
-        return Graph(record.graph, entities, relations, **splits, notes=record.notes)
+        try:
+            rule = SplitRule(**meta["rule"]) if "rule" in meta else None
+        except (DataError, TypeError) as error:
+            raise damaged(self.path / TRIPLES, f"has no rule of its split ({error})") from None
+        return Graph(record.graph, entities, relations, **splits, notes=record.notes, rule=rule)
 
     def _read_names(self) -> tuple[Vocabulary, Vocabulary]:
         """Read the names of entities and relations, and their labels."""

@@ -22,7 +22,7 @@ from itransf.data.layout import Form, Table
 from itransf.data.memory import bounded
 from itransf.data.planted import plant
 from itransf.data.reading import read_columns
-from itransf.data.splits import SPLITS, TEST_SHARE, VALID_SHARE, encode_and_split, encode_splits
+from itransf.data.splits import SPLITS, TEST_SHARE, VALID_SHARE, SplitRule, encode_and_split, encode_splits
 from itransf.errors import DataError, FetchError, WriteError, did_you_mean
 from itransf.files import lock, make_folder, replacing
 
@@ -117,11 +117,11 @@ def load(
         FetchError: A named dataset is not on this machine and could not be downloaded.
     """
     dataset = find_dataset(source) if isinstance(source, str) else None
-    form = Form(separator, header, columns)
+    form, rule = Form(separator, header, columns), SplitRule(seed, valid_share, test_share)
     with bounded(memory):
         if not isinstance(source, str | os.PathLike):
             table = gather_triples(source, "triples", form)
-            graph = build_graph("triples", encode_and_split(table, valid_share, test_share, seed))
+            graph = build_graph("triples", encode_and_split(table, rule))
         elif dataset is not None and dataset.name == "planted":
             graph = plant(seed=seed).graph
         else:
@@ -132,7 +132,7 @@ def load(
                 encoded = encode_splits(_read_splits(path, read), strict)
             else:
                 name = Path(strip_compression(path.name)).stem
-                encoded = encode_and_split(read(path), valid_share, test_share, seed)
+                encoded = encode_and_split(read(path), rule)
             graph = build_graph(name if dataset is None else dataset.name, encoded)
         return graph if labels is None else graph.labelled(labels)
 

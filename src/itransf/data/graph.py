@@ -15,7 +15,16 @@ from itransf.data.frames import NamedTriples, gather_triples
 from itransf.data.known import KnownIndex
 from itransf.data.layout import Remark
 from itransf.data.reading import read_labels
-from itransf.data.splits import SPLITS, TEST_SHARE, VALID_SHARE, Encoded, Triples, encode_and_split, encode_splits
+from itransf.data.splits import (
+    SPLITS,
+    TEST_SHARE,
+    VALID_SHARE,
+    Encoded,
+    SplitRule,
+    Triples,
+    encode_and_split,
+    encode_splits,
+)
 from itransf.data.statistics import RelationStatistics
 from itransf.data.typing import Typing
 from itransf.data.vocabulary import Vocabulary, check_text
@@ -40,6 +49,7 @@ class Graph:
         valid: (n, 3) triples for model selection.
         test: (n, 3) triples for the final evaluation.
         notes: Findings of the reader, as plain sentences.
+        rule: Rule that made the splits, if they were not given.
     """
 
     name: str
@@ -49,6 +59,7 @@ class Graph:
     valid: Triples
     test: Triples
     notes: tuple[str, ...] = ()
+    rule: SplitRule | None = None
 
     def __repr__(self) -> str:
         sizes = ", ".join(f"{len(self.split(split)):,} {split}" for split in SPLITS)
@@ -162,7 +173,8 @@ class Graph:
             seed: Random seed of the split.
         """
         _check_name(name)
-        return build_graph(name, encode_and_split(gather_triples(triples, name), valid_share, test_share, seed))
+        rule = SplitRule(seed, valid_share, test_share)
+        return build_graph(name, encode_and_split(gather_triples(triples, name), rule))
 
 
 def build_graph(name: str, encoded: Encoded) -> Graph:
@@ -170,7 +182,7 @@ def build_graph(name: str, encoded: Encoded) -> Graph:
     _log(encoded.notes)
     entities, relations = Vocabulary(encoded.entities), Vocabulary(encoded.relations, kind="relation")
     train, valid, test = encoded.splits
-    return Graph(name, entities, relations, train, valid, test, encoded.notes)
+    return Graph(name, entities, relations, train, valid, test, encoded.notes, encoded.rule)
 
 
 def _log(notes: Iterable[str]) -> None:

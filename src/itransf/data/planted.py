@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from itransf.data.graph import Graph
 from itransf.data.known import Integers
-from itransf.data.splits import TEST_SHARE, VALID_SHARE, Triples, check_seed, keep_distinct, split_triples
+from itransf.data.splits import TEST_SHARE, VALID_SHARE, Triples, check_seed, check_shares, keep_distinct, mark_first
 from itransf.data.vocabulary import Vocabulary
 from itransf.errors import DataError
 
@@ -150,10 +150,25 @@ def plant(
         "planted",
         Vocabulary([f"entity_{number:0{width}}" for number in range(entities)]),
         Vocabulary(_name_relations(kinds), kind="relation"),
-        *split_triples(triples, valid_share, test_share, seed),
+        *_split(triples, valid_share, test_share, seed),
         notes=(f"Generated from {concepts} concepts with seed {seed}; {noise:.0%} random triples were added.",),
     )
     return Planted(graph, geometry, kinds.inverse_pairs, kinds.symmetric, kinds.rare)
+
+
+def _split(triples: Triples, valid_share: float, test_share: float, seed: int) -> tuple[Triples, Triples, Triples]:
+    """Split triples at random with these shares; the first triple of each entity and relation is bound to train."""
+    check_shares(valid_share, test_share)
+    shuffled = np.random.default_rng(seed).permutation(len(triples))
+    free = shuffled[~mark_first(triples[shuffled])]
+    valid_size, test_size = (round(len(triples) * share) for share in (valid_share, test_share))
+    if valid_size + test_size > len(free):  # both shrink in proportion
+        valid_size = len(free) * valid_size // (valid_size + test_size)
+        test_size = len(free) - valid_size
+    part = np.zeros(len(triples), dtype=np.int64)
+    part[free[:valid_size]] = 1
+    part[free[valid_size : valid_size + test_size]] = 2
+    return triples[part == 0], triples[part == 1], triples[part == 2]
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
@@ -18,6 +19,7 @@ from itransf.errors import DataError
 SPLITS = ("train", "valid", "test")
 VALID_SHARE = 0.1
 TEST_SHARE = 0.1
+_MIXING = ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB))
 
 Triples = npt.NDArray[np.int64]
 """(n, 3) triples as numbers: head, relation, tail."""
@@ -32,12 +34,14 @@ class Encoded:
         relations: Names in the order of first appearance.
         splits: (n, 3) numbers per table.
         notes: Findings, as plain sentences.
+        rule: Rule that made the splits, if they were made here.
     """
 
     entities: tuple[str, ...]
     relations: tuple[str, ...]
     splits: tuple[Triples, ...]
     notes: tuple[str, ...] = ()
+    rule: SplitRule | None = None
 
 
 def encode(tables: Sequence[pa.Table]) -> Encoded:
@@ -86,48 +90,76 @@ def encode_splits(tables: Sequence[Table], strict: bool = False) -> Encoded:
     return Encoded(encoded.entities, encoded.relations, tuple(splits), (*found, *notes))
 
 
-def encode_and_split(table: Table, valid_share: float, test_share: float, seed: int) -> Encoded:
-    """Number the triples of one table, drop duplicates, and split them (see `split_triples`)."""
+def encode_and_split(table: Table, rule: SplitRule) -> Encoded:
+    """Number the triples of one table, drop duplicates, and split them by the names of the triples."""
     if not len(table):
         raise DataError(f"{table.source} holds no triples; give it lines of head, relation, tail")
     encoded = encode([table.data])
     keys = key_triples(encoded.splits, len(encoded.entities), len(encoded.relations))
     (triples,), notes = _drop_duplicates(encoded.splits, keys, [table])
-    splits = split_triples(triples, valid_share, test_share, seed)
+    parts = rule.assign(triples, encoded.entities, encoded.relations)
+    splits = tuple(triples[parts == part] for part in range(len(SPLITS)))
     sizes = ", ".join(f"{len(split):,} to {name}" for name, split in zip(SPLITS, splits, strict=True))
-    note = f"{table.source} was split with seed {seed}: {sizes}."
-    wanted = round(len(triples) * valid_share) + round(len(triples) * test_share)
-    if len(triples) - len(splits[0]) < wanted:
-        note += f" Fewer than the {wanted:,} asked for are held out, because every entity and relation stays in train."
-    return Encoded(encoded.entities, encoded.relations, splits, (*table.notes, *notes, Remark(note)))
+    note = (
+        f"{table.source} was split with seed {rule.seed}: {sizes}. Every entity and relation stays in train, with the "
+        f"first of its triples ({int(mark_first(triples).sum()):,} in all); rows that are added later move none."
+    )
+    return Encoded(encoded.entities, encoded.relations, splits, (*table.notes, *notes, Remark(note)), rule)
 
 
-def split_triples(
-    triples: Triples, valid_share: float = VALID_SHARE, test_share: float = TEST_SHARE, seed: int = 0
-) -> tuple[Triples, Triples, Triples]:
-    """Split triples at random into train, valid and test; every entity and relation stays in train.
+@dataclass(frozen=True)
+class SplitRule:
+    """Split of triples by a hash of their names: rows that are added later move no triple to another split.
 
-    Triples are shuffled; the first triple of each entity and each relation is bound to train, and valid and test are
-    drawn from the others. Each split keeps the order of the triples.
-
-    Args:
-        triples: (n, 3) distinct triples.
-        valid_share: Share of the triples for valid; smaller where too few are free.
-        test_share: Share of the triples for test.
+    Attributes:
         seed: Random seed.
+        valid_share: Share of the triples for valid.
+        test_share: Share of the triples for test.
     """
-    _check_shares(valid_share, test_share)
-    check_seed(seed)
-    shuffled = np.random.default_rng(seed).permutation(len(triples))
-    free = shuffled[~_mark_first(triples[shuffled])]
-    valid_size, test_size = (round(len(triples) * share) for share in (valid_share, test_share))
-    if valid_size + test_size > len(free):  # both shrink in proportion
-        valid_size = len(free) * valid_size // (valid_size + test_size)
-        test_size = len(free) - valid_size
-    part = np.zeros(len(triples), dtype=np.int64)
-    part[free[:valid_size]] = 1
-    part[free[valid_size : valid_size + test_size]] = 2
-    return triples[part == 0], triples[part == 1], triples[part == 2]
+
+    seed: int = 0
+    valid_share: float = VALID_SHARE
+    test_share: float = TEST_SHARE
+
+    def __post_init__(self) -> None:
+        """Check the values."""
+        check_shares(self.valid_share, self.test_share)
+        check_seed(self.seed)
+
+    def assign(
+        self, triples: Triples, entities: Sequence[str], relations: Sequence[str], known: tuple[int, int] = (0, 0)
+    ) -> npt.NDArray[np.int64]:
+        """Return the split of each triple: train (0), valid (1) or test (2), (n,).
+
+        The first triple, in this order, with an entity or a relation goes to train.
+
+        Args:
+            triples: (n, 3) distinct triples.
+            entities: Names of the entities.
+            relations: Names of the relations.
+            known: Numbers of entities and relations, the first of each, that train has already.
+        """
+        draws = self._draw(triples, entities, relations)
+        held_out = (draws < self.valid_share + self.test_share) * np.where(draws < self.valid_share, 1, 2)
+        return np.where(mark_first(triples, *known), 0, held_out)
+
+    def _draw(self, triples: Triples, entities: Sequence[str], relations: Sequence[str]) -> npt.NDArray[np.float64]:
+        """Return a number from 0 to below 1 for each triple, which depends on its names and the seed only."""
+        tables = [
+            np.array([_hash_name(name, self.seed) for name in names], np.uint64) for names in (entities, relations)
+        ]
+        mixed = np.zeros(len(triples), dtype=np.uint64)
+        for column, table in ((0, tables[0]), (1, tables[1]), (2, tables[0])):
+            mixed = mixed + table[triples[:, column]]
+            for shift, factor in _MIXING:  # the finalizer of SplitMix64
+                mixed = (mixed ^ (mixed >> np.uint64(shift))) * np.uint64(factor)
+            mixed ^= mixed >> np.uint64(31)
+        return np.asarray((mixed >> np.uint64(11)) * 2.0**-53)
+
+
+def _hash_name(name: str, seed: int) -> int:
+    """Return a number of 64 bits for a name, the same on every machine."""
+    return int.from_bytes(hashlib.blake2b(f"{seed}\n{name}".encode(), digest_size=8).digest(), "little")
 
 
 def check_seed(seed: int) -> None:
@@ -153,15 +185,22 @@ def keep_distinct(triples: Triples, entity_count: int, relation_count: int) -> T
     return triples[np.sort(np.unique(keys, return_index=True)[1])]
 
 
-def _mark_first(triples: Triples) -> npt.NDArray[np.bool_]:
-    """Mark each triple that is the first, in this order, with one of its entities or its relation."""
+def mark_first(triples: Triples, known_entities: int = 0, known_relations: int = 0) -> npt.NDArray[np.bool_]:
+    """Mark each triple that is the first, in this order, with one of its entities or its relation.
+
+    Args:
+        triples: (n, 3) triples.
+        known_entities: Number of entities, the first ones, that were seen before.
+        known_relations: Number of such relations.
+    """
     first = np.zeros(len(triples), dtype=np.bool_)
-    first[np.unique(triples[:, (0, 2)].reshape(-1), return_index=True)[1] // 2] = True
-    first[np.unique(triples[:, 1], return_index=True)[1]] = True
+    for columns, known in (((0, 2), known_entities), ((1,), known_relations)):
+        names, places = np.unique(triples[:, columns].reshape(-1), return_index=True)
+        first[places[names >= known] // len(columns)] = True
     return first
 
 
-def _check_shares(valid_share: float, test_share: float) -> None:
+def check_shares(valid_share: float, test_share: float) -> None:
     """Refuse shares that leave no triples to train on."""
     for name, share in (("valid", valid_share), ("test", test_share)):
         if not (isinstance(share, Real) and 0 <= share < 1):
