@@ -112,3 +112,16 @@ def test_a_missing_connection_is_reported(monkeypatch: pytest.MonkeyPatch) -> No
     assert "WN18 could not" in done.err
     assert "127.0.0.1:9" in done.err
     assert "not found" not in done.err
+
+
+def test_tables_of_other_forms(tmp_path: Path) -> None:
+    path = tmp_path / "products.csv"
+    path.write_text("sku,brand,tags\n1,X,new;small\n2,Y,\n3\n", encoding="utf-8")
+    done = call("data", "info", path, "--wide", "--key", "sku", "--split", ";", "--skip-bad", "--json")
+    assert done.code == 0
+    assert json.loads(done.out)["relations"] == 2
+    assert "line 4: 1 column" in call("data", "info", path, "--wide").err
+    assert "1 bad line of" in call("data", "info", path, "--columns", "sku,brand,1", "--skip-bad").err
+    done = call("data", "info", path, "--key", "sku")
+    assert done.code == 2
+    assert "--wide" in done.err

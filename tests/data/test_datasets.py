@@ -326,7 +326,7 @@ def test_labels_options_and_strictness_reach_the_reader(tmp_path: Path) -> None:
     assert load(folder, labels={"a": "Anna"}).entities.label(0) == "Anna"
     with pytest.raises(DataError, match=r"1 entity .*first: 'z' in .*test\.txt, line 1"):
         load(folder, strict=True)
-    with pytest.raises(DataError, match=r"train\.txt, line 1: 1 column .*3"):
+    with pytest.raises(DataError, match=r"train\.txt, line 1, 2, 3: 1 column .*3"):
         load(folder, separator=";")
     assert len(load(folder, header=True).train) == 2
 

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
+from datetime import date, datetime
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +12,7 @@ import pytest
 
 from itransf.data import Graph, load
 from itransf.data.frames import gather_triples
+from itransf.data.layout import Form
 from itransf.errors import DataError
 
 TRIPLES = [("a", "r", "b"), ("c", "s", "d")]
@@ -75,7 +78,7 @@ def test_columns_as_polars_hands_them_out() -> None:
         (Stream(head=["a"], tail=["b"]), r"train: 2 columns .*3 \(head, relation, tail\): head, tail"),
         (Stream(a=["a"], b=["b"], c=["c"], d=["d"]), "train: 4 columns .*3 .*: a, b, c, d"),
         (Stream(head=["a", None], relation=["r", "r"], tail=["b", "c"]), "train, row 2: 'head' is empty"),
-        (Stream(head=["a"], relation=[0.5], tail=["b"]), "train: .*'relation' holds double"),
+        (Stream(head=["a"], relation=[["r"]], tail=["b"]), "train: .*'relation' holds list"),
         (
             OldFrame(["h", "r", "t"], [("a", "r", "b"), ("c", "s", 5)]),
             "train: .*cannot be read .* strings",
@@ -95,6 +98,42 @@ def test_columns_as_polars_hands_them_out() -> None:
 def test_what_holds_no_triples_is_refused(frame: Any, told: str) -> None:
     with pytest.raises(DataError, match=told):
         Graph.from_names("g", frame)
+
+
+def test_wide_frames_with_numbers_and_times() -> None:
+    noon, midnight = datetime(2024, 5, 6, 12), datetime(2024, 5, 6)
+    frame = Stream(
+        sku=[7, 8],
+        price=[19.5, float("nan")],
+        size=pa.array([3.0, None]),
+        made=pa.array([midnight, None], pa.timestamp("ns")),
+        sold=pa.array([noon, midnight], pa.timestamp("us")),
+        day=[date(2024, 5, 6), None],
+        new=[True, None],
+    )
+    table = gather_triples(frame, "f", Form(wide=True))
+    assert table.rows() == [
+        ("7", "price", "19.5"),
+        ("7", "size", "3"),
+        ("7", "made", "2024-05-06"),
+        ("7", "sold", "2024-05-06 12:00:00"),
+        ("7", "day", "2024-05-06"),
+        ("7", "new", "true"),
+        ("8", "sold", "2024-05-06 00:00:00"),
+    ]
+    assert table.locate(6) == "f, row 2"
+    assert len(load(frame, wide=True, columns="size,day", key="sku").train) == 2
+
+
+def test_columns_and_bad_rows_of_frames() -> None:
+    frame = Stream(what=["b", "", "d", None], who=["a", "x", "c", "x"], how=["r", "r", "s", "r"], trust=[0.5, 1, 2, 3])
+    form = Form(columns="who,how,what", weight="trust")
+    with pytest.raises(DataError, match=r"f: 2 bad rows\n  f, row 2, 4: 'what' is empty"):
+        gather_triples(frame, "f", form)
+    table = gather_triples(frame, "f", replace(form, skip_bad=True), extra=("weight",))
+    assert table.rows() == [(*TRIPLES[0], "0.5"), (*TRIPLES[1], "2")]
+    assert table.locate(1) == "f, row 3"
+    assert table.notes[0].startswith("2 bad rows of f were left out: ")
 
 
 def test_blanks_around_names_in_memory_go_as_those_in_files() -> None:

@@ -143,8 +143,8 @@ RING = "".join(f"e{number}\tknows\te{number + 1}\n" for number in range(12))
 def test_a_first_line_that_may_be_a_header_is_reported(first: str, triples: str, told: bool) -> None:
     table = read(f"{first}\n{triples}", "triples.tsv")
     words = (
-        "triples.tsv: the first line (start, edge, end) was read as a triple; "
-        "if it names the columns, give --header (header=True)."
+        "triples.tsv: line 1 looks like a header: start, edge, end. It was read as a triple; if it names the columns, "
+        "give --header (header=True), otherwise --no-header (header=False)."
     )
     assert table.notes == ((words,) if told else ())
     for header in (True, False):
@@ -276,6 +276,94 @@ def test_bad_encoding(content: bytes, told: str) -> None:
         read(content, "f.txt")
 
 
+BAD = 'a,r,b\nc,s\n,s,d\n\nx,"y,z\nc,s\nc,s,d\n'
+
+
+def test_all_bad_lines_are_listed_by_kind() -> None:
+    with pytest.raises(DataError) as caught:
+        read(BAD, "f.csv")
+    first, *kinds, cure = str(caught.value).splitlines()
+    assert first == "f.csv: 4 bad lines"
+    assert [kind.partition(":")[0] for kind in kinds] == ["  f.csv, line 2, 6", "  f.csv, line 3", "  f.csv, line 5"]
+    assert all(word in kind for word, kind in zip(("2 columns", "head is empty", "quote"), kinds, strict=True))
+    assert "--skip-bad" in cure
+    with pytest.raises(DataError, match=r"f.csv, line 1, .*, 20 and 30 more: 4 columns"):
+        read("a,r,b,x\n" * 50 + "a,r,b\n" * 51, "f.csv")
+
+
+@pytest.mark.parametrize("name", ["f.csv", "f.txt"])
+def test_bad_lines_are_skipped_on_demand(name: str) -> None:
+    content = (BAD if name == "f.csv" else BAD.replace('"', "").replace(",z", "")).encode() + b"\xe9,r,z\nu,r,v\n"
+    table = read(content, name, skip_bad=True)
+    assert rows_of(table) == [*TRIPLES, ("u", "r", "v")]
+    assert [table.locate(row) for row in range(3)] == [f"{name}, line {line}" for line in (1, 7, 9)]
+    (note,) = table.notes
+    assert note.startswith(f"5 bad lines of {name} were left out: {name}, line 2, ")
+    assert "line 8: byte 0xe9" in note
+    assert len(read("a,,b\n", "f.csv", skip_bad=True)) == 0
+
+
+WIDE = """sku,colour,parts,text
+1,red,wheel; frame ;,"long,
+ text"
+,,,
+
+2,,frame,
+2,blue,,
+"""
+
+
+def test_a_wide_table_has_a_relation_per_column() -> None:
+    table = read(WIDE, "f.csv", wide=True, key="sku", split=";")
+    assert rows_of(table) == [
+        ("1", "colour", "red"),
+        ("1", "parts", "wheel"),
+        ("1", "parts", "frame"),
+        ("1", "text", "long, text"),
+        ("2", "parts", "frame"),
+        ("2", "colour", "blue"),
+    ]
+    assert [table.locate(row) for row in (3, 5)] == ["f.csv, line 2", "f.csv, line 7"]
+    assert table.notes == ()
+    assert ("1", "parts", "wheel; frame ;") in rows_of(read(WIDE, "f.csv", wide=True))
+    assert rows_of(read(WIDE, "f.csv", wide=True, columns="colour"))[1] == ("2", "colour", "blue")
+    assert rows_of(read(WIDE, "f.csv", wide=True, key=2, columns=["sku"], skip_bad=True))[0] == ("red", "sku", "1")
+
+
+@pytest.mark.parametrize(
+    ("content", "options", "told"),
+    [
+        (WIDE, {"key": "sku"}, r"--key .* is for wide tables; give --wide"),
+        (WIDE, {"split": ";"}, r"--split .* is for wide tables"),
+        (WIDE, {"wide": True, "key": "skv"}, "no column 'skv'; .*Did you mean 'sku'"),
+        (WIDE, {"wide": True, "header": False}, "give numbers"),
+        (WIDE.replace("text\n", "parts\n", 1), {"wide": True}, "two columns are called 'parts'"),
+        (WIDE, {"wide": True, "columns": "sku"}, "no column beside 'sku'"),
+        (WIDE + ",x,,\n", {"wide": True}, "f.csv, line 8: the sku is empty"),
+        (WIDE + "3,x\n", {"wide": True}, r"f.csv, line 8: 2 columns instead of 4 \(sku, colour, parts, text"),
+    ],
+)
+def test_bad_wide_tables(content: str, options: dict[str, Any], told: str) -> None:
+    with pytest.raises(DataError, match=told):
+        read(content, "f.csv", **options)
+
+
+@pytest.mark.parametrize(
+    ("content", "name"),
+    [
+        ('"a",r,"b"\n"c",s,d\n', "a"),
+        ('head\trelation\ttail\n"a"\tr\tb\nc\ts\td\n', '"a"'),
+    ],
+)
+def test_standard_input_is_read_as_a_file(content: str, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(content.encode())))
+    table = read_columns("-")
+    assert rows_of(table) == [(name, "r", "b"), TRIPLES[1]]
+    assert table.locate(1).startswith("standard input, line ")
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(write_parquet(x=["a"], y=["r"], z=["b"]))))
+    assert repr(load("-")) == "Graph('stdin': 2 entities, 1 relations, 1 train, 0 valid, 0 test)"
+
+
 def test_unclosed_quote_over_a_huge_rest() -> None:
     with pytest.raises(DataError, match=r"f.csv, line 2: .*quote"):
         read('a,r,b\nc,"s,d\n' + "x,y,z\n" * 60_000, "f.csv")
@@ -337,7 +425,7 @@ def test_parquet_with_more_columns() -> None:
         (write_parquet(a=["a"], b=["b"]), "f.parquet: 2 columns .*3"),
         (write_parquet(a=["a", "a"], b=["b", None], c=["c", "c"]), "f.parquet, row 2: 'b' is empty"),
         (write_parquet(a=["a", " "], b=["b", "b"], c=["c", "c"]), "f.parquet, row 2: 'a' is empty"),
-        (write_parquet(a=["a"], b=[0.5], c=["c"]), "column 'b' holds double"),
+        (write_parquet(a=["a"], b=[["b"]], c=["c"]), "column 'b' holds list"),
         (b"no parquet", "f.parquet is not .*Parquet"),
     ],
 )

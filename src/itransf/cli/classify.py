@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
 from typer import Argument, Option
 
 import itransf
-from itransf.cli.options import AsJson, Device, RunFolder, open_run
+from itransf.cli.options import AsJson, Device, RunFolder, open_run, takes_form
 from itransf.cli.output import PARTS, Screen, format_number, format_probability, remark, tell, warn
 
 WORDS = {True: "true", False: "false", None: "unknown"}
 
 
+@takes_form
 def classify_file(
     run: RunFolder,
     triples: Annotated[Path, Argument(metavar="TRIPLES", help="head, relation, tail and, if known, label (1 or 0).")],
@@ -22,6 +24,7 @@ def classify_file(
     out: Annotated[Path | None, Option(metavar="FILE", help="File for the rows: .csv, .tsv, .parquet, .jsonl.")] = None,
     device: Device = "auto",
     as_json: AsJson = False,
+    form: Mapping[str, Any],
 ) -> None:
     """Tell whether triples are true or false.
 
@@ -31,7 +34,7 @@ def classify_file(
     opened = open_run(run, device)
     if out is not None:
         itransf.prediction.check_suffix(out)
-    given, labels = itransf.prediction.read_claims(triples)
+    given, labels = itransf.prediction.read_claims(triples, itransf.data.Form(**form))
     warn(given.notes)
     false = None if negatives is None else itransf.prediction.read_triples(negatives).names
     found = opened.classify(given.names, labels, false)

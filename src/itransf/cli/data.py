@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from typer import Argument, Option, Typer
 
 import itransf
-from itransf.cli.options import AsJson, DataSource, Header, Labels, Memory, Separator, Strict, parse_memory
+from itransf.cli.options import AsJson, DataSource, Labels, Memory, Strict, parse_memory, takes_form
 from itransf.cli.output import Screen, format_number, format_share, tell, warn
 from itransf.errors import DataError, did_you_mean
 
@@ -62,19 +62,19 @@ def show_datasets(datasets: Sequence[Mapping[str, Any]], screen: Screen) -> None
 
 
 @data_app.command("info", epilog="Example: itransf data info world")
+@takes_form
 def describe_data(
     data: DataSource,
     *,
     labels: Labels = None,
-    separator: Separator = None,
-    header: Header = None,
     strict: Strict = False,
     memory: Memory = None,
     everything: Annotated[bool, Option("--all", help="List every relation.")] = False,
     as_json: AsJson = False,
+    form: Mapping[str, Any],
 ) -> None:
     """Describe a graph: counts, relations, test leakage."""
-    reading: dict[str, Any] = {"labels": labels, "separator": separator, "header": header, "strict": strict}
+    reading: dict[str, Any] = {**form, "labels": labels, "strict": strict}
     graph = itransf.load(data, **reading, memory=parse_memory(memory) if memory else None)
     if not as_json:
         warn(graph.notes)

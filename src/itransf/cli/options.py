@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import inspect
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import wraps
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, get_args
 
 from typer import Argument, Option
 
@@ -23,6 +25,22 @@ DataSource = Annotated[str, Argument(metavar="DATA", help="Name of a dataset, fo
 Labels = Annotated[Path | None, Option("--labels", metavar="FILE", help="Two columns: name, readable label.")]
 Separator = Annotated[str | None, Option("--separator", metavar="S", help="Column separator. [default: detected]")]
 Header = Annotated[bool | None, Option("--header/--no-header", help="Line 1 names the columns. [default: detected]")]
+Columns = Annotated[str | None, Option("--columns", metavar="H,R,T", help="Columns to read: names or numbers from 1.")]
+Wide = Annotated[bool, Option("--wide", help="Every column is a relation, every row an entity.")]
+Key = Annotated[str | None, Option("--key", metavar="C", help="Column of the entities in a wide table. [default: 1]")]
+Split = Annotated[str | None, Option("--split", metavar="S", help="Mark between values in a cell of a wide table.")]
+SkipBad = Annotated[bool, Option("--skip-bad", help="Leave out lines that cannot be read.")]
+FORM = {
+    "separator": Separator,
+    "header": Header,
+    "columns": Columns,
+    "wide": Wide,
+    "key": Key,
+    "split": Split,
+    "skip_bad": SkipBad,
+}
+"""Options about the form of a table, under the names of `itransf.data.Form`."""
+
 Strict = Annotated[bool, Option("--strict", help="Refuse names in valid and test that train does not have.")]
 Settings = Annotated[list[str] | None, Option("--set", metavar="KEY=VALUE", help="Setting such as training.epochs=50.")]
 Triples = Annotated[int, Option("--triples", metavar="N", help="Most validation triples per concept; 0: all.")]
@@ -30,6 +48,26 @@ Device = Annotated[str, Option("--device", metavar="D", help="auto, cpu, cuda or
 Quiet = Annotated[bool, Option("--quiet", "-q", help="Print the result only, without progress.")]
 Out = Annotated[Path | None, Option("--out", metavar="FILE", help="File for the rows: .csv, .tsv, .parquet, .jsonl.")]
 AsJson = Annotated[bool, Option("--json", help="Print JSON.")]
+
+
+def takes_form(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command the options of `FORM`, which it gets as one mapping, its argument `form`."""
+    signature = inspect.signature(command, eval_str=True)
+    own = [parameter for parameter in signature.parameters.values() if parameter.name != "form"]
+    added = [
+        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=FORM[name])
+        for name in FORM
+        for default in [False if get_args(FORM[name])[0] is bool else None]
+    ]
+
+    @wraps(command)
+    def run(**arguments: Any) -> None:
+        form = {name: arguments.pop(name) for name in FORM}
+        command(**arguments, form=form)
+
+    run.__signature__ = signature.replace(parameters=[*own, *added])  # type: ignore[attr-defined]
+    run.__annotations__ = {parameter.name: parameter.annotation for parameter in (*own, *added)}
+    return run
 
 
 def open_run(folder: Path, device: str) -> itransf.Run:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from typer import Argument, Option
 
 import itransf
-from itransf.cli.options import AsJson, Device, Out, RunFolder, open_run
+from itransf.cli.options import AsJson, Device, Out, RunFolder, open_run, takes_form
 from itransf.cli.output import (
     MOST_SHARED,
     PARTS,
@@ -222,12 +222,15 @@ def show_short_forms(explanations: Sequence[Explanation], answered: str, screen:
         screen.say(f"  {rank:>{width}}  {answer}: {found.short}")
 
 
+@takes_form
 def score_file(
     run: RunFolder,
     triples: Annotated[Path, Argument(metavar="TRIPLES", help="tsv or csv file: head, relation, tail per line.")],
+    *,
     out: Out = None,
     device: Device = "auto",
     as_json: AsJson = False,
+    form: Mapping[str, Any],
 ) -> None:
     """Score given triples: score, filtered ranks and percentile.
 
@@ -236,7 +239,7 @@ def score_file(
     if out is not None:
         itransf.prediction.check_suffix(out)
     opened = open_run(run, device)
-    given = itransf.prediction.read_triples(triples)
+    given = itransf.prediction.read_triples(triples, form=itransf.data.Form(**form))
     warn(given.notes)
     problems = itransf.prediction.find_problems(opened.graph, given.names)
     known = [row for row in range(len(given.names)) if row not in problems]

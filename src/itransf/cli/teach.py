@@ -12,22 +12,25 @@ from typer import Argument, Option
 
 import itransf
 from itransf.cli.evaluate import MAIN, format_metrics, name_metrics
-from itransf.cli.options import AsJson, Device, NewRun, Overwrite, Quiet, RunFolder, open_run, refuse_taken
+from itransf.cli.options import AsJson, Device, NewRun, Overwrite, Quiet, RunFolder, open_run, refuse_taken, takes_form
 from itransf.cli.output import Screen, count, format_uses, tell, warn
 from itransf.errors import ConfigError
 
 STEPS = {"before": "before", "edited": "edited", "refitted": "re-fitted"}
 
 
+@takes_form
 def learn_triples(
     run: RunFolder,
     triples: Annotated[Path, Argument(metavar="TRIPLES", help="Triples; for a relation, pairs (head, tail).")],
+    *,
     out: NewRun,
     relation: Annotated[str | None, Option(metavar="NAME", help="Name of the relation to learn.")] = None,
     entity: Annotated[str | None, Option(metavar="NAME", help="Name of the entity to learn.")] = None,
     overwrite: Overwrite = False,
     device: Device = "auto",
     as_json: AsJson = False,
+    form: Mapping[str, Any],
 ) -> None:
     """Learn a new relation or entity in seconds.
 
@@ -38,7 +41,7 @@ def learn_triples(
         raise ConfigError("give either --relation NAME or --entity NAME")
     refuse_taken(out, overwrite)
     opened = open_run(run, device)
-    given = itransf.prediction.read_triples(triples, pairs=relation is not None)
+    given = itransf.prediction.read_triples(triples, relation is not None, itransf.data.Form(**form))
     warn(given.notes)
     started = time.perf_counter()
     if relation is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -16,15 +16,14 @@ from itransf.cli.options import (
     AsJson,
     DataSource,
     Device,
-    Header,
     Labels,
     Memory,
     Overwrite,
     Quiet,
-    Separator,
     Settings,
     Strict,
     parse_memory,
+    takes_form,
 )
 from itransf.cli.output import Screen, describe_training, remark, tell, warn
 from itransf.errors import ConfigError, check_count
@@ -34,6 +33,7 @@ class Stopped(Exception):  # noqa: N818 (nothing went wrong)
     """The user interrupted training; the message says how to resume."""
 
 
+@takes_form
 def train_model(
     context: Context,
     data: DataSource,
@@ -48,13 +48,12 @@ def train_model(
     resume: Annotated[bool, Option("--resume", help="Resume the run in the folder.")] = False,
     overwrite: Overwrite = False,
     labels: Labels = None,
-    separator: Separator = None,
-    header: Header = None,
     strict: Strict = False,
     memory: Memory = None,
     device: Device = "auto",
     quiet: Quiet = False,
     as_json: AsJson = False,
+    form: Mapping[str, Any],
 ) -> None:
     """Train a model, evaluate it and save it in a run folder.
 
@@ -64,7 +63,7 @@ def train_model(
     check_count("--seeds", seeds, least=1)
     if resume and overwrite:
         raise ConfigError("--resume and --overwrite exclude each other")
-    reading: dict[str, Any] = {"labels": labels, "separator": separator, "header": header, "strict": strict}
+    reading: dict[str, Any] = {**form, "labels": labels, "strict": strict}
     reading["memory"] = parse_memory(memory) if memory else None
     graph = itransf.load(data, **reading, progress=not quiet)
     warn(graph.notes)

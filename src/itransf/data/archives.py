@@ -6,6 +6,7 @@ import bz2
 import gzip
 import lzma
 import stat
+import sys
 import tarfile
 import zipfile
 import zlib
@@ -18,6 +19,9 @@ from itransf.errors import DataError
 
 MOST_PASSED = 16 * 2**30
 """Bytes of other members that are expanded to find the wanted ones in a tar."""
+
+INPUT = "standard input"
+"""Name of what is piped into the program, in messages; its path is "-"."""
 
 _BLOCK = 2**20
 _ARCHIVES = (".tar.xz", ".tar.gz", ".tgz", ".tar.bz2", ".tar", ".zip", ".whl")
@@ -43,8 +47,10 @@ def strip_compression(name: str) -> str:
 
 
 def read_content(path: Path) -> bytes:
-    """Return the bytes of a file, expanded if its name ends in .gz, .xz or .bz2."""
+    """Return the bytes of a file, expanded if its name ends in .gz, .xz or .bz2; "-" is standard input."""
     try:
+        if str(path) == "-":
+            return expand(sys.stdin.buffer, INPUT)
         with path.open("rb") as raw:
             return expand(raw, str(path))
     except FileNotFoundError:

@@ -87,6 +87,10 @@ def load(
     separator: str | None = None,
     header: bool | None = None,
     columns: str | Sequence[str | int] | None = None,
+    wide: bool = False,
+    key: str | int | None = None,
+    split: str | None = None,
+    skip_bad: bool = False,
     labels: str | Path | Mapping[str, str] | None = None,
     strict: bool = False,
     seed: int = 0,
@@ -99,11 +103,16 @@ def load(
 
     Args:
         source: Name of a dataset ("wn18", in any case; "./wn18" is a folder); a folder with train, valid and test; an
-            archive of one; or one file of triples, which is split, as are triples in memory (rows of three names, a
-            data frame; see `Graph.from_triples`).
+            archive of one; or one file of triples ("-": standard input), which is split, as are triples in memory (rows
+            of three names, a data frame; see `Graph.from_triples`).
         separator: Character between columns, or its name; detected if not given.
         header: Whether the first line names the columns; detected if not given.
         columns: Columns of head, relation and tail, by name or by number from 1: "product,attribute,value" or a list.
+            Of a wide table, the columns that become relations; all by default.
+        wide: Whether every column is a relation, and every row an entity; empty cells are skipped.
+        key: Column of the entities of a wide table, by name or by number; the first by default.
+        split: Mark between several values in a cell of a wide table, such as ";".
+        skip_bad: Whether to leave out lines that cannot be read, with a note, instead of refusing the file.
         labels: Labels to show instead of names: a two-column file (name, label) or a mapping.
         strict: Whether to refuse entities and relations of valid and test that train does not have.
         seed: Random seed of the split of a single file, and of a planted graph.
@@ -117,7 +126,8 @@ def load(
         FetchError: A named dataset is not on this machine and could not be downloaded.
     """
     dataset = find_dataset(source) if isinstance(source, str) else None
-    form, rule = Form(separator, header, columns), SplitRule(seed, valid_share, test_share)
+    form = Form(separator, header, columns, wide=wide, key=key, split=split, skip_bad=skip_bad)
+    rule = SplitRule(seed, valid_share, test_share)
     with bounded(memory):
         if not isinstance(source, str | os.PathLike):
             table = gather_triples(source, "triples", form)
@@ -131,7 +141,7 @@ def load(
                 name = path.resolve().name if path.is_dir() else strip_archive(path.name)
                 encoded = encode_splits(_read_splits(path, read), strict)
             else:
-                name = Path(strip_compression(path.name)).stem
+                name = "stdin" if str(source) == "-" else Path(strip_compression(path.name)).stem
                 encoded = encode_and_split(read(path), rule)
             graph = build_graph(name if dataset is None else dataset.name, encoded)
         return graph if labels is None else graph.labelled(labels)
@@ -247,7 +257,7 @@ def _find_path(source: str | os.PathLike[str]) -> Path:
     if not str(source):
         raise DataError(f"no source given; give a folder, a file or one of: {', '.join(DATASETS)}")
     path = Path(source).expanduser()
-    if path.exists():
+    if path.exists() or str(source) == "-":
         return path
     hint = did_you_mean(str(source), DATASETS)
     if find_dataset(str(source)) is not None:

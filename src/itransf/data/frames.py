@@ -7,16 +7,17 @@ import reprlib
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from typing import Any, Protocol
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from itransf.data.layout import DETECTED, TRIPLE, Form, Table, choose_columns, note_columns
+from itransf.data.layout import DETECTED, TRIPLE, Form, Table, check_bad, choose_columns, note_columns
 from itransf.data.memory import bounded
 from itransf.data.vocabulary import check_text
 from itransf.errors import DataError
 
 _PER_BYTE = 2  # bytes of memory for a byte of text: the column, and its copy without blanks
-_DIGITS, _OFFSET = 20, 4  # bytes of a number as text, and of the place of a text in its column
+_DIGITS, _OFFSET = 40, 4  # bytes of a number or a time as text, and of the place of a text in its column
 _TEXTS = ("string", "large_string", "string_view", "null")
 
 
@@ -121,12 +122,50 @@ def take_columns(
     words = tuple(header or names)
     columns = choose_columns(words, where, wanted, optional, extra, form)
     places = columns if header is None else {name: place for place, name in enumerate(columns)}
+    data = {name: _to_text(table.column(place), names[place], where) for name, place in places.items()}
+    notes = () if form.is_given else note_columns(words, columns, where)
+    found = Table(pa.table(data), where, lambda row: f"{where}, row {row + 1}", notes, words)
+    free = {*extra, *(wanted if blanks else ()), *(list(columns)[1:] if form.wide else ())}
+    empty = {name: pc.equal(column, "").to_numpy() for name, column in data.items() if name not in free}
+    bad = np.logical_or.reduce([np.zeros(len(found), dtype=bool), *empty.values()])
+    if form.wide:  # a row without any value is no fault
+        bad &= np.logical_or.reduce([pc.not_equal(column, "").to_numpy() for column in data.values()])
+    if bad.any():
+        faults = []
+        for row in np.flatnonzero(bad).tolist():
+            name = next(name for name in empty if empty[name][row])
+            faults.append((row + 1, f"{names[places[name]]!r} is empty; fill it in or remove the row"))
+        found = found.take(np.flatnonzero(~bad), notes=check_bad(faults, where, form, "row"))
+    return melt(found, form.split) if form.wide else found
+
+
+def melt(table: Table, split: str | None) -> Table:
+    """Return the triples of a wide table: the first column holds heads, every other one the tails of a relation.
+
+    Args:
+        table: The table; empty cells give no triple.
+        split: Mark between several values in a cell, if any.
+    """
+    heads, *columns = (column.combine_chunks() for column in table.data.columns)
+    rows, relations, tails = [], [], []
+    for number, column in enumerate(columns):
+        own, cells = np.arange(len(column)), column
+        if split:
+            lists = pc.split_pattern(column, split)
+            own, cells = pc.list_parent_indices(lists).to_numpy(), pc.utf8_trim_whitespace(pc.list_flatten(lists))
+        kept = np.flatnonzero(pc.not_equal(cells, "").to_numpy(zero_copy_only=False))
+        rows.append(own[kept])
+        relations.append(np.full(len(kept), number))
+        tails.append(pc.replace_substring_regex(cells.take(kept), r"\s*[\r\n]+\s*", " "))
+    places = np.concatenate(rows)
+    order = np.argsort(places, kind="stable")
+    names = pa.array(table.data.column_names[1:], pa.string())
     data = {
-        name: _to_text(table.column(place), names[place], where, blanks or name in extra)
-        for name, place in places.items()
+        "head": heads.take(places[order]),
+        "relation": names.take(np.concatenate(relations)[order]),
+        "tail": pa.concat_arrays(tails).take(order),
     }
-    notes = () if form.chosen else note_columns(words, columns, where)
-    return Table(pa.table(data), where, lambda row: f"{where}, row {row + 1}", notes, words)
+    return table.take(places[order], pa.table(data))
 
 
 def _check_names(names: tuple[Any, ...], row: int, locate: Callable[[int], str]) -> list[str]:
@@ -147,7 +186,7 @@ def _read_frame(frame: Any) -> pa.Table:
     return pa.table(columns, names=names)
 
 
-def _to_text(column: pa.ChunkedArray, name: str, where: str, blanks: bool) -> pa.ChunkedArray:
+def _to_text(column: pa.ChunkedArray, name: str, where: str) -> pa.ChunkedArray:
     """Return a column as text, refusing other values."""
     check_kind(column.type, name, where)
     with bounded() as budget:
@@ -159,17 +198,20 @@ def _to_text(column: pa.ChunkedArray, name: str, where: str, blanks: bool) -> pa
         column.validate(full=True)
     except pa.ArrowInvalid:
         raise _find_bad_text(column, name, where) from None
+    if pa.types.is_floating(column.type):
+        column = pc.if_else(pc.is_nan(column), None, column)
     text = pc.fill_null(pc.utf8_trim_whitespace(column.cast(pa.string())), "")
-    row = pc.index(text, "").as_py()
-    if row >= 0 and not blanks:
-        raise DataError(f"{where}, row {row + 1}: {name!r} is empty; fill it in or remove the row")
+    if pa.types.is_timestamp(column.type):
+        text = pc.replace_substring_regex(text, r"\.0+(Z?)$", r"\1")
+        if pc.all(pc.match_substring_regex(text, "^$| 00:00:00Z?$")).as_py():
+            text = pc.replace_substring_regex(text, " 00:00:00Z?$", "")
     return text
 
 
 def check_kind(kind: pa.DataType, name: str, where: str) -> None:
-    """Refuse a column that holds something else than text or whole numbers."""
+    """Refuse a column whose values are not plain: text, numbers, dates or times."""
     plain = kind.value_type if pa.types.is_dictionary(kind) else kind
-    if not (pa.types.is_integer(plain) or str(plain) in _TEXTS):
+    if not (pa.types.is_primitive(plain) or pa.types.is_decimal(plain) or str(plain) in _TEXTS):
         raise DataError(f"{where}: the column {name!r} holds {plain}, not names; convert it to strings")
 
 
@@ -180,7 +222,7 @@ def _measure_text(column: pa.ChunkedArray) -> int:
         if pa.types.is_dictionary(column.type):
             lengths = pc.binary_length(chunk.dictionary.cast(pa.large_binary()).fill_null(b""))
             size += pc.sum(lengths.take(chunk.indices.fill_null(0))).as_py() or 0 if len(lengths) else 0
-        elif pa.types.is_integer(column.type):
+        elif str(column.type) not in _TEXTS:
             size += _DIGITS * len(chunk)
         else:
             size += chunk.nbytes

@@ -6,12 +6,13 @@ import csv
 import re
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 
 import pyarrow as pa
 
-from itransf.data.archives import strip_compression
+from itransf.data.archives import INPUT, strip_compression
+from itransf.data.known import Integers
 from itransf.errors import DataError, did_you_mean
 
 TRIPLE = ("head", "relation", "tail")
@@ -40,6 +41,7 @@ _STATEMENT = re.compile(rb"\s*(<[^<>\s]*>|_:\S+)\s+<[^<>\s]*>\s+(<|_:|\").*\.\s*
 _SAMPLE_LINES = 100
 _SAMPLE_BYTES = 2**20
 _SHOWN = 8  # columns listed that were left out
+_LISTED = 20  # bad lines that are listed
 _INDEX = re.compile(r"__index_level_\d+__")  # what pandas calls the index of a frame among its columns
 
 
@@ -57,13 +59,33 @@ class Form:
         separator: Character between columns, or its name.
         header: Whether the first line names the columns.
         columns: Columns of head, relation and tail, by name or by number from 1; one text has commas between them.
+            Of a wide table, the columns that become relations.
         weight: Column of the weights, by name or by number.
+        wide: Whether every column is a relation, and every row an entity.
+        key: Column of the entities of a wide table, by name or by number; the first by default.
+        split: Mark between several values in a cell of a wide table.
+        skip_bad: Whether to leave out lines that cannot be read, instead of refusing the table.
     """
 
     separator: str | None = None
     header: bool | None = None
     columns: str | Sequence[str | int] | None = None
     weight: str | int | None = None
+    wide: bool = False
+    key: str | int | None = None
+    split: str | None = None
+    skip_bad: bool = False
+
+    def __post_init__(self) -> None:
+        """Refuse what only a wide table has where there is none."""
+        for option in ("key", "split"):
+            if getattr(self, option) is not None and not self.wide:
+                raise DataError(f"--{option} ({option}=...) is for wide tables; give --wide (wide=True) as well")
+
+    @property
+    def is_given(self) -> bool:
+        """Whether the user says which columns are read."""
+        return self.wide or bool(self.chosen) or self.weight is not None
 
     @property
     def chosen(self) -> tuple[str | int, ...]:
@@ -104,6 +126,11 @@ class Table:
         """Return the rows as tuples."""
         return list(zip(*(column.to_pylist() for column in self.data.columns), strict=True))
 
+    def take(self, rows: Integers, data: pa.Table | None = None, notes: Sequence[str] = ()) -> Table:
+        """Return a table of some rows, or of other data that was made from these rows, with more notes."""
+        data = self.data.take(rows) if data is None else data
+        return replace(self, data=data, locate=lambda row: self.locate(int(rows[row])), notes=(*self.notes, *notes))
+
 
 @dataclass(frozen=True)
 class Layout:
@@ -116,6 +143,7 @@ class Layout:
         width: Number of columns in the file.
         skip: Number of lines before the first row.
         header: The header's words, where they name the columns.
+        wide: Whether every column is a relation.
     """
 
     separator: str
@@ -124,6 +152,7 @@ class Layout:
     width: int
     skip: int = 0
     header: tuple[str, ...] = ()
+    wide: bool = False
 
 
 def detect_layout(
@@ -144,30 +173,31 @@ def detect_layout(
         extra: Further columns, read where a header or the form names them.
         form: What the user says about the file.
     """
-    quoted = is_kind(where, ".csv")
     lines = _sample_lines(content)
+    quoted = is_kind(where, ".csv") or (where == INPUT and bool(lines) and "\t" not in lines[0][1])
     marks = list(SEPARATORS) if form.separator is None else [_parse_separator(form.separator)]
     if not lines:
         return Layout(marks[0], quoted, _number(wanted), len(wanted))
     number, first = lines[0]
-    for mark in [] if form.header is False or form.chosen else marks:
+    for mark in [] if form.header is False or form.wide or form.chosen else marks:
         words = split_line(first, mark, quoted)
         if find_columns(words, wanted, optional) is not None:
             found = choose_columns(words, where, wanted, optional, extra, form)
             return Layout(mark, quoted, found, len(words), number, tuple(word.strip() for word in words))
     texts = [line for _, line in lines]
-    if not form.chosen and form.weight is None:
+    if not form.is_given:
         mark, width = _detect_separator(texts, marks, quoted, wanted, optional, where)
         columns = wanted if width == len(wanted) else [name for name in wanted if name not in optional]
         return Layout(mark, quoted, _number(columns), width, number if form.header else 0)
     mark = _detect_regular(texts, marks, quoted, form)
     words = split_line(first, mark, quoted)
-    header = form.header
-    if header is None:
-        header = any(not _is_number(column) for column in (*form.chosen, form.weight or 1))
-        header = header or find_columns(words, wanted, optional) is not None
+    named = form.wide or any(not _is_number(column) for column in (*form.chosen, form.weight or 1))
+    header = form.header if form.header is not None else named or find_columns(words, wanted, optional) is not None
+    if named and not header:
+        raise DataError(f"{where}: without a header there are no names of columns; give numbers, or leave --no-header")
     found = choose_columns(words if header else [""] * len(words), where, wanted, optional, extra, form)
-    return Layout(mark, quoted, found, len(words), number * header, tuple(map(str.strip, words)) if header else ())
+    header_words = tuple(word.strip() for word in words) if header else ()
+    return Layout(mark, quoted, found, len(words), number * header, header_words, form.wide)
 
 
 def choose_columns(
@@ -188,6 +218,8 @@ def choose_columns(
         extra: Further columns, read where the header or the form names them.
         form: What the user says about the table.
     """
+    if form.wide:
+        return _choose_wide(words, where, form)
     required = [name for name in wanted if name not in optional]
     if form.chosen:
         names = required if len(form.chosen) == len(required) else list(wanted)
@@ -206,6 +238,19 @@ def choose_columns(
             found[name] = _find_column(words, given, where)
         elif len(places) == 1 and places[0] not in found.values():
             found[name] = places[0]
+    return found
+
+
+def _choose_wide(words: Sequence[str], where: str, form: Form) -> dict[str, int]:
+    """Return the places of the key and of the columns that are relations in a wide table, by their names."""
+    key = _find_column(words, 1 if form.key is None else form.key, where)
+    named = [place for place, word in enumerate(words) if word.strip() and not _INDEX.fullmatch(word)]
+    found = {words[key].strip() or "key": key}
+    for place in [_find_column(words, column, where) for column in form.chosen] or named:
+        if found.setdefault(words[place].strip(), place) != place:
+            raise DataError(f"{where}: two columns are called {words[place].strip()!r}; give them different names")
+    if len(found) == 1:
+        raise DataError(f"{where}: there is no column beside {words[key]!r}; a wide table has a relation per column")
     return found
 
 
@@ -273,6 +318,31 @@ def note_columns(header: Sequence[str], columns: dict[str, int], where: str) -> 
     return tuple(notes)
 
 
+def check_bad(faults: Sequence[tuple[int, str]], where: str, form: Form, unit: str = "line") -> tuple[str, ...]:
+    """Refuse a table with bad lines or rows, or note which are left out if the form says so.
+
+    Args:
+        faults: Number and fault of each; those with the same fault are listed together.
+        where: Name of the table.
+        form: What the user says about the table.
+        unit: What is numbered.
+    """
+    kinds: dict[str, list[int]] = {}
+    for number, fault in faults:
+        kinds.setdefault(fault, []).append(number)
+    told, most = [], max(1, _LISTED // max(1, len(kinds)))
+    for fault, numbers in list(kinds.items())[:_LISTED]:
+        rest = f" and {len(numbers) - most:,} more" if len(numbers) > most else ""
+        told.append(f"{where}, {unit} {', '.join(map(str, numbers[:most]))}{rest}: {fault}")
+    amount = f"{len(faults):,} bad {unit}{'s' * (len(faults) != 1)}"
+    if form.skip_bad:
+        return (f"{amount} of {where} {'was' if len(faults) == 1 else 'were'} left out: {'; '.join(told)}.",)
+    if len(faults) == 1:
+        raise DataError(told[0])
+    told.append("Correct them, or leave them out with --skip-bad (skip_bad=True)")
+    raise DataError("\n  ".join([f"{where}: {amount}", *told]))
+
+
 def refuse_formats(content: bytes, where: str) -> None:
     """Refuse a file whose name or first line shows that it is not a table."""
     kind = next((kind for kind, endings in _OTHER_FORMATS.items() if is_kind(where, *endings)), None)
@@ -335,12 +405,21 @@ def _detect_separator(
     choices = list(product(marks, range(len(wanted), len(wanted) - len(optional) - 1, -1)))
     # The first of equals. A space is also part of names: it counts for less than half of any other mark.
     mark, width = max(choices, key=lambda choice: widths[choice[0]][choice[1]] * (1 if choice[0] == " " else 2))
+    if 2 * widths[mark][width] > len(lines):
+        return mark, width
+    for other, counter in widths.items():
+        if len(counter) == 1 and 1 not in counter:  # not as many columns as wanted, but always the same number
+            words = [word.strip() for word in split_line(lines[0], other, quoted)]
+            if len(words) < len(wanted) or "head" not in wanted:
+                return other, len(wanted)  # the reader reports it
+            raise DataError(
+                f"{where}, line 1: {len(words)} columns instead of {len(wanted)} ({', '.join(wanted)}; separator: "
+                f"{SEPARATORS.get(other, repr(other))}): {', '.join(words[:_SHOWN])[:200]}. Choose {len(wanted)} with "
+                "--columns (names of the header, or numbers), read a relation per column with --wide, or name the "
+                "columns in a header"
+            )
     if widths[mark][width]:
         return mark, width
-    for mark, counter in widths.items():
-        # Not as many columns as wanted, but always the same number, which the reader reports.
-        if len(counter) == 1 and 1 not in counter:
-            return mark, len(wanted)
     raise DataError(
         f"{where}, line 1: no separator found in {lines[0][:60]!r}; separate {', '.join(wanted)} by a "
         f"{', '.join(SEPARATORS.values())}, or say which separator the file has"
@@ -349,8 +428,8 @@ def _detect_separator(
 
 def _detect_regular(lines: Sequence[str], marks: Sequence[str], quoted: bool, form: Form) -> str:
     """Return the separator under which the first line has the columns of the form and most lines its width."""
-    asked = (*form.chosen, form.weight or 1)
-    least = max((int(column) for column in asked if _is_number(column)), default=2)
+    asked = (*form.chosen, form.weight or 1, form.key or 1)
+    least = max(2, *(int(column) for column in asked if _is_number(column)))
 
     def judge(mark: str) -> tuple[int, bool, float, int]:
         widths = [len(split_line(line, mark, quoted)) for line in lines]

@@ -16,8 +16,8 @@ import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.parquet as pq
 
-from itransf.data.archives import read_content
-from itransf.data.frames import check_kind, take_columns
+from itransf.data.archives import INPUT, read_content
+from itransf.data.frames import check_kind, melt, take_columns
 from itransf.data.known import Integers
 from itransf.data.layout import (
     DETECTED,
@@ -26,6 +26,7 @@ from itransf.data.layout import (
     Form,
     Layout,
     Table,
+    check_bad,
     choose_columns,
     detect_layout,
     is_kind,
@@ -72,32 +73,34 @@ def read_columns(
     Raises:
         DataError: The file cannot be read; the message names the line.
     """
-    where = str(path)
+    where = INPUT if str(path) == "-" else str(path)
     choice: dict[str, Any] = {"wanted": wanted, "optional": optional, "extra": extra, "form": form}
     content = read_content(Path(path)) if content is None else content
     refuse_formats(content, where)
-    if is_kind(where, ".parquet"):
+    if is_kind(where, ".parquet") or (where == INPUT and content.startswith(b"PAR1")):
         with bounded() as budget:
             return _read_parquet(content, where, choice, blanks, budget)
     content = content.removeprefix(_BYTE_ORDER_MARK)
     if len(wanted) == 1:
         content = _BLANK_LINES.sub(b"", content)
     layout = detect_layout(content, where, **choice)
-    data = _parse_text(content, layout, where, {*extra, *(wanted if blanks else ())})
+    free = {*extra, *(wanted if blanks else ()), *(list(layout.columns)[1:] if form.wide else ())}
+    data, content, notes = _parse_text(content, layout, where, free, form)
 
     @cache
     def find_lines() -> Integers:
-        return np.fromiter((line for line, _, _ in _iterate_records(content, layout)), dtype=np.int64)
+        return np.fromiter((line for line, _ in _iterate_records(content, layout)), dtype=np.int64)
 
     def locate(row: int) -> str:
         return f"{where}, line {find_lines()[row]}"
 
-    notes = () if form.chosen else note_columns(layout.header, layout.columns, where)
+    notes += () if form.is_given else note_columns(layout.header, layout.columns, where)
     if form.header is None and not layout.skip and tuple(layout.columns) == TRIPLE:
         notes += _note_first_line(data, where)
     if not layout.quoted and b'"' in content:
         notes += _note_quotes(data, where, locate)
-    return Table(data, where, locate, notes, layout.header)
+    table = Table(data, where, locate, notes, layout.header)
+    return melt(table, form.split) if form.wide else table
 
 
 def read_labels(path: Path) -> dict[str, str]:
@@ -151,26 +154,34 @@ def _measure_parquet(metadata: pq.FileMetaData, names: Set[str]) -> int:
     return sum(chunk.total_uncompressed_size for chunk in chunks if chunk.path_in_schema in names)
 
 
-def _parse_text(content: bytes, layout: Layout, where: str, blanks: Set[str]) -> pa.Table:
-    """Return the columns of a text file without blanks around names, or raise its first fault."""
+def _parse_text(
+    content: bytes, layout: Layout, where: str, blanks: Set[str], form: Form
+) -> tuple[pa.Table, bytes, tuple[str, ...]]:
+    """Return the columns of a text file without blanks around names, the lines that were read, and notes."""
     empty = pa.table({name: pa.array([], pa.string()) for name in layout.columns})
     if not content.strip():
-        return empty
-    try:
-        data = _parse(content, layout)
-    except pa.ArrowInvalid:
-        content = _BLANK_LINES.sub(b"", content)  # the other lines keep their numbers
+        return empty, content, ()
+    problem = "it has an empty field"
+    for text in (content, _BLANK_LINES.sub(b"", content)):  # the other lines keep their numbers
         try:
-            data = _parse(content, layout)
+            data = _parse(text, layout)
         except pa.ArrowInvalid as error:
-            fault = _find_fault(content, layout, where, blanks)
-            if fault is None and next(_iterate_records(content, layout), None) is None:
-                return empty
-            raise fault or DataError(f"{where} cannot be read: {error}; check that it is a text file") from None
-    if any(_is_faulty(data.column(name), layout.quoted, name in blanks) for name in layout.columns):
-        fault = _find_fault(content, layout, where, blanks)
-        raise fault or DataError(f"{where} has an empty field; fill it in or remove the line")
-    return data
+            problem = str(error)
+            continue
+        if not any(_is_faulty(data.column(name), layout, name in blanks) for name in layout.columns):
+            return data, text, ()
+        break
+    faults = _find_faults(text, layout, where, blanks)
+    if not faults and next(_iterate_records(text, layout), None) is None:
+        return empty, text, ()
+    if not faults and not form.wide:
+        raise DataError(f"{where} cannot be read: {problem}; check that it is a text file")
+    notes = check_bad(faults, where, form) if faults else ()
+    parts = re.split(b"(%s)" % _LINE_ENDS.pattern, text)
+    for line, _ in faults:
+        parts[2 * line - 2] = b""
+    text = b"".join(parts)
+    return _parse(text, layout), text, notes
 
 
 def _parse(content: bytes, layout: Layout) -> pa.Table:
@@ -197,43 +208,35 @@ def _parse(content: bytes, layout: Layout) -> pa.Table:
     return pa.table([pc.utf8_trim_whitespace(column) for column in table.columns], names=list(places))
 
 
-def _is_faulty(column: pa.ChunkedArray, quoted: bool, blanks: bool) -> bool:
+def _is_faulty(column: pa.ChunkedArray, layout: Layout, blank: bool) -> bool:
     """Return whether a column has an empty name, or one that an unclosed quote spread over several lines."""
     return bool(
-        (not blanks and pc.any(pc.equal(column, "")).as_py())
-        or (quoted and pc.any(pc.match_substring_regex(column, r"[\r\n]")).as_py())
+        (not blank and pc.any(pc.equal(column, "")).as_py())
+        or (layout.quoted and not layout.wide and pc.any(pc.match_substring_regex(column, r"[\r\n]")).as_py())
     )
 
 
-def _find_fault(content: bytes, layout: Layout, where: str, blanks: Set[str]) -> DataError | None:
-    """Return the first fault of a text file as an error that names the line; slow."""
-    try:
-        content.decode("utf-8")
-    except UnicodeDecodeError as error:
-        if content[:2] in (b"\xff\xfe", b"\xfe\xff"):
-            return DataError(f"{where}, line 1: the file is UTF-16, not UTF-8; convert it: iconv -f utf-16 -t utf-8")
-        line = 1 + sum(1 for _ in _LINE_ENDS.finditer(content, 0, error.start))
-        return DataError(
-            f"{where}, line {line}: byte 0x{content[error.start]:02x} is not UTF-8; "
-            "save the file as UTF-8, for instance: iconv -f latin1 -t utf-8"
-        )
-    previous = 0
-    try:
-        for line, last_line, fields in _iterate_records(content, layout):
-            problem = _check_record(fields, layout, last_line > line, blanks)
-            if problem:
-                return DataError(f"{where}, line {line}: {problem}")
-            previous = last_line
-    except csv.Error:
-        return DataError(f"{where}, line {previous + 1}: {_UNCLOSED}")
-    return None
+def _find_faults(content: bytes, layout: Layout, where: str, blanks: Set[str]) -> list[tuple[int, str]]:
+    """Return the bad lines of a text file, each with what is wrong; slow."""
+    if content[:2] in (b"\xff\xfe", b"\xfe\xff"):
+        raise DataError(f"{where}, line 1: the file is UTF-16, not UTF-8; convert it: iconv -f utf-16 -t utf-8")
+    faults = {}
+    for line, fields in _iterate_records(content, layout):
+        fault = _UNCLOSED if fields is None else _check_record(fields, layout, blanks)
+        if fault:
+            faults[line] = fault
+    for line, text in enumerate(_LINE_ENDS.split(content), start=1):
+        try:
+            text.decode("utf-8")
+        except UnicodeDecodeError as error:
+            byte = f"byte 0x{text[error.start]:02x} is not UTF-8"
+            faults[line] = f"{byte}; save the file as UTF-8, for instance: iconv -f latin1 -t utf-8"
+    return sorted(faults.items())
 
 
-def _check_record(fields: list[str], layout: Layout, many_lines: bool, blanks: Set[str]) -> str | None:
+def _check_record(fields: list[str], layout: Layout, blanks: Set[str]) -> str | None:
     """Return what is wrong with one record, if anything."""
     width = layout.width
-    if many_lines and (len(fields) != width or any("\n" in fields[place] for place in layout.columns.values())):
-        return _UNCLOSED
     if len(fields) != width:
         names = ", ".join(layout.header if width > len(layout.columns) and layout.header else layout.columns)
         mark = SEPARATORS.get(layout.separator, repr(layout.separator))
@@ -243,28 +246,43 @@ def _check_record(fields: list[str], layout: Layout, many_lines: bool, blanks: S
         amount = f"{len(fields)} column{'s' * (len(fields) != 1)}"
         return f"{amount} instead of {width} ({names}; separator: {mark}); correct the line, or {advice}"
     empty = [name for name, place in layout.columns.items() if name not in blanks and not fields[place].strip()]
-    return f"the {empty[0]} is empty; fill it in or remove the line" if empty else None
+    if not empty or (layout.wide and not "".join(fields).strip()):
+        return None
+    return f"the {empty[0]} is empty; fill it in or remove the line"
 
 
-def _iterate_records(content: bytes, layout: Layout) -> Iterator[tuple[int, int, list[str]]]:
-    """Yield first line, last line and fields of every record below the header that is not blank."""
-    lines = io.TextIOWrapper(io.BytesIO(content), "utf-8", "replace", newline="")
+def _iterate_records(content: bytes, layout: Layout) -> Iterator[tuple[int, list[str] | None]]:
+    """Yield line and fields of every record below the header that is not blank; None for a quote that is not closed."""
+    lines = list(io.TextIOWrapper(io.BytesIO(content), "utf-8", "replace", newline=""))
+    done = layout.skip
     if not layout.quoted:
-        for number, line in enumerate(lines, start=1):
-            if number > layout.skip and line.strip(" \r\n"):
-                yield number, number, line.rstrip("\r\n").split(layout.separator)
-        return
-    rows = csv.reader(lines, delimiter=layout.separator)
-    previous = 0
-    for fields in rows:
-        if rows.line_num > layout.skip and (len(fields) > 1 or "".join(fields).strip(" ")):
-            yield previous + 1, rows.line_num, fields
-        previous = rows.line_num
+        for number, line in enumerate(lines[done:], start=done + 1):
+            if line.strip(" \r\n"):
+                yield number, line.rstrip("\r\n").split(layout.separator)
+    while layout.quoted and done < len(lines):
+        start = done
+        rows = csv.reader((lines[number] for number in range(start, len(lines))), delimiter=layout.separator)
+        for fields in rows:
+            if start + rows.line_num > done + 1 and _is_torn(fields, layout):
+                yield done + 1, None
+                done += 1  # the next line is read on its own
+                break
+            if len(fields) > 1 or "".join(fields).strip(" "):
+                yield done + 1, fields
+            done = start + rows.line_num
+
+
+def _is_torn(fields: Sequence[str], layout: Layout) -> bool:
+    """Return whether a record of several lines is what an unclosed quote made of several records."""
+    if len(fields) != layout.width or layout.wide:
+        return len(fields) != layout.width
+    return any("\n" in fields[place] or "\r" in fields[place] for place in layout.columns.values())
 
 
 def _note_first_line(data: pa.Table, where: str) -> tuple[str, ...]:
     """Note that the first line, which was read as a triple, may be a header: none of its names occurs again."""
-    if len(data) < _FEW_TRIPLES:
+    relations = pc.count_distinct(data.column("relation")).as_py() - 1
+    if len(data) < _FEW_TRIPLES and not 0 < 2 * relations < len(data):
         return ()
     ends = (data.column("head"), data.column("tail"))
     words = [data.column(name)[0].as_py() for name in TRIPLE]
@@ -272,8 +290,8 @@ def _note_first_line(data: pa.Table, where: str) -> tuple[str, ...]:
         if sum(pc.sum(pc.equal(column, word)).as_py() for column in columns) > 1:
             return ()
     return (
-        f"{where}: the first line ({', '.join(words)}) was read as a triple; if it names the columns, "
-        "give --header (header=True).",
+        f"{where}: line 1 looks like a header: {', '.join(words)}. It was read as a triple; if it names the columns, "
+        "give --header (header=True), otherwise --no-header (header=False).",
     )
 
 

@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from itransf.data.graph import Graph, Triples
 from itransf.data.known import Integers
-from itransf.data.layout import TRIPLE
+from itransf.data.layout import DETECTED, TRIPLE, Form
 from itransf.data.reading import read_columns
 from itransf.errors import DataError
 from itransf.models.base import Model
@@ -201,13 +201,17 @@ def fit_rule(features: Floats, labels: npt.NDArray[np.bool_], relations: Integer
     return Rule(rule.centre, rule.scale, weights, own)
 
 
-def read_claims(path: str | Path) -> tuple[TripleFile, list[bool] | None]:
+def read_claims(path: str | Path, form: Form = DETECTED) -> tuple[TripleFile, list[bool] | None]:
     """Read triples to classify, and whether they are true where a fourth column or one named "label" says so.
+
+    Args:
+        path: The file.
+        form: What is said about its form.
 
     Raises:
         DataError: The file cannot be read, or a label is not 1, 0, true or false.
     """
-    table = read_columns(path, (*TRIPLE, "label"), optional=("label",))
+    table = read_columns(path, (*TRIPLE, "label"), optional=("label",), form=form)
     rows = table.rows()
     if not rows:
         raise DataError(f"{path}: it has no triples; write one per line: {', '.join(TRIPLE)}")

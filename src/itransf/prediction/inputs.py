@@ -11,7 +11,7 @@ import numpy as np
 
 from itransf.data.frames import holds_triples, read_triple
 from itransf.data.graph import SPLITS, Graph, Triples
-from itransf.data.layout import TRIPLE, Form
+from itransf.data.layout import DETECTED, TRIPLE, Form
 from itransf.data.reading import read_columns
 from itransf.data.vocabulary import Vocabulary
 from itransf.errors import DataError
@@ -170,14 +170,15 @@ def read_queries(path: str | Path) -> list[Query]:
     return queries
 
 
-def read_triples(path: str | Path, pairs: bool = False) -> TripleFile:
+def read_triples(path: str | Path, pairs: bool = False, form: Form = DETECTED) -> TripleFile:
     """Read triples to score or to learn from.
 
     Args:
         path: Any file of triples that a graph can be read from.
         pairs: Whether the file may have two columns, head and tail, for a relation that is given elsewhere.
+        form: What is said about the form of the file.
     """
-    table = read_columns(path, optional=("relation",) if pairs else ())
+    table = read_columns(path, optional=("relation",) if pairs else (), form=form)
     if not len(table):
         columns = "head, tail" if pairs else ", ".join(TRIPLE)
         raise DataError(f"{path}: it has no triples; write one per line: {columns}")
