@@ -17,7 +17,7 @@ import numpy.typing as npt
 import itransf
 from benchmarks.records import RESULTS, start_record, summarise, write_record
 from itransf.prediction.doubt import weigh_doubts
-from itransf.prediction.predict import DEFAULT_MEMORY
+from itransf.prediction.search import DEFAULT_MEMORY
 
 Kind = Literal["any", "typed"]
 KINDS: tuple[Kind, Kind] = ("any", "typed")

@@ -96,7 +96,7 @@ class RuleList(Model):
             The number of the application each answer belongs to, and the answers.
         """
         bodies = self.mined.bodies[rules]
-        offsets, answers = self._triples.tails(anchors, bodies) if onward else self._triples.heads(bodies, anchors)
+        offsets, answers = self._triples.answers(anchors, bodies, "tail" if onward else "head")
         return np.repeat(np.arange(len(rules)), np.diff(offsets)), answers
 
 

@@ -111,7 +111,7 @@ def test_a_name_that_is_no_text_is_refused(name: Any) -> None:
 def test_known_covers_all_splits_and_statistics_only_train() -> None:
     graph = Graph.from_names("g", TRAIN, [("France", "borders", "Italy")], [("France", "borders", "Malta")])
     france, borders = graph.entities.index("France"), graph.relations.index("borders")
-    assert [graph.entities.name(tail) for tail in graph.known.tails([france], [borders])[1]] == [
+    assert [graph.entities.name(tail) for tail in graph.known.answers([france], [borders], "tail")[1]] == [
         "Spain",
         "Italy",
         "Malta",
@@ -125,7 +125,7 @@ def test_known_answers_of_some_splits() -> None:
     france, borders = graph.entities.index("France"), graph.relations.index("borders")
 
     def list_tails(*splits: str) -> list[str]:
-        return [graph.entities.name(tail) for tail in graph.known_in(*splits).tails([france], [borders])[1]]
+        return [graph.entities.name(tail) for tail in graph.known_in(*splits).answers([france], [borders], "tail")[1]]
 
     assert list_tails("train", "valid") == ["Spain", "Italy"]
     assert list_tails("test") == ["Malta"]

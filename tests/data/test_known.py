@@ -29,11 +29,11 @@ def test_answers_equal_a_dictionary_of_sets(
         tails[head, relation].add(tail)
         heads[relation, tail].add(head)
     asked = to_array(queries)
-    offsets, values = known.tails(asked[:, 0], asked[:, 1])
+    offsets, values = known.answers(asked[:, 0], asked[:, 1], "tail")
     assert [values[a:b].tolist() for a, b in pairwise(offsets)] == [
         sorted(tails[head, relation]) for head, relation, _ in queries
     ]
-    offsets, values = known.heads(asked[:, 1], asked[:, 2])
+    offsets, values = known.answers(asked[:, 2], asked[:, 1], "head")
     assert [values[a:b].tolist() for a, b in pairwise(offsets)] == [
         sorted(heads[relation, tail]) for _, relation, tail in queries
     ]
@@ -46,16 +46,16 @@ def test_largest_sizes_do_not_overflow() -> None:
     entities, relations = 10**7, 10**5
     triples = to_array([(entities - 1, relations - 1, entities - 1), (entities - 1, relations - 1, 0), (0, 0, 5)])
     known = KnownIndex(triples, entities, relations)
-    offsets, values = known.tails([entities - 1, 0, 1], [relations - 1, 0, 0])
+    offsets, values = known.answers([entities - 1, 0, 1], [relations - 1, 0, 0], "tail")
     assert offsets.tolist() == [0, 2, 3, 3]
     assert values.tolist() == [0, entities - 1, 5]
-    assert known.heads([relations - 1], [0])[1].tolist() == [entities - 1]
+    assert known.answers([0], [relations - 1], "head")[1].tolist() == [entities - 1]
     assert known.contains(np.concatenate((triples, [[0, 0, 6]]))).tolist() == [True, True, True, False]
 
 
 def test_one_relation_serves_many_heads() -> None:
     known = KnownIndex(to_array([(0, 1, 2), (1, 1, 3)]), ENTITIES, RELATIONS)
-    offsets, values = known.tails([0, 1], 1)
+    offsets, values = known.answers([0, 1], 1, "tail")
     assert offsets.tolist() == [0, 1, 2]
     assert values.tolist() == [2, 3]
 
@@ -71,7 +71,7 @@ def test_one_relation_serves_many_heads() -> None:
 def test_numbers_out_of_range_are_refused(heads: list[int], relations: list[int], told: str) -> None:
     known = KnownIndex(to_array([(0, 0, 1)]), ENTITIES, RELATIONS)
     with pytest.raises(IndexError, match=told):
-        known.tails(heads, relations)
+        known.answers(heads, relations, "tail")
     with pytest.raises(IndexError):
         KnownIndex(to_array([(heads[0], relations[0], 0)]), ENTITIES, RELATIONS)
     with pytest.raises(IndexError):

@@ -33,8 +33,8 @@ def rank_by_truth(planted: Planted) -> np.ndarray:
     for head, relation, tail in planted.graph.test.tolist():
         heads, tails = planted.geometry.project(relation)
         for distances, answer, others in (
-            (np.linalg.norm(heads[head] - tails, axis=1), tail, known.tails([head], [relation])[1]),
-            (np.linalg.norm(heads - tails[tail], axis=1), head, known.heads([relation], [tail])[1]),
+            (np.linalg.norm(heads[head] - tails, axis=1), tail, known.answers([head], [relation], "tail")[1]),
+            (np.linalg.norm(heads - tails[tail], axis=1), head, known.answers([tail], [relation], "head")[1]),
         ):
             rivals = np.delete(distances, others)
             ranks.append(1 + int((rivals < distances[answer]).sum()))

@@ -9,6 +9,7 @@ import torch
 from itransf.models import MODELS, Ensemble, Model, Sizes
 from itransf.prediction import AGREED, Agreement, Query, answer_queries, complete, score_triples
 from itransf.prediction.agreement import find_agreement
+from itransf.prediction.search import Search
 
 if TYPE_CHECKING:
     from conftest import GraphMaker
@@ -68,7 +69,7 @@ def test_a_prediction_says_how_the_members_rank_it(
 def test_a_member_agrees_with_its_own_ten_best_answers(graph: Graph, members: list[Model]) -> None:
     alone = complete(members[1], graph, head="e3", relation="r1", top=30)
     rows = np.array([[3, 1, graph.entities.index(each.tail)] for each in alone])
-    found = find_agreement(Ensemble(members[1:2]), graph, rows, np.zeros(len(rows), dtype=np.bool_), 2**20)
+    found = find_agreement(Search(Ensemble(members[1:2]), graph), rows, np.tile([False, False, True], (len(rows), 1)))
     assert [each.agree for each in found if each] == [1] * 10 + [0] * (len(alone) - 10)
     assert [each.best_rank for each in found if each] == [each.rank for each in alone]
 

@@ -23,6 +23,7 @@ from itransf.prediction.calibration import (
     fit_logistic,
     sigmoid,
 )
+from itransf.prediction.search import Search
 
 RNG = np.random.default_rng(0)
 
@@ -79,10 +80,11 @@ def test_probabilities_are_those_of_a_plain_loop(run: itransf.Run) -> None:
     known = {tuple(row) for split in ("train", "valid") for row in graph.split(split).tolist()}
     triples = np.concatenate([graph.test[:20], graph.train[:3]])
     asks_head = np.arange(len(triples)) % 2 == 0
+    asked = np.stack([asks_head, np.zeros_like(asks_head), ~asks_head], axis=1)
     for triple, head, found in zip(
         triples.tolist(),
         asks_head.tolist(),
-        find_probabilities(calibration, run.model, graph, triples, asks_head),
+        find_probabilities(calibration, Search(run.model, graph), triples, asked),
         strict=True,
     ):
         side, place = ("head", 0) if head else ("tail", 2)
@@ -144,8 +146,8 @@ def test_expected_and_observed_hits_are_those_of_a_plain_loop(run: itransf.Run) 
         )
         loops = few.statistics.has_loops[relation]
         given = given[~few.known_in("train", "valid").contains(given) & (loops | (given[:, 0] != given[:, 2]))]
-        asks_head = np.full(len(given), side == "head")
-        chances = np.array(find_probabilities(run.calibration, run.model, few, given, asks_head), dtype=float)
+        asked = np.tile([side == "head", False, side == "tail"], (len(given), 1))
+        chances = np.array(find_probabilities(run.calibration, Search(run.model, few), given, asked), dtype=float)
         best = np.argsort(-chances, kind="stable")[:10]
         labels = few.known_in("test").contains(given[best])
         squares += ((chances[best] - labels) ** 2).tolist()
@@ -177,7 +179,7 @@ def test_the_calibration_is_stored_and_checked(run: itransf.Run, tmp_path: Path)
     learned = run.learn_relation("twin_of", [("France", "Spain")])
     assert learned.calibration == run.calibration
     triples = np.array([[0, len(run.graph.relations), 1]])
-    assert find_probabilities(run.calibration, learned.model, learned.graph, triples, np.zeros(1, dtype=bool)) == [None]
+    assert find_probabilities(run.calibration, Search(learned.model, learned.graph), triples) == [None]
     run.calibration, kept = None, run.calibration
     run.save(tmp_path / "without")
     run.calibration = kept

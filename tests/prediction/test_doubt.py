@@ -7,8 +7,8 @@ import torch
 from itransf.data import Graph
 from itransf.errors import ConfigError, DataError
 from itransf.prediction import doubt_triples
-from itransf.prediction.doubt import compare_within, score_train
-from itransf.prediction.predict import DEFAULT_MEMORY
+from itransf.prediction.doubt import compare_within
+from itransf.prediction.search import DEFAULT_MEMORY, score_given
 from prediction.conftest import Case
 from stubs import TableModel
 
@@ -54,7 +54,7 @@ def test_a_low_score_is_doubtful() -> None:
 def test_scores_are_those_of_the_model(case: Case) -> None:
     expected = case.scores[tuple(case.graph.train.T)]
     for memory in (1, DEFAULT_MEMORY):
-        np.testing.assert_allclose(score_train(case.model, case.graph, memory), expected, rtol=1e-5, atol=1e-6)
+        np.testing.assert_allclose(score_given(case.model, case.graph.train, memory), expected, rtol=1e-5, atol=1e-6)
 
 
 def test_values_are_compared_within_their_relation() -> None:

@@ -13,7 +13,7 @@ import itransf
 from itransf.errors import ConfigError, DataError, ITransFError
 from itransf.models import Model, Sizes, TransE
 from itransf.prediction import Prediction, complete, find_only_answers
-from itransf.prediction.predict import BYTES_PER_SCORE, select_best
+from itransf.prediction.search import BYTES_PER_SCORE, select_best
 
 OPTIONS: list[dict[str, Any]] = [
     {},

@@ -13,7 +13,7 @@ from itransf.interpret import explain
 from itransf.models import TransE
 from itransf.models.base import Sizes
 from itransf.prediction import complete, score_triples
-from itransf.prediction.predict import BYTES_PER_SCORE
+from itransf.prediction.search import BYTES_PER_SCORE
 from prediction.conftest import name_triple
 
 

@@ -88,13 +88,13 @@ class KnownIndex:
         self._tails = PairIndex(relations, heads, tails, (entity_count, entity_count))
         self._heads = PairIndex(relations, tails, heads, (entity_count, entity_count))
 
-    def tails(self, heads: npt.ArrayLike, relations: npt.ArrayLike) -> tuple[Integers, Integers]:
-        """Return the known tails of each (head, relation), ascending, as offsets (q + 1,) and values."""
-        return self._tails.look_up(*self._check(relations, heads))
+    def answers(self, entities: npt.ArrayLike, relations: npt.ArrayLike, side: str) -> tuple[Integers, Integers]:
+        """Return the known entities on a side, "head" or "tail", of each relation with an entity on the other side.
 
-    def heads(self, relations: npt.ArrayLike, tails: npt.ArrayLike) -> tuple[Integers, Integers]:
-        """Return the known heads of each (relation, tail), ascending, as offsets (q + 1,) and values."""
-        return self._heads.look_up(*self._check(relations, tails))
+        Returns:
+            Offsets (q + 1,) and values, ascending for each pair.
+        """
+        return (self._tails if side == "tail" else self._heads).look_up(*self._check(relations, entities))
 
     def count(self, entities: npt.ArrayLike, relations: npt.ArrayLike, side: str) -> Integers:
         """Return the number of known answers on a side, "head" or "tail", to each (entity, relation)."""

@@ -182,7 +182,7 @@ def ask(triples: Triples, known: KnownIndex, side: Side, loops: npt.NDArray[np.b
     is_first = np.diff(keys[order], prepend=-1) != 0
     places = np.cumsum(is_first) - 1
     anchors, relations = anchors[is_first], relations[is_first]
-    offsets, excluded = known.tails(anchors, relations) if side == "tail" else known.heads(relations, anchors)
+    offsets, excluded = known.answers(anchors, relations, side)
     if loops is not None:
         rows = np.repeat(np.arange(len(anchors)), np.diff(offsets))
         is_added = ~loops[relations]

@@ -13,10 +13,9 @@ from torch.nn.functional import cosine_similarity
 
 from itransf.data.graph import Graph, Triples
 from itransf.models import SIDES, DistMult, Model, Side, Translation
-from itransf.models.base import compare_all
 from itransf.ops.distance import distance
 from itransf.prediction.inputs import LabelledTriple, name_triple
-from itransf.prediction.predict import DEFAULT_MEMORY
+from itransf.prediction.search import DEFAULT_MEMORY
 
 Triple = tuple[int, int, int]
 Floats = npt.NDArray[np.float64]
@@ -215,12 +214,9 @@ def find_rivals(
     model: Translation | DistMult, graph: Graph, triple: Triple, side: Side
 ) -> tuple[npt.NDArray[np.int64], Tensor]:
     """Return the best other candidates for the answer whose triples are not known, (n,), and their scores, (n,)."""
-    heads, relations, tails = torch.tensor([triple], device=model.entities.device).unbind(1)
-    query = model.queries(heads if side == "tail" else tails, relations, side)
-    table = model.candidates(relations, side, model.pool())[0]
-    scores = table @ query[0] if model.compare == "dot" else compare_all(query, table, model.compare)[0]
-    known = graph.known.tails(*triple[:2]) if side == "tail" else graph.known.heads(*triple[1:])
-    excluded = {triple[2 if side == "tail" else 0], *known[1].tolist()}
+    given, answer = (triple[0], triple[2]) if side == "tail" else (triple[2], triple[0])
+    scores = model.scorer(triple[1], side)(torch.tensor([given], device=model.entities.device))[0]
+    excluded = {answer, *graph.known.answers(given, triple[1], side)[1].tolist()}
     scores[list(excluded)] = -torch.inf
     best = scores.topk(min(RIVALS, len(scores) - len(excluded)))
     return best.indices.cpu().numpy(), best.values

@@ -21,8 +21,8 @@ from itransf.interpret.sharing import SharedConcept, concepts_behind, name_conce
 from itransf.models import SIDES, ConceptModel, Model, Part, Side, Split, is_explainable
 from itransf.prediction.agreement import Agreement
 from itransf.prediction.inputs import LabelledTriple, find_splits, name_triple, resolve_triples
-from itransf.prediction.predict import DEFAULT_MEMORY, Search, find_entities, find_only_answers
-from itransf.progress import track
+from itransf.prediction.predict import find_only_answers
+from itransf.prediction.search import DEFAULT_MEMORY, Search, find_entities
 
 ORDER = ("head", "translation", "tail", "relation")
 CHOICES = "itransf, icomplex, ilineare, stranse, transr, lineare, transe, complex or distmult"
@@ -267,9 +267,8 @@ def find_runner_up(model: Model, graph: Graph, triple: Triple, side: Side, memor
     all known answers are excluded.
     """
     given, column = (triple[0], 2) if side == "tail" else (triple[2], 0)
-    with track("searching", 1, "queries", shown=False) as tracker:
-        search = Search(model, graph, top=2, excluded=SPLITS, memory=memory)
-        found = find_entities(search, triple[1], side, np.array([given]), tracker)
+    search = Search(model, graph, top=2, excluded=SPLITS, memory=memory)
+    found = find_entities(search, triple[1], side, np.array([given]))
     others = found.triples[found.triples[:, column] != triple[column]]
     return others[0] if len(others) else None
 

@@ -213,8 +213,7 @@ class _Links:
 
     def _follow(self, entities: Integers, step: int) -> tuple[Integers, Integers]:
         """Return where a step leads from each entity, as offsets and values."""
-        relation = step // 2
-        return self.known.heads(relation, entities) if step % 2 else self.known.tails(entities, relation)
+        return self.known.answers(entities, step // 2, "head" if step % 2 else "tail")
 
     def _count(self, entities: Integers, steps: Integers) -> Integers:
         """Return how many links of one kind each entity has."""

@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from itransf.data.graph import Graph, Triples
+from itransf.data.graph import Triples
 from itransf.evaluation import rank_as_predicted
-from itransf.models import SIDES, Ensemble, Model
+from itransf.models import SIDES, Ensemble
+from itransf.prediction.search import Search
 
 AGREED = 10
 """The rank up to which a member agrees with an answer."""
@@ -41,23 +42,20 @@ class Agreement:
         return f"{self.agree} of {self.seeds} seeds rank {answer} among their ten best (ranks {ranks})"
 
 
-def find_agreement(
-    model: Model, graph: Graph, triples: Triples, asks_head: npt.NDArray[np.bool_], memory: int
-) -> list[Agreement | None]:
+def find_agreement(search: Search, triples: Triples, asked: npt.NDArray[np.bool_]) -> list[Agreement | None]:
     """Return how the members of an ensemble rank answers; None for each if the model is another one.
 
     Args:
-        model: Scoring model.
-        graph: Graph with the known triples.
+        search: Model and graph.
         triples: Answers, (n, 3).
-        asks_head: Whether the head of each was asked for, (n,).
-        memory: Bytes for one chunk of scores.
+        asked: Which parts of each were asked for, (n, 3).
     """
-    if not isinstance(model, Ensemble):
+    if not isinstance(search.model, Ensemble):
         return [None] * len(triples)
+    asks_head = asked[:, 0] & ~asked[:, 2]
     sides = [side for side in SIDES if (asks_head == (side == "head")).any()]
     options: dict[str, Any] = {"keep_scores": True, "sides": sides}
-    found = [rank_as_predicted(member, graph, triples, memory, **options) for member in model.members]
+    found = [rank_as_predicted(each, search.graph, triples, search.memory, **options) for each in search.model.members]
     ranks = np.stack([np.where(asks_head, each.ranks("head"), each.ranks("tail")) for each in found])  # (m, n)
     columns = ((ranks <= AGREED).sum(axis=0), ranks.min(axis=0), ranks.max(axis=0))
     rows = zip(*(column.tolist() for column in columns), strict=True)

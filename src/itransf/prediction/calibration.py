@@ -13,7 +13,6 @@ weight is taken from unlabelled candidates that look true.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -23,12 +22,20 @@ import torch
 from torch import Tensor
 
 from itransf.data.graph import Graph, Triples
-from itransf.data.known import Integers, KnownIndex
+from itransf.data.known import Integers, KnownIndex, is_among
 from itransf.data.typing import SIDE_NUMBERS
-from itransf.evaluation.ranking import refuse_nan
 from itransf.evaluation.skill import NO_BETTER, TOO_FEW, measure_skill
 from itransf.models.base import SIDES, Model, Side
-from itransf.prediction.chunks import DEFAULT_MEMORY, EXCLUDED, exclude, split_rows
+from itransf.prediction.inputs import ASKED
+from itransf.prediction.search import (
+    DEFAULT_MEMORY,
+    EXCLUDED,
+    Search,
+    group_questions,
+    list_answers,
+    mark,
+    score_given,
+)
 
 Floats = npt.NDArray[np.float64]
 
@@ -111,40 +118,12 @@ class Calibration:
         return cls(**{**content, **lists, **numbers, "verdicts": tuple(content["verdicts"]), "steps": steps})
 
 
-@torch.no_grad()
-def score_questions(
-    model: Model, graph: Graph, relation: int, side: Side, anchors: Integers, known: KnownIndex, memory: int
-) -> Iterator[tuple[Integers, Tensor]]:
-    """Yield anchors in chunks with the scores (q, n) of the entities that fit; those that are no candidates: -inf.
-
-    Args:
-        model: Scoring model.
-        graph: Graph that types the entities.
-        relation: Relation of the questions.
-        side: Side that they ask for.
-        anchors: Entity on the other side of each question.
-        known: Known answers, which are no candidates; neither are self-loops unless the relation has some in train.
-        memory: Bytes for one chunk of scores.
-    """
-    allowed = graph.typing.candidates(relation, side)
-    device = next(model.parameters()).device
-    scorer = model.scorer(relation, side, model.pool(torch.tensor(allowed, device=device)))
-    for part in split_rows(anchors, len(allowed), memory) if len(allowed) else ():
-        scores = refuse_nan(scorer(torch.tensor(part, device=device))).double()
-        rows = np.arange(len(part))
-        offsets, answers = known.tails(part, relation) if side == "tail" else known.heads(relation, part)
-        exclude(scores, np.repeat(rows, np.diff(offsets)), answers, allowed)
-        if not graph.statistics.has_loops[relation]:
-            exclude(scores, rows, part, allowed)
-        yield part, scores
-
-
-def list_questions(triples: Triples) -> Iterator[tuple[int, Side, Integers]]:
-    """Yield relation, side and distinct anchors of the questions that triples answer."""
-    for relation in np.unique(triples[:, 1]).tolist():
-        own = triples[triples[:, 1] == relation]
-        for side in SIDES:
-            yield relation, side, np.unique(own[:, 0 if side == "tail" else 2])
+def list_questions(triples: Triples) -> Triples:
+    """Return the distinct questions that triples answer, (q, 3), by relation, those that ask for heads first."""
+    questions = np.concatenate([triples, triples])
+    questions[: len(triples), 0] = questions[len(triples) :, 2] = ASKED
+    questions = np.unique(questions, axis=0)
+    return questions[np.lexsort((questions[:, 2] == ASKED, questions[:, 1]))]
 
 
 @dataclass(frozen=True)
@@ -176,54 +155,37 @@ class Examples:
         return log_odds(own / np.maximum(total + (1.0 - self.weights * kept) * own, own))
 
 
-def draw_examples(
-    model: Model,
-    graph: Graph,
-    triples: Triples,
-    known: KnownIndex,
-    most: int = MOST_QUESTIONS,
-    memory: int = DEFAULT_MEMORY,
-) -> Examples | None:
+def draw_examples(search: Search, triples: Triples, most: int = MOST_QUESTIONS) -> Examples | None:
     """Return candidates of the questions that triples answer: the best, all true ones, and a sample of the others.
 
     Args:
-        model: Scoring model.
-        graph: Graph that types the entities.
+        search: Model and graph; triples of the excluded splits are no candidates.
         triples: Triples, (n, 3), which are the true ones.
-        known: Known answers, which are no candidates.
         most: Maximum number of questions.
-        memory: Bytes for one chunk of scores.
     """
-    random = np.random.default_rng(0)
-    listed = list(list_questions(triples))
-    asked = sum(len(anchors) for *_, anchors in listed)
-    chosen = np.sort(random.permutation(asked)[:most])
+    random, graph = np.random.default_rng(0), search.graph
+    questions = list_questions(triples)
+    questions = questions[np.sort(random.permutation(len(questions))[:most])]
     answers = KnownIndex(triples, len(graph.entities), len(graph.relations))
     parts: list[tuple[npt.NDArray[Any], ...]] = []
-    done = first = 0
-    for relation, side, anchors in listed:
-        own = anchors[chosen[(chosen >= done) & (chosen < done + len(anchors))] - done]
-        done += len(anchors)
+    first = 0
+    for _, relation, side, anchors in group_questions(questions):
         allowed = graph.typing.candidates(relation, side)
-        for part, scores in score_questions(model, graph, relation, side, own, known, memory):
-            offsets, right = answers.tails(part, relation) if side == "tail" else answers.heads(relation, part)
-            truth = torch.full_like(scores, 1.0)
-            exclude(truth, np.repeat(np.arange(len(part)), np.diff(offsets)), right, allowed)
-            values, labels = scores.cpu().numpy(), np.isneginf(truth.cpu().numpy())
-            places = scores.topk(min(FIRST, scores.shape[1]), dim=1).indices.cpu().numpy()
-            sure = labels.copy()
+        for part, chunk in search.score_chunks(relation, side, anchors, allowed):
+            true = torch.zeros_like(chunk, dtype=torch.bool)
+            mark(true, *list_answers(answers, part, relation, side), allowed, True)
+            values, labels = chunk.double().cpu().numpy(), true.cpu().numpy()
+            candidates, sure, drawn = values != EXCLUDED, labels.copy(), np.zeros_like(labels)
+            places = chunk.double().topk(min(FIRST, len(allowed)), dim=1).indices.cpu().numpy()
             np.put_along_axis(sure, places, True, axis=1)
-            drawn = np.zeros_like(sure)
-            drawn[:, random.permutation(scores.shape[1])[:SAMPLED]] = True
-            candidates = values != EXCLUDED
+            drawn[:, random.permutation(len(allowed))[:SAMPLED]] = True
             rest, drawn = candidates & ~sure, drawn & candidates & ~sure
             drawn[drawn.sum(1) == 0] = rest[drawn.sum(1) == 0]
             weights = np.where(drawn, rest.sum(1, keepdims=True) / np.maximum(drawn.sum(1, keepdims=True), 1), 1.0)
             rows, columns = np.nonzero((sure & candidates) | drawn)
-            number = 2 * relation + SIDE_NUMBERS[side]
-            counts = candidates.sum(1).astype(np.float64)[rows]
+            sides = np.full(len(rows), 2 * relation + SIDE_NUMBERS[side])
             taken = (array[rows, columns] for array in (values, labels, weights))
-            parts.append((rows + first, np.full(len(rows), number), *taken, counts))
+            parts.append((rows + first, sides, *taken, candidates.sum(1)[rows].astype(np.float64)))
             first += len(part)
     return Examples(*map(np.concatenate, zip(*parts, strict=True))) if parts else None
 
@@ -239,9 +201,9 @@ def fit_calibration(
         isotonic: Whether to replace the logistic function by an isotonic step function of the same features.
         memory: Bytes for one chunk of scores.
     """
-    if sum(len(anchors) for *_, anchors in list_questions(graph.valid)) < LEAST_QUESTIONS:
+    if len(list_questions(graph.valid)) < LEAST_QUESTIONS:
         return None
-    examples = draw_examples(model, graph, graph.valid, graph.known_in("train"), memory=memory)
+    examples = draw_examples(Search(model, graph, memory=memory), graph.valid)
     if examples is None or not examples.labels.any() or not np.isfinite(examples.scores).all():
         return None
     counts = np.log1p(graph.statistics.counts)
@@ -408,84 +370,86 @@ class Measured:
     fits: npt.NDArray[np.bool_]
 
 
-def measure_answers(
-    model: Model,
-    graph: Graph,
-    triples: Triples,
-    asks_head: npt.NDArray[np.bool_],
-    temperature: float,
-    known: KnownIndex,
-    memory: int = DEFAULT_MEMORY,
-) -> Measured:
-    """Compare triples with the candidates of the questions that they answer.
+def sum_candidates(scores: Tensor, temperature: float) -> Floats:
+    """Return the logarithm of the softmax's denominator and the number of candidates of questions, (2, q)."""
+    columns = (temperature * scores).logsumexp(1), (scores > EXCLUDED).sum(1, dtype=torch.int32)
+    return np.stack([column.double().cpu().numpy() for column in columns])
+
+
+def sum_questions(
+    search: Search, relation: int, side: Side, anchors: Integers, temperature: float, precision: torch.dtype
+) -> Floats:
+    """Return what `sum_candidates` does for the questions of these anchors, computed in this precision."""
+    chunks = search.score_chunks(relation, side, anchors, search.allow_ends(relation, side))
+    sums = [sum_candidates(scores.to(precision), temperature) for _, scores in chunks]
+    return np.concatenate(sums, axis=1) if sums else np.tile([[-np.inf], [0.0]], len(anchors))
+
+
+def measure_answers(search: Search, triples: Triples, side: Side, temperature: float) -> Measured:
+    """Compare triples with the candidates of the questions for one side that they answer.
 
     Args:
-        model: Scoring model.
-        graph: Graph that types the entities.
+        search: Model and graph; triples of the excluded splits are no candidates.
         triples: Triples, (n, 3).
-        asks_head: Whether the question of each asks for the head, (n,).
+        side: Side that the questions ask for.
         temperature: Factor of scores in the softmax.
-        known: Known answers, which are no candidates.
-        memory: Bytes for one chunk of scores.
     """
-    device = next(model.parameters()).device
-    with torch.no_grad():
-        parts = [model.score(*part.unbind(1)) for part in torch.split(torch.tensor(triples, device=device), 4096)]
-    scores = torch.cat(parts).double().cpu().numpy() if parts else np.zeros(0)
-    shares, counts, found = np.zeros(len(triples)), np.ones(len(triples)), np.zeros(len(triples), dtype=np.bool_)
-    for relation, side, _ in list_questions(triples):
-        rows = np.flatnonzero((triples[:, 1] == relation) & (asks_head == (side == "head")))
-        given, asked = (0, 2) if side == "tail" else (2, 0)
-        allowed = graph.typing.candidates(relation, side)
-        anchors, inverse = np.unique(triples[rows, given], return_inverse=True)
-        done = 0
-        for part, chunk in score_questions(model, graph, relation, side, anchors, known, memory):
-            values = chunk.cpu().numpy()
-            here = (inverse >= done) & (inverse < done + len(part))
-            own, question = rows[here], inverse[here] - done
-            places = np.minimum(np.searchsorted(allowed, triples[own, asked]), len(allowed) - 1)
-            found[own] = allowed[places] == triples[own, asked]
-            counted = found[own] & (values[question, places] != EXCLUDED)
-            best = np.maximum(values.max(axis=1)[question], scores[own])
-            total = np.array([np.exp(temperature * (values[q] - b)).sum() for q, b in zip(question, best, strict=True)])
-            mine = np.exp(temperature * (scores[own] - best))
-            shares[own] = log_odds(mine / np.maximum(total + ~counted * mine, mine))
-            counts[own] = np.maximum(np.sum(values != EXCLUDED, axis=1)[question], 1)
-            done += len(part)
-    return Measured(scores, shares, counts, found)
+    graph, column = search.graph, 2 * SIDE_NUMBERS[side]
+    logits = temperature * (scores := score_given(search.model, triples, search.memory).double().cpu().numpy())
+    sums, fits = np.zeros((2, len(triples))), np.zeros(len(triples), dtype=np.bool_)
+    for relation in np.unique(triples[:, 1]).tolist():
+        rows = np.flatnonzero(triples[:, 1] == relation)
+        fits[rows] = is_among(triples[rows, column], graph.typing.candidates(relation, side))
+        anchors, places = np.unique(triples[rows, 2 - column], return_inverse=True)
+        sums[:, rows] = sum_questions(search, relation, side, anchors, temperature, torch.float64)[:, places]
+    is_loop = (triples[:, 0] == triples[:, 2]) & ~graph.statistics.has_loops[triples[:, 1]]
+    is_candidate = fits & ~is_loop & ~graph.known_in(*search.excluded).contains(triples)
+    totals = np.where(is_candidate, sums[0], np.logaddexp(sums[0], logits))
+    return Measured(scores, log_odds(np.exp(np.minimum(logits - totals, 0.0))), np.maximum(sums[1], 1.0), fits)
+
+
+def rate_answers(
+    calibration: Calibration, search: Search, triples: Triples, asked: npt.NDArray[np.bool_]
+) -> tuple[Floats, npt.NDArray[np.bool_]]:
+    """Return the probability of each answer, the smaller one where it answers for both sides, and whether it fits.
+
+    Args:
+        calibration: Calibration of the model.
+        search: Model and graph; triples of the excluded splits are no candidates.
+        triples: Answers, (n, 3), of relations that the calibration covers.
+        asked: Which parts of each were asked for, (n, 3). It answers for both sides unless one of them was.
+    """
+    chances, fits = np.ones(len(triples)), np.ones(len(triples), dtype=np.bool_)
+    for number, side in enumerate(SIDES):
+        rows = np.flatnonzero(asked[:, 2 * number] | ~asked[:, 2 - 2 * number])
+        found = measure_answers(search, triples[rows], side, calibration.temperature)
+        sides = 2 * triples[rows, 1] + number
+        chances[rows] = np.minimum(chances[rows], calibration.apply(found.scores, found.shares, found.counts, sides))
+        fits[rows] &= found.fits
+    return chances, fits
 
 
 def find_probabilities(
-    calibration: Calibration | None,
-    model: Model,
-    graph: Graph,
-    triples: Triples,
-    asks_head: npt.NDArray[np.bool_] | None = None,
-    memory: int = DEFAULT_MEMORY,
+    calibration: Calibration | None, search: Search, triples: Triples, asked: npt.NDArray[np.bool_] | None = None
 ) -> list[float | None]:
     """Return the probability of each answer.
 
     It is None without a calibration, in train, and for an entity that does not fit. Other answers in train and valid
-    are no candidates.
+    are no candidates; test is not read.
 
     Args:
         calibration: Calibration of the model, if there is one.
-        model: Scoring model.
-        graph: Graph with the known triples; test is not read.
+        search: Model and graph.
         triples: Answers, (n, 3).
-        asks_head: Whether the head of each was asked for, (n,); by default the smaller probability of both sides.
-        memory: Bytes for one chunk of scores.
+        asked: Which parts of each were asked for, (n, 3); by default none, which gives the smaller probability of both
+            sides.
     """
-    if calibration is None or not len(triples):
-        return [None] * len(triples)
-    shown = (2 * triples[:, 1] < len(calibration.slopes)) & ~graph.known_in("train").contains(triples)
-    chances = np.ones(len(triples))
-    for sides in (
-        (np.zeros(len(triples), np.bool_), np.ones(len(triples), np.bool_)) if asks_head is None else (asks_head,)
-    ):
-        known = graph.known_in("train", "valid")
-        found = measure_answers(model, graph, triples, sides, calibration.temperature, known, memory)
-        shown &= found.fits
-        numbers = np.where(shown, 2 * triples[:, 1] + ~sides, 0)
-        chances = np.minimum(chances, calibration.apply(found.scores, found.shares, found.counts, numbers))
-    return [chance if is_shown else None for chance, is_shown in zip(chances.tolist(), shown.tolist(), strict=True)]
+    found = np.full(len(triples), None, dtype=object)
+    if calibration is not None and len(triples):
+        covered = 2 * triples[:, 1] < len(calibration.slopes)
+        rows = np.flatnonzero(covered & ~search.graph.known_in("train").contains(triples))
+        parts = np.zeros_like(triples, dtype=np.bool_) if asked is None else asked
+        plain = Search(search.model, search.graph, excluded=("train", "valid"), memory=search.memory)
+        chances, fits = rate_answers(calibration, plain, triples[rows], parts[rows])
+        found[rows[fits]] = chances[fits]
+    return found.tolist()

@@ -20,10 +20,10 @@ from itransf.data.known import Integers
 from itransf.data.layout import DETECTED, TRIPLE, Form
 from itransf.data.reading import read_columns
 from itransf.errors import DataError
-from itransf.models.base import Model
+from itransf.models.base import SIDES, Model
 from itransf.prediction.calibration import LEAST_QUESTIONS, Calibration, Floats, measure_answers, sigmoid
-from itransf.prediction.chunks import DEFAULT_MEMORY
 from itransf.prediction.inputs import GivenTriple, TripleFile, find_problems, list_names, resolve_triples
+from itransf.prediction.search import DEFAULT_MEMORY, Search
 
 TRUTHS = {"1": True, "true": True, "yes": True, "0": False, "-1": False, "false": False, "no": False}
 RIDGES = (1e-6, 0.01, 20.0)  # on the constant, the features, and their products; chosen on valid of CoDEx-S
@@ -133,14 +133,11 @@ def describe(
     model: Model, graph: Graph, triples: Triples, temperature: float, memory: int
 ) -> tuple[Floats, npt.NDArray[np.float64]]:
     """Return the features of triples, (n, 6), and their scores."""
-    known, size = graph.known_in("train"), len(triples)
-    heads, tails = (
-        measure_answers(model, graph, triples, np.full(size, asked), temperature, known, memory)
-        for asked in (True, False)
-    )
-    counts = (known.tails(triples[:, 0], triples[:, 1])[0], known.heads(triples[:, 1], triples[:, 2])[0])
+    search, known = Search(model, graph, memory=memory), graph.known_in("train")
+    heads, tails = (measure_answers(search, triples, side, temperature) for side in SIDES)
+    counts = [known.count(triples[:, 2 - column], triples[:, 1], side) for side, column in (("tail", 2), ("head", 0))]
     columns = (tails.scores, heads.shares, tails.shares, np.minimum(heads.shares, tails.shares))
-    return np.column_stack([*columns, *(np.log1p(np.diff(each)) for each in counts)]), tails.scores
+    return np.column_stack([*columns, *map(np.log1p, counts)]), tails.scores
 
 
 @dataclass(frozen=True)

@@ -11,17 +11,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import torch
 
 from itransf.data.graph import Graph
 from itransf.data.known import Integers
 from itransf.data.support import Floats, Support, SupportIndex
 from itransf.errors import check_count
-from itransf.evaluation.ranking import refuse_nan
 from itransf.models.base import Model
 from itransf.prediction.inputs import LabelledTriple, name_triple
-from itransf.prediction.predict import DEFAULT_MEMORY, split_rows
 from itransf.prediction.score import ScoredTriple, score_triples
+from itransf.prediction.search import DEFAULT_MEMORY, score_given
 from itransf.progress import track
 
 LEAST_EVIDENCE = 0.01  # added to the evidence of all triples before its logarithm is taken
@@ -105,19 +103,9 @@ def weigh_doubts(model: Model, graph: Graph, memory: int, progress: bool = False
             found.patterns[own.rows] = own.patterns
             tracker.advance(1)
     evidence, relations = np.log(found.evidence + LEAST_EVIDENCE), graph.train[:, 1]
-    support, score = (compare_within(values, relations) for values in (evidence, score_train(model, graph, memory)))
+    scores = score_given(model, graph.train, memory).double().cpu().numpy()
+    support, score = (compare_within(values, relations) for values in (evidence, scores))
     return -np.stack([np.minimum(found.fits.min(axis=0), 0.0), support, score]), found
-
-
-@torch.no_grad()
-def score_train(model: Model, graph: Graph, memory: int) -> Floats:
-    """Return the scores of the training triples, (n,)."""
-    device = next(model.parameters()).device
-    order = np.argsort(graph.train[:, 1], kind="stable")  # models may compose a matrix for each relation of a batch
-    scores = np.zeros(len(order))
-    for rows in split_rows(order, 2 * getattr(model.config, "dim", 1) ** 2, memory):
-        scores[rows] = refuse_nan(model.score(*torch.tensor(graph.train[rows], device=device).unbind(1))).cpu().numpy()
-    return scores
 
 
 def compare_within(values: Floats, relations: Integers) -> Floats:

@@ -16,7 +16,8 @@ from itransf.data.reading import read_columns
 from itransf.data.vocabulary import Vocabulary
 from itransf.errors import DataError
 
-ASKED = "?"  # marks the part that a query asks for, as an empty field does
+MARK = "?"  # of the part that a query asks for; an empty field is one, too
+ASKED = -1  # index of that part
 
 
 @dataclass(frozen=True)
@@ -75,7 +76,7 @@ class Query:
         if len(asked) != 1:
             what = f"{' and '.join(asked)} are asked for" if asked else "head, relation and tail are all given"
             place = f"{self.where}: " if self.where else ""
-            raise DataError(f"{place}{what}; leave exactly one of the three empty (or {ASKED}) to ask for it")
+            raise DataError(f"{place}{what}; leave exactly one of the three empty (or {MARK}) to ask for it")
 
 
 class TripleFile(NamedTuple):
@@ -130,15 +131,20 @@ def resolve_triples(
     graph: Graph, triples: Iterable[GivenTriple], locate: Callable[[int], str] | None = None
 ) -> Triples:
     """Return triples given by names or labels as indices, (n, 3); arguments as in `list_names`."""
-    vocabularies = (graph.entities, graph.relations, graph.entities)
     given = list_names(triples, locate)
     found = np.empty((len(given), 3), dtype=np.int64)
     for row, names in enumerate(given):
         try:
-            found[row] = [v.index(name) for v, name in zip(vocabularies, names, strict=True)]
+            found[row] = number_names(graph, names)
         except DataError as error:
             raise DataError(f"{(locate or locate_triple)(row)}: {error}") from None
     return found
+
+
+def number_names(graph: Graph, names: Sequence[str | None]) -> list[int]:
+    """Return the indices of a head, a relation and a tail; ASKED for None."""
+    vocabularies = (graph.entities, graph.relations, graph.entities)
+    return [ASKED if name is None else v.index(name) for v, name in zip(vocabularies, names, strict=True)]
 
 
 def find_problems(graph: Graph, names: Sequence[GivenTriple]) -> dict[int, str]:
@@ -165,7 +171,7 @@ def read_queries(path: str | Path) -> list[Query]:
         raise DataError(f"{table.locate(0)}: it does not name the columns; begin with a line: head, relation, tail")
     queries = []
     for row, names in enumerate(table.rows()):
-        head, relation, tail = (None if name in ("", ASKED) else name for name in names)
+        head, relation, tail = (None if name in ("", MARK) else name for name in names)
         queries.append(Query(head, relation, tail, table.locate(row)))
     return queries
 

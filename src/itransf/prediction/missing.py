@@ -9,13 +9,12 @@ answered are not asked.
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor
 
 from itransf.data.graph import SPLITS, Graph, Triples
 from itransf.data.known import Integers, is_among
@@ -23,9 +22,9 @@ from itransf.data.typing import SIDE_NUMBERS
 from itransf.errors import check_count
 from itransf.files import write_text
 from itransf.models.base import SIDES, Model, Side
-from itransf.prediction.calibration import Calibration, Floats, log_odds
+from itransf.prediction.calibration import Calibration, Floats, log_odds, sum_candidates, sum_questions
 from itransf.prediction.inputs import LabelledTriple, name_triple
-from itransf.prediction.predict import DEFAULT_MEMORY, EXCLUDED, Search
+from itransf.prediction.search import DEFAULT_MEMORY, EXCLUDED, Search, make_triples
 from itransf.progress import track
 
 SHORTLIST = 16  # promising answers to the questions of one side, for each triple that is asked for
@@ -99,7 +98,7 @@ class Questions:
         logarithm is at least twice that of the worst triple that is kept are compared with those of the other side.
         """
         top, limit = self.search.top, SHORTLIST * self.search.top
-        anchors = self.list_open(ENDS[self.side])
+        anchors = self.search.allow_ends(self.relation, ENDS[self.side])
         anchors = anchors if given is None else given[is_among(given, anchors)]
         while True:
             near = self._shortlist(anchors, 2 * best.find_bound(top), limit)
@@ -108,17 +107,11 @@ class Questions:
                 return best
             limit *= SHORTLIST
 
-    def list_open(self, side: Side) -> Integers:
-        """Return the entities that fit a side, without those whose only answer is known."""
-        allowed = self.search.allow_ends(self.relation, side)
-        assert allowed is not None, "the search is typed"
-        return allowed
-
     def _shortlist(self, anchors: Integers, bound: float, limit: int) -> Best:
         """Return the best answers above a bound to the questions of this side alone, best first."""
-        best, allowed = NOTHING, self.list_open(self.side)
+        best, allowed = NOTHING, self.search.allow_ends(self.relation, self.side)
         for part, scores in self.search.score_chunks(self.relation, self.side, anchors, allowed):
-            totals, counts = self._sum(scores)
+            totals, counts = sum_candidates(scores, self._factor)
             promising = self._rate(scores.amax(1).double().cpu().numpy(), totals, counts) >= bound
             values = scores[torch.from_numpy(promising).to(scores.device)].double().cpu().numpy()
             rows, columns = np.nonzero(values != EXCLUDED)
@@ -126,24 +119,17 @@ class Questions:
             chances = self._rate(values, totals[own], counts[own])
             kept = np.flatnonzero(chances >= bound)
             kept = kept[np.argpartition(-chances[kept], limit)[:limit]] if len(kept) > limit else kept
-            ends = (part[own[kept]], np.full(len(kept), self.relation), allowed[columns[kept]])
-            triples = np.stack(ends if self.side == "tail" else ends[::-1], axis=1)
+            triples = make_triples(part[own[kept]], self.relation, allowed[columns[kept]], self.side)
             best = best.merge(Best(chances[kept], triples, values[kept]), limit)
         return best
 
     def _finish(self, near: Best) -> Best:
         """Return answers with their chances as answers to the questions of both sides."""
         answers, places = np.unique(near.triples[:, 2 * SIDE_NUMBERS[self.side]], return_inverse=True)
-        other = Questions(self.search, self.calibration, self.relation, ENDS[self.side])
-        chunks = self.search.score_chunks(self.relation, other.side, answers, self.list_open(other.side))
-        sums = [np.stack(other._sum(scores)) for _, scores in chunks]
-        totals, counts = np.concatenate([np.zeros((2, 0)), *sums], axis=1)[:, places]
+        other = replace(self, side=ENDS[self.side])
+        asked = (self.relation, other.side, answers, self._factor, torch.float32)
+        totals, counts = sum_questions(self.search, *asked)[:, places]
         return Best((near.chances + other._rate(near.scores, totals, counts)) / 2, near.triples, near.scores)
-
-    def _sum(self, scores: Tensor) -> tuple[Floats, Floats]:
-        """Return the logarithm of the softmax's denominator and the number of candidates of each question."""
-        totals, counts = (self._factor * scores).logsumexp(1), (scores > EXCLUDED).sum(1, dtype=torch.int32)
-        return totals.double().cpu().numpy(), counts.double().cpu().numpy()
 
     def _rate(self, scores: Floats, totals: Floats, counts: Floats) -> Floats:
         """Return the logarithms of the probabilities of answers, or of their softmax."""

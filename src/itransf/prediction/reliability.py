@@ -8,11 +8,11 @@ import numpy as np
 import numpy.typing as npt
 
 from itransf.data.graph import SPLITS, Graph
-from itransf.data.typing import SIDE_NUMBERS
 from itransf.errors import ConfigError
 from itransf.models.base import Model
-from itransf.prediction.calibration import Calibration, Floats, list_questions, log_odds, score_questions, sigmoid
-from itransf.prediction.chunks import DEFAULT_MEMORY, EXCLUDED
+from itransf.prediction.calibration import Calibration, Floats, list_questions, rate_answers, sigmoid
+from itransf.prediction.inputs import ASKED
+from itransf.prediction.search import DEFAULT_MEMORY, Search, find_answers
 
 TOP = 10
 BINS = 10
@@ -51,44 +51,28 @@ def assess_calibration(
         raise ConfigError(
             "the run has no calibration: it has fewer than 50 validation questions, or is of an old version"
         )
-    known, answers = graph.known_in(*(each for each in SPLITS if each != split)), graph.known_in(split)
-    frequency = graph.statistics.frequency_buckets() + 1
-    parts: list[tuple[npt.NDArray[Any], ...]] = []
-    asked = 0
-    for relation, side, anchors in list_questions(graph.split(split)):
-        allowed = graph.typing.candidates(relation, side)
-        for part, chunk in score_questions(model, graph, relation, side, anchors, known, memory):
-            places = chunk.topk(min(TOP, len(allowed)), dim=1).indices.cpu().numpy()
-            values = chunk.cpu().numpy()
-            mass = np.exp(calibration.temperature * (values - np.maximum(values.max(axis=1, keepdims=True), -1e300)))
-            rows, order = np.nonzero(np.take_along_axis(values, places, axis=1) != EXCLUDED)
-            columns = places[rows, order]
-            shares = log_odds(mass[rows, columns] / mass.sum(axis=1)[rows])
-            counts = (values != EXCLUDED).sum(axis=1)[rows]
-            number = np.full(len(rows), 2 * relation + SIDE_NUMBERS[side])
-            chances = calibration.apply(values[rows, columns], shares, np.maximum(counts, 1), number)
-            ends = (part[rows], allowed[columns]) if side == "tail" else (allowed[columns], part[rows])
-            labels = answers.contains(np.stack([ends[0], np.full(len(rows), relation), ends[1]], axis=1))
-            parts.append(
-                (rows + asked, np.full(len(rows), frequency[relation]), chances, labels, values[rows, columns])
-            )
-            asked += len(part)
-    if not parts:
+    questions = list_questions(graph.split(split))
+    if not len(questions):
         raise ConfigError(f"{split} has no questions; choose another split")
-    questions, buckets, chances, labels, scores = [np.concatenate(each) for each in zip(*parts, strict=True)]
-    guesses = {"probability": chances, "uncalibrated": sigmoid(scores), "constant": np.full(len(labels), labels.mean())}
+    search = Search(model, graph, TOP, excluded=[each for each in SPLITS if each != split], memory=memory)
+    found = find_answers(search, questions)
+    chances, _ = rate_answers(calibration, search, found.triples, questions[found.queries] == ASKED)
+    labels = graph.known_in(split).contains(found.triples)
+    buckets = graph.statistics.frequency_buckets()[found.triples[:, 1]] + 1
+    constant = np.full(len(labels), labels.mean())
+    guesses = {"probability": chances, "uncalibrated": sigmoid(found.scores), "constant": constant}
     hits = []
     for bucket, name in enumerate(BUCKETS):
         mine = (buckets == bucket) | (bucket == 0)
-        missed = np.bincount(questions[mine], labels[mine] - chances[mine], minlength=asked)
-        error = QUANTILE * float(np.sqrt((missed**2).sum() * (1.0 + asked / calibration.questions)))
+        missed = np.bincount(found.queries[mine], labels[mine] - chances[mine])
+        error = QUANTILE * float(np.sqrt((missed**2).sum() * (1.0 + len(questions) / calibration.questions)))
         expected, observed = float(chances[mine].sum()), int(labels[mine].sum())
         agree = abs(observed - expected) <= error
         entry = {"expected": expected, "low": expected - error, "high": expected + error, "observed": observed}
-        hits.append({"relations": name, "questions": len(np.unique(questions[mine])), **entry, "agree": agree})
+        hits.append({"relations": name, "questions": len(np.unique(found.queries[mine])), **entry, "agree": agree})
     return {
         "split": split,
-        "questions": asked,
+        "questions": len(questions),
         "candidates": len(labels),
         "brier": {name: float(((guess - labels) ** 2).mean()) for name, guess in guesses.items()},
         "log_loss": {name: find_log_loss(guess, labels) for name, guess in guesses.items()},

@@ -13,7 +13,7 @@ from itransf.evaluation import rank_as_predicted
 from itransf.models.base import SIDES, Model
 from itransf.prediction.calibration import Calibration, find_probabilities
 from itransf.prediction.inputs import GivenTriple, LabelledTriple, find_splits, name_triple, resolve_triples
-from itransf.prediction.predict import DEFAULT_MEMORY
+from itransf.prediction.search import DEFAULT_MEMORY, Search
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ def score_triples(
     percentiles = np.where(rivals > 0, 100.0 * beaten / np.maximum(rivals, 1), 100.0)
     # Both sides give the same score up to rounding; that of the tails has the bits `complete` gives for the head.
     columns = (tail_ranks.tolist(), head_ranks.tolist(), percentiles.tolist())
-    chances = find_probabilities(calibration, model, graph, rows, memory=memory)
+    chances = find_probabilities(calibration, Search(model, graph, memory=memory), rows)
     scores = ranks.scores[SIDES.index("tail")].tolist()
     values = zip(rows.tolist(), scores, find_splits(graph, rows), *columns, chances, strict=True)
     return [ScoredTriple(*name_triple(graph, triple), *rest) for triple, *rest in values]

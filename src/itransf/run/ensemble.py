@@ -10,12 +10,13 @@ from typing import Any
 import numpy as np
 
 from itransf import interpret
+from itransf.data.layout import TRIPLE
 from itransf.errors import ConfigError, RunError
 from itransf.fitting import Fit
 from itransf.models import Ensemble
 from itransf.prediction.agreement import find_agreement
 from itransf.prediction.inputs import resolve_triples
-from itransf.prediction.predict import DEFAULT_MEMORY
+from itransf.prediction.search import DEFAULT_MEMORY, Search
 from itransf.records import Manifest, RunRecord, hash_graph, write_manifest
 from itransf.run.run import Run
 from itransf.storage import RunFolder, name_member
@@ -84,8 +85,8 @@ class EnsembleRun(Run):
         """Explain the score that the chosen member gives a triple, and the agreement of all; see `Run.explain`."""
         found = super().explain(head, relation, tail, **options)
         rows = resolve_triples(self.graph, [(head, relation, tail)])
-        memory = options.get("memory", DEFAULT_MEMORY)
-        (agreement,) = find_agreement(self.model, self.graph, rows, np.array([found.side == "head"]), memory)
+        search = Search(self.model, self.graph, memory=options.get("memory", DEFAULT_MEMORY))
+        (agreement,) = find_agreement(search, rows, np.array([[part == found.side for part in TRIPLE]]))
         return replace(found, seed=self.chosen.config.seed, agreement=agreement)
 
     def info(self) -> dict[str, Any]:

@@ -17,12 +17,13 @@ import numpy as np
 from itransf import evaluation, interpret, prediction, teaching
 from itransf.config import Config
 from itransf.data.graph import SPLITS, Graph
+from itransf.data.layout import TRIPLE
 from itransf.data.search import FoundName, find_names
 from itransf.errors import ConfigError, ITransFError, RunError
 from itransf.interpret.paths import give_reason
 from itransf.models import ConceptModel, Model
 from itransf.prediction.inputs import GivenTriple, resolve_triples
-from itransf.prediction.predict import DEFAULT_MEMORY
+from itransf.prediction.search import DEFAULT_MEMORY, Search
 from itransf.records import RunRecord, read_manifest
 from itransf.run.views import compare_runs, show_entity
 from itransf.storage import WEIGHTS, RunFolder
@@ -166,8 +167,9 @@ class Run:
         names = self.concept_names
         options: dict[str, Any] = {"side": side, "evidence": evidence, "removals": removals, "memory": memory}
         found = interpret.explain(self.chosen.model, self.graph, head, relation, tail, names=names, **options)
-        rows, asks_head = resolve_triples(self.graph, [(head, relation, tail)]), np.array([side == "head"])
-        (chance,) = prediction.find_probabilities(self.calibration, self.model, self.graph, rows, asks_head, memory)
+        rows, asked = resolve_triples(self.graph, [(head, relation, tail)]), [part == side for part in TRIPLE]
+        search = Search(self.model, self.graph, memory=memory)
+        (chance,) = prediction.find_probabilities(self.calibration, search, rows, np.array([asked]))
         return replace(found, probability=chance)
 
     @property

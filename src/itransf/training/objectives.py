@@ -136,7 +136,7 @@ class CandidateObjective:
             own = batch[:, 2 if side == "tail" else 0].contiguous()
             return torch.arange(len(batch), device=batch.device), own
         heads, relations, tails = batch.cpu().numpy().T
-        offsets, answers = self.known.tails(heads, relations) if side == "tail" else self.known.heads(relations, tails)
+        offsets, answers = self.known.answers(heads if side == "tail" else tails, relations, side)
         rows = np.repeat(np.arange(len(batch)), np.diff(offsets))
         return torch.from_numpy(rows).to(batch.device), torch.from_numpy(answers).to(batch.device)
 
