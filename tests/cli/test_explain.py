@@ -9,9 +9,8 @@ import pytest
 
 from cli.conftest import call
 from golden.comparing import check_golden, make_paper
-from golden.explanations import make_explanation, make_loser, make_plain, make_product
+from golden.explanations import make_explanation, make_plain, make_product
 from itransf.cli.explain import show_explanation, show_profile
-from itransf.cli.predict import show_short_forms
 from itransf.interpret import RelationProfile, sentences
 from itransf.interpret.attention import ConceptWeight
 from itransf.interpret.similarity import MinedRole, RelatedRelation
@@ -27,12 +26,6 @@ def test_what_people_see_without_concepts_and_rivals() -> None:
     console, paper = make_paper()
     show_explanation(make_plain(), console, parts=True)
     check_golden("explanation_plain.txt", paper.getvalue())
-
-
-def test_short_forms_stand_beside_the_answers() -> None:
-    console, paper = make_paper(120)
-    show_short_forms([make_explanation(), make_loser()], "tail", console)
-    check_golden("short_forms.txt", paper.getvalue())
 
 
 def test_many_parts_are_shown_together(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -136,27 +129,25 @@ def test_mistakes_are_misuse(arguments: tuple[str, ...], message: str, run: Path
 
 
 class TestPredict:
-    def test_short_forms_follow_the_answers(self, run: Path, opened: Any) -> None:
-        asked = ("predict", run, "--head", "Italy", "--relation", "P36", "--top", 2, "--explain")
-        done = call(*asked)
-        best = opened.predict(head="Italy", relation="P36", top=1)[0]
-        expected = opened.explain("Italy", "P36", best.tail, removals=False)
-        assert f"  1  {best.tail_label}: {expected.short}" in done.out
-        shown = json.loads(call(*asked, "--json").out)["predictions"][0]["explanation"]
-        assert shown == json.loads(json.dumps(expected.to_dict()))
-
-    def test_heads_are_compared_where_heads_are_asked(self, run: Path) -> None:
-        asked = ("predict", run, "--relation", "near", "--tail", "Rome", "--top", 1, "--more", "--explain", "--json")
-        assert json.loads(call(*asked).out)["predictions"][0]["explanation"]["side"] == "head"
+    def test_reasons_follow_the_answers(self, run: Path, opened: Any) -> None:
+        asked = ("predict", run, "--head", "Italy", "--relation", "P36", "--top", 2, "--more", "--explain")
+        told = " ".join(call(*asked).out.split())
+        (best, _), path = opened.predict(head="Italy", relation="P36", top=2), opened.explain("Italy", "P36", "Roma")
+        assert f"Reasons Italy – has capital – {best.tail_label}: {opened.give_reasons([best])[0]}" in told
+        assert opened.give_reasons([("Italy", "P36", "Rome")]) == [path.paths[0].describe("has capital")]
+        found = json.loads(call(*asked, "--json").out)["predictions"]
+        assert [each["reason"] for each in found] == opened.give_reasons(found)
 
     def test_without_it_nothing_is_explained(self, run: Path) -> None:
         asked = ("predict", run, "--head", "Italy", "--relation", "P36", "--json")
-        assert "explanation" not in json.loads(call(*asked).out)["predictions"][0]
+        assert "reason" not in json.loads(call(*asked).out)["predictions"][0]
 
-    def test_a_file_of_questions_is_not_explained(self, run: Path) -> None:
-        done = call("predict", run, "--queries", "q.tsv", "--explain")
-        assert done.code == 2
-        assert "--explain is for" in done.err
+    def test_answers_to_a_file_of_questions_have_reasons(self, run: Path, opened: Any, tmp_path: Path) -> None:
+        (tmp_path / "q.csv").write_text("head,relation,tail\nItaly,P36,?\n?,near,Rome\n", encoding="utf-8")
+        asked = ("predict", run, "--queries", tmp_path / "q.csv", "--top", 2, "--explain")
+        found = json.loads(call(*asked, "--json").out)["predictions"]
+        assert [each["reason"] for each in found] == opened.give_reasons(found)
+        assert found[0]["reason"] in " ".join(call(*asked).out.split())
 
 
 def make_profile() -> RelationProfile:

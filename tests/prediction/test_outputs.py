@@ -63,6 +63,23 @@ def test_json_lines_have_an_object_per_row(tmp_path: Path) -> None:
     assert [json.loads(line) for line in lines] == TABLE.to_pylist()
 
 
+def test_objects_become_columns_and_lists_json(tmp_path: Path) -> None:
+    rows = [{"name": "a", "both": {"mrr": 0.5, "n": {"k": 1}}}, {"name": "b", "seen": ["x", "y"]}]
+    assert write_rows(rows, tmp_path / "t.csv").read_text(encoding="utf-8").splitlines() == [
+        "name,both.mrr,both.n.k,seen",
+        "a,0.5,1,",
+        'b,,,"[""x"", ""y""]"',
+    ]
+    assert pq.read_table(write_rows(rows, tmp_path / "t.parquet")).column("both.n.k").to_pylist() == [1, None]
+    lines = write_rows(rows, tmp_path / "t.jsonl").read_text(encoding="utf-8").splitlines()
+    assert json.loads(lines[0]) == {**rows[0], "seen": None}
+
+
+def test_no_rows_are_an_empty_file(tmp_path: Path) -> None:
+    assert write_rows([], tmp_path / "t.csv").read_text() == ""
+    assert pq.read_table(write_rows([], tmp_path / "t.parquet")).num_rows == 0
+
+
 def test_long_tables_are_written_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(outputs, "_ROWS_AT_ONCE", 3)
     table = pa.table({"n": list(range(10))})

@@ -9,8 +9,17 @@ from typing import Annotated, Any
 from typer import Argument, Option
 
 import itransf
-from itransf.cli.options import AsJson, Device, RunFolder, open_run, takes_form
-from itransf.cli.output import PARTS, Screen, format_number, format_probability, remark, tell, warn
+from itransf.cli.options import AsJson, Device, Explain, Out, RunFolder, open_run, takes_form
+from itransf.cli.output import (
+    PARTS,
+    Screen,
+    add_reasons,
+    format_number,
+    format_probability,
+    show_reasons,
+    tell_rows,
+    warn,
+)
 
 WORDS = {True: "true", False: "false", None: "unknown"}
 
@@ -21,7 +30,8 @@ def classify_file(
     triples: Annotated[Path, Argument(metavar="TRIPLES", help="head, relation, tail and, if known, label (1 or 0).")],
     *,
     negatives: Annotated[Path | None, Option(metavar="FILE", help="False triples to set thresholds by.")] = None,
-    out: Annotated[Path | None, Option(metavar="FILE", help="File for the rows: .csv, .tsv, .parquet, .jsonl.")] = None,
+    explain: Explain = False,
+    out: Out = None,
     device: Device = "auto",
     as_json: AsJson = False,
     form: Mapping[str, Any],
@@ -32,8 +42,6 @@ def classify_file(
     triples with another head or tail that fits. Labels in the file are compared with the verdicts.
     """
     opened = open_run(run, device)
-    if out is not None:
-        itransf.prediction.check_suffix(out)
     given, labels = itransf.prediction.read_claims(triples, itransf.data.Form(**form))
     warn(given.notes)
     false = None if negatives is None else itransf.prediction.read_triples(negatives).names
@@ -41,26 +49,21 @@ def classify_file(
     rows = [each.to_dict() for each in found]
     is_judged = labels is not None and any(each.verdict is not None for each in found)
     judged = itransf.prediction.judge(found) if is_judged else None
-    if out is not None:
-        itransf.prediction.write_rows(rows, out)
-        remark(f"{len(rows):,} triples in {out}")
-    content: dict[str, Any] = (
-        {"metrics": judged, "triples": rows} if out is None else {"metrics": judged, "out": str(out)}
-    )
+    add_reasons(opened, rows, explain)
 
     def show(screen: Screen) -> None:
-        if out is None:
-            cells = [
-                (*(row[part] for part in PARTS), WORDS[row["verdict"]], format_probability(row["probability"]))
-                for row in rows
-            ]
-            screen.tabulate(("Head", "Relation", "Tail", "Verdict", "Prob."), cells, names=4)
+        cells = [
+            (*(row[part] for part in PARTS), WORDS[row["verdict"]], format_probability(row["probability"]))
+            for row in rows
+        ]
+        screen.tabulate(("Head", "Relation", "Tail", "Verdict", "Prob."), cells, names=4)
         for number, row in enumerate(rows):
             if row["problem"]:
                 screen.say(f"{given.locate(number)}: {row['problem']}")
+        show_reasons(rows, screen)
         if judged is not None:
             screen.say(f"Accuracy {100 * judged['accuracy']:.1f} %, F1 {100 * judged['f1']:.1f} %.")
             others = [format_number(judged[name], 4) for name in ("brier", "brier_uncalibrated", "brier_constant")]
             screen.say(f"Brier score {others[0]}; {others[1]} uncalibrated, {others[2]} for a constant.")
 
-    tell(content, as_json, show)
+    tell_rows({"metrics": judged, "triples": rows}, rows, out, as_json, show)

@@ -8,8 +8,8 @@ from typing import Annotated, Any
 from typer import Argument, Option, Typer
 
 import itransf
-from itransf.cli.options import AsJson, DataSource, Labels, Memory, Strict, parse_memory, takes_form
-from itransf.cli.output import Screen, format_number, format_share, tell, warn
+from itransf.cli.options import AsJson, DataSource, Labels, Memory, Out, Strict, parse_memory, takes_form
+from itransf.cli.output import Screen, format_number, format_share, tell, tell_rows, warn
 from itransf.errors import DataError, did_you_mean
 
 MOST_ROWS = 40  # relations that are listed without --all
@@ -70,6 +70,7 @@ def describe_data(
     strict: Strict = False,
     memory: Memory = None,
     everything: Annotated[bool, Option("--all", help="List every relation.")] = False,
+    out: Out = None,
     as_json: AsJson = False,
     form: Mapping[str, Any],
 ) -> None:
@@ -79,7 +80,8 @@ def describe_data(
     if not as_json:
         warn(graph.notes)
     description = itransf.data.describe(graph)
-    tell(description, as_json, lambda screen: show_description(description, screen, everything))
+    rows = description["relation_table"]
+    tell_rows(description, rows, out, as_json, lambda screen: show_description(description, screen, everything))
 
 
 @data_app.command("get", epilog="Example: itransf data get wn18")

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from typer import Option
 
 import itransf
-from itransf.cli.options import AsJson, Device, RunFolder, open_run, parse_memory
-from itransf.cli.output import Screen, format_number, format_share, tell
+from itransf.cli.options import AsJson, Device, Explain, Out, RunFolder, open_run, parse_memory
+from itransf.cli.output import Screen, add_reasons, format_number, format_share, tell_rows
 from itransf.errors import ConfigError
+
+if TYPE_CHECKING:
+    from itransf.evaluation import Evaluation
 
 MAIN = ("mr", "mrr", "hits@1", "hits@3", "hits@10")
 SHORT = ("mr", "mrr", "hits@1", "hits@10")
@@ -33,32 +36,50 @@ def evaluate_run(
     relations: Annotated[bool, Option("--relations", help="Add a table of all relations.")] = False,
     calibration: Annotated[bool, Option("--calibration", help="Judge the probabilities instead.")] = False,
     plot: Annotated[Path | None, Option(metavar="FILE", help="Reliability plot of --calibration: .png, .svg.")] = None,
+    explain: Explain = False,
+    out: Out = None,
     device: Device = "auto",
     as_json: AsJson = False,
 ) -> None:
-    """Rank the triples of a split: MR, MRR, Hits@k; or judge the probabilities of its answers."""
+    """Rank the triples of a split: MR, MRR, Hits@k; or judge the probabilities of its answers.
+
+    A file has the triples with their ranks; with --relations the relations, with --calibration the bins of probability.
+    """
     if plot is not None and not calibration:
         raise ConfigError("--plot draws what --calibration measures; give both")
+    if explain and (out is None or relations or calibration):
+        raise ConfigError("--explain is for the triples in a file; give --out without --relations and --calibration")
+    opened = open_run(run, device)
     if calibration:
-        judged = open_run(run, device).assess_calibration(split, memory=parse_memory(memory))
+        judged = opened.assess_calibration(split, memory=parse_memory(memory))
         if plot is not None:
             itransf.interpret.write_reliability(judged["bins"], plot)
-        tell(judged, as_json, lambda screen: show_calibration(judged, screen))
+        tell_rows(judged, judged["bins"], out, as_json, lambda screen: show_calibration(judged, screen))
         return
-    found = (
-        open_run(run, device)
-        .evaluate(
-            split,
-            ties=ties,
-            memory=parse_memory(memory),
-            buckets=buckets,
-            bucket_edges=bucket_edges,
-            bucket_weighting=bucket_weighting,
-            progress=True,
-        )
-        .to_dict()
+    evaluation = opened.evaluate(
+        split,
+        ties=ties,
+        memory=parse_memory(memory),
+        buckets=buckets,
+        bucket_edges=bucket_edges,
+        bucket_weighting=bucket_weighting,
+        progress=True,
     )
-    tell(found, as_json, lambda screen: show_evaluation(found, screen, relations))
+    found = evaluation.to_dict()
+    rows = found["relations"] if relations or out is None else list_ranks(opened, evaluation)
+    add_reasons(opened, rows, explain)
+    tell_rows(found, rows, out, as_json, lambda screen: show_evaluation(found, screen, relations))
+
+
+def list_ranks(run: itransf.Run, evaluation: Evaluation) -> list[dict[str, Any]]:
+    """Return the ranked triples as `itransf score` does, with their filtered ranks among all entities."""
+    ranks, name_triple = evaluation.ranks, itransf.prediction.inputs.name_triple
+    triples = [name_triple(run.graph, triple)[:3] for triple in ranks.triples.tolist()]
+    rows = [each.to_dict() for each in run.score(triples, progress=True)]
+    for side in ("tail", "head"):
+        for row, rank in zip(rows, ranks.ranks(side, ties=evaluation.ties).tolist(), strict=True):
+            row[f"standard_{side}_rank"] = rank
+    return rows
 
 
 def show_evaluation(evaluation: Mapping[str, Any], screen: Screen, relations: bool = False) -> None:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from typer import Argument, Option
 
 import itransf
-from itransf.cli.options import AsJson, Device, RunFolder, open_run
-from itransf.cli.output import LEAST, MOST_SHARED, Screen, format_number, show_shared, tell
+from itransf.cli.options import AsJson, Device, Out, RunFolder, open_run
+from itransf.cli.output import LEAST, MOST_SHARED, Screen, format_number, show_shared, tell, tell_rows
 
 if TYPE_CHECKING:
     from itransf.interpret import Explanation
@@ -111,6 +111,7 @@ def show_relation(
     run: RunFolder,
     name: Annotated[str, Argument(metavar="NAME", help="Relation: name or label.")],
     top: Annotated[int, Option(metavar="N", help="Number of candidates for each role.")] = 3,
+    out: Out = None,
     device: Device = "auto",
     as_json: AsJson = False,
 ) -> None:
@@ -122,7 +123,9 @@ def show_relation(
     opened = open_run(run, device)
     profile = opened.relation(name, top).to_dict()
     names = itransf.interpret.name_concepts(opened.concepts(), opened.concept_names) if opened.has_concepts else {}
-    tell({**profile, "concept_names": names}, as_json, lambda screen: show_profile(profile, names, screen))
+    rows = [{"role": role, **found} for role in ROLES for found in profile[role]]
+    content = {**profile, "concept_names": names}
+    tell_rows(content, rows, out, as_json, lambda screen: show_profile(profile, names, screen))
 
 
 def show_profile(profile: Found, names: Mapping[int, str], screen: Screen) -> None:

@@ -46,7 +46,7 @@ Settings = Annotated[list[str] | None, Option("--set", metavar="KEY=VALUE", help
 Triples = Annotated[int, Option("--triples", metavar="N", help="Most validation triples per concept; 0: all.")]
 Device = Annotated[str, Option("--device", metavar="D", help="auto, cpu, cuda or a GPU such as cuda:1.")]
 Quiet = Annotated[bool, Option("--quiet", "-q", help="Print the result only, without progress.")]
-Out = Annotated[Path | None, Option("--out", metavar="FILE", help="File for the rows: .csv, .tsv, .parquet, .jsonl.")]
+Explain = Annotated[bool, Option("--explain", help="Give a reason for each triple: paths in train that support it.")]
 AsJson = Annotated[bool, Option("--json", help="Print JSON.")]
 
 
@@ -68,6 +68,19 @@ def takes_form(command: Callable[..., None]) -> Callable[..., None]:
     run.__signature__ = signature.replace(parameters=[*own, *added])  # type: ignore[attr-defined]
     run.__annotations__ = {parameter.name: parameter.annotation for parameter in (*own, *added)}
     return run
+
+
+def check_out(path: Path | None) -> Path | None:
+    """Refuse a file whose suffix is not that of a table, before any work is done."""
+    if path is not None:
+        itransf.prediction.check_suffix(path)
+    return path
+
+
+Out = Annotated[
+    Path | None,
+    Option("--out", metavar="FILE", callback=check_out, help="File for the rows: .csv, .tsv, .parquet, .jsonl."),
+]
 
 
 def open_run(folder: Path, device: str) -> itransf.Run:

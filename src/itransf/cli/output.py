@@ -71,30 +71,45 @@ def tell(content: Any, as_json: bool, show: Callable[[Screen], None]) -> None:
 
 
 def tell_rows(
-    about: Mapping[str, Any],
-    name: str,
-    rows: Sequence[Mapping[str, Any]],
-    out: Path | None,
-    as_json: bool,
-    show: Callable[[Screen], None],
+    content: Any, rows: Sequence[Mapping[str, Any]], out: Path | None, as_json: bool, show: Callable[[Screen], None]
 ) -> None:
-    """Write rows into a file if there is one, otherwise print them.
+    """Write rows into a file if there is one, otherwise print them as `tell` does.
 
     Args:
-        about: What the rows are about, for JSON.
-        name: What the rows are called there.
-        rows: Rows with the same fields.
+        content: What is printed as JSON; with a file, it has their number and the file in place of lists.
+        rows: The rows.
         out: File whose suffix gives the format.
         as_json: Whether to print JSON.
-        show: Function that shows the rows to a person.
+        show: Function that shows the content to a person.
     """
     if out is None:
-        tell({**about, name: list(rows)}, as_json, show)
+        tell(content, as_json, show)
         return
     itransf.prediction.write_rows(rows, out)
     remark(f"{count(len(rows), 'row')} in {out}")
     if as_json:
-        print_json({**about, "rows": len(rows), "out": str(out)})
+        about = content if isinstance(content, Mapping) else {}
+        kept = {name: value for name, value in about.items() if not isinstance(value, list)}
+        print_json({**kept, "rows": len(rows), "out": str(out)})
+
+
+def add_reasons(run: itransf.Run, rows: Sequence[dict[str, Any]], explain: bool, name: str = "reason") -> None:
+    """Add the reason for each triple to its row if wanted; a row with a problem has none."""
+    asked = [row for row in rows if explain and not row.get("problem")]
+    for row in rows if explain else ():
+        row[name] = None
+    for row, reason in zip(asked, run.give_reasons(asked), strict=True):
+        row[name] = reason
+
+
+def show_reasons(rows: Iterable[Mapping[str, Any]], screen: Screen, name: str = "reason") -> None:
+    """Print the triples that have a reason, each with it."""
+    told = [row for row in rows if row.get(name)]
+    if told:
+        screen.say(f"\n{name.capitalize()}s", "bold")
+    for row in told:
+        triple = " – ".join(row.get(f"{part}_label", row[part]) for part in PARTS)
+        screen.say(f"  {triple}: {row[name]}")
 
 
 def print_json(content: Any) -> None:

@@ -10,16 +10,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 from typer import Argument, Option
 
 import itransf
-from itransf.cli.options import AsJson, Device, Out, RunFolder, open_run, takes_form
+from itransf.cli.options import AsJson, Device, Explain, Out, RunFolder, open_run, takes_form
 from itransf.cli.output import (
     MOST_SHARED,
     PARTS,
     Screen,
+    add_reasons,
     count,
     format_number,
     format_probability,
     print_json,
     remark,
+    show_reasons,
     show_shared,
     tell,
     tell_rows,
@@ -28,7 +30,6 @@ from itransf.cli.output import (
 from itransf.errors import ConfigError
 
 if TYPE_CHECKING:
-    from itransf.interpret import Explanation
     from itransf.prediction import ScoredTriple
     from itransf.prediction.inputs import LabelledTriple
 
@@ -53,13 +54,11 @@ def predict_triples(
     search_any: Annotated[bool, Option("--any", help=ANY)] = False,
     known: Annotated[bool, Option("--known", help="Include training triples.")] = False,
     more: Annotated[bool, Option("--more", help="Rank other answers where train has the only one.")] = False,
-    explain: Annotated[bool, Option("--explain", help="Explain each answer in one line.")] = False,
+    explain: Explain = False,
     queries: Annotated[
         Path | None, Option(metavar="FILE", help="File of queries: head, relation, tail, one is ?.")
     ] = None,
-    out: Annotated[
-        Path | None, Option(metavar="FILE", help="File for answers to --queries: .csv, .parquet, .jsonl.")
-    ] = None,
+    out: Out = None,
     device: Device = "auto",
     as_json: AsJson = False,
 ) -> None:
@@ -72,7 +71,8 @@ def predict_triples(
     ranks it among its ten best, as 'itransf score' ranks it.
     """
     asked = {"head": head, "relation": relation, "tail": tail}
-    check_options(asked, queries, out, explain)
+    if queries is not None and any(asked.values()):
+        raise ConfigError("--queries names the queries: leave out --head, --relation and --tail")
     opened = open_run(run, device)
     pool = opened.graph.relations if relation is None and queries is None else opened.graph.entities
     choices: dict[str, Any] = {
@@ -83,37 +83,36 @@ def predict_triples(
         "progress": True,
     }
     if queries is not None:
-        answer_file(opened, queries, out, choices, as_json)
+        answer_file(opened, queries, out, choices, explain, as_json)
         return
     only = itransf.prediction.find_only_answers(opened.graph, head, relation, tail)
     found = opened.predict(head, relation, tail, more=more or known or candidates is not None, **choices)
     answered = next(part for part in ("tail", "head", "relation") if asked[part] is None)
-    options: dict[str, Any] = {"side": "head" if answered == "head" else "tail", "removals": False}
-    explained = [opened.explain(each.head, each.relation, each.tail, **options) for each in found if explain]
     sharing = None
     if relation is not None and opened.has_concepts:
         sharing = itransf.interpret.concepts_behind(opened.concepts(), relation, opened.concept_names)
     predictions = [each.to_dict() for each in found]
-    for each, explanation in zip(predictions, explained, strict=False):
-        each["explanation"] = explanation.to_dict()
+    add_reasons(opened, predictions, explain)
     concepts = None if sharing is None else {side: [each.to_dict() for each in sharing[side]] for side in sharing}
     answered_by = [triple.to_dict() for triple in only]
     content = {"query": asked, "answered_by": answered_by, "predictions": predictions, "concepts": concepts}
+    others = "" if found else " Others are ranked only with --more."
+    told = describe_only(only, answered) + others if only else ""
+    if told and out is not None:
+        warn([told])
 
     def show(screen: Screen) -> None:
-        if only:
-            others = "" if found else " Others are ranked only with --more."
-            screen.say(describe_only(only, answered) + others, wrap=True)
+        if told:
+            screen.say(told, wrap=True)
         if found or not only:
             show_predictions(predictions, screen)
             note_probability(opened, {each.relation for each in found}, screen)
-        if explained:
-            show_short_forms(explained, answered, screen)
+        show_reasons(predictions, screen)
         if found and sharing:
             screen.say("\nConcepts behind these answers", "bold")
             show_shared(sharing, screen, MOST_SHARED)
 
-    tell(content, as_json, show)
+    tell_rows(content, predictions, out, as_json, show)
 
 
 def describe_only(triples: Sequence[LabelledTriple], answered: str) -> str:
@@ -123,24 +122,16 @@ def describe_only(triples: Sequence[LabelledTriple], answered: str) -> str:
     return f"Answered already: {shown} (train). {given} of {triples[0].relation_label} have one {answered} in train."
 
 
-def check_options(asked: Mapping[str, str | None], queries: Path | None, out: Path | None, explain: bool) -> None:
-    """Refuse options that exclude each other."""
-    if queries is not None and any(asked.values()):
-        raise ConfigError("--queries names the queries: leave out --head, --relation and --tail")
-    if queries is not None and explain:
-        raise ConfigError("--explain is for a single query; explain other triples with 'itransf explain'")
-    if out is not None and queries is None:
-        raise ConfigError("--out is for the answers to --queries; for a single query use --json > FILE")
-
-
-def answer_file(run: itransf.Run, queries: Path, out: Path | None, choices: Mapping[str, Any], as_json: bool) -> None:
+def answer_file(
+    run: itransf.Run, queries: Path, out: Path | None, choices: Mapping[str, Any], explain: bool, as_json: bool
+) -> None:
     """Answer a file of queries, into a file or onto the screen."""
-    if out is not None:
-        itransf.prediction.check_suffix(out)
-        if out.exists() and out.samefile(queries):
-            raise ConfigError(f"--out {out} would replace the queries; choose another file")
+    if out is not None and out.exists() and out.samefile(queries):
+        raise ConfigError(f"--out {out} would replace the queries; choose another file")
     asked = itransf.prediction.read_queries(queries)
     table = itransf.prediction.answer_queries(run.model, run.graph, asked, **choices, calibration=run.calibration)
+    if explain:
+        table = table.append_column("reason", [run.give_reasons(table.select(PARTS).to_pylist())])
     parts = [(each.head, each.relation, each.tail) for each in asked]
     only = [found[0] for each in parts if (found := itransf.prediction.find_only_answers(run.graph, *each))]
     if only:
@@ -157,6 +148,7 @@ def answer_file(run: itransf.Run, queries: Path, out: Path | None, choices: Mapp
     def show(screen: Screen) -> None:
         show_predictions(found, screen)
         note_probability(run, {row["relation"] for row in found}, screen)
+        show_reasons(found, screen)
 
     tell({"queries": len(asked), "predictions": found}, as_json, show)
 
@@ -207,26 +199,12 @@ def format_agreement(row: Mapping[str, Any]) -> tuple[str, ...]:
     return f"{row['agree']} of {row['seeds']}", f"{row['best_rank']:,g} to {row['worst_rank']:,g}"
 
 
-def show_short_forms(explanations: Sequence[Explanation], answered: str, screen: Screen) -> None:
-    """Print one line per answer: its best reason and a similar triple.
-
-    Args:
-        explanations: Explanations of the answers, best first.
-        answered: Part of the triple that was asked for.
-        screen: Screen to print on.
-    """
-    screen.say("\nReasons for each answer", "bold")
-    width = len(str(len(explanations)))
-    for rank, found in enumerate(explanations, start=1):
-        answer = found.relation_label if answered == "relation" else found.answer
-        screen.say(f"  {rank:>{width}}  {answer}: {found.short}")
-
-
 @takes_form
 def score_file(
     run: RunFolder,
     triples: Annotated[Path, Argument(metavar="TRIPLES", help="tsv or csv file: head, relation, tail per line.")],
     *,
+    explain: Explain = False,
     out: Out = None,
     device: Device = "auto",
     as_json: AsJson = False,
@@ -236,8 +214,6 @@ def score_file(
 
     A triple with an unknown name is not scored; what is unknown is said in its row.
     """
-    if out is not None:
-        itransf.prediction.check_suffix(out)
     opened = open_run(run, device)
     given = itransf.prediction.read_triples(triples, form=itransf.data.Form(**form))
     warn(given.notes)
@@ -251,6 +227,7 @@ def score_file(
     ]
     for row, triple in zip(known, scored, strict=True):
         rows[row] |= triple.to_dict()
+    add_reasons(opened, rows, explain)
 
     def show(screen: Screen) -> None:
         if scored:
@@ -258,8 +235,9 @@ def score_file(
             note_probability(opened, {triple.relation for triple in scored}, screen)
         for row, problem in problems.items():
             screen.say(f"{given.locate(row)}: {problem}", wrap=True)
+        show_reasons(rows, screen)
 
-    tell_rows({}, "triples", rows, out, as_json, show)
+    tell_rows({"triples": rows}, rows, out, as_json, show)
 
 
 def show_scores(scored: Sequence[ScoredTriple], screen: Screen) -> None:

@@ -6,9 +6,17 @@ from typing import Annotated, Any
 
 from typer import Argument, Option
 
-import itransf
-from itransf.cli.options import AsJson, Device, Out, RunFolder, open_run
-from itransf.cli.output import PARTS, Screen, format_number, format_probability, remark, tell, tell_rows
+from itransf.cli.options import AsJson, Device, Explain, Out, RunFolder, open_run
+from itransf.cli.output import (
+    PARTS,
+    Screen,
+    add_reasons,
+    format_number,
+    format_probability,
+    remark,
+    show_reasons,
+    tell_rows,
+)
 
 MOST_SHOWN = 20  # rows of a long list on the screen
 TRIPLE = ("Head", "Relation", "Tail")
@@ -35,7 +43,7 @@ def find_names(
         else:
             screen.say(f"Nothing is similar to {text!r}.")
 
-    tell_rows({"text": text}, "found", found, out, as_json, show)
+    tell_rows({"text": text, "found": found}, found, out, as_json, show)
 
 
 def doubt_triples(
@@ -43,6 +51,7 @@ def doubt_triples(
     *,
     relation: Relation = None,
     top: Annotated[int, Option(metavar="N", help="Most triples.")] = 20,
+    explain: Annotated[bool, Option("--explain", help="Tell also what supports each triple.")] = False,
     out: Out = None,
     device: Device = "auto",
     as_json: AsJson = False,
@@ -52,9 +61,16 @@ def doubt_triples(
     A triple is doubtful if its entities are unlike others of the relation, if no paths of other triples support it, and
     if the model gives it a low score for its relation.
     """
-    found = [each.to_dict() for each in open_run(run, device).doubt(relation, top=top, progress=True)]
-    about = {"relation": relation}
-    tell_rows(about, "triples", found, out, as_json, lambda screen: show_triples(found, "doubt", screen))
+    opened = open_run(run, device)
+    found = [each.to_dict() for each in opened.doubt(relation, top=top, progress=True)]
+    add_reasons(opened, found, explain, "support")
+    content = {"relation": relation, "triples": found}
+
+    def show(screen: Screen) -> None:
+        show_triples(found, "doubt", screen)
+        show_reasons(found[:MOST_SHOWN], screen, "support")
+
+    tell_rows(content, found, out, as_json, show)
 
 
 def list_missing(
@@ -63,7 +79,7 @@ def list_missing(
     entity: Annotated[str | None, Option(metavar="X", help="Only triples of this entity.")] = None,
     relation: Relation = None,
     top: Annotated[int, Option(metavar="N", help="Most triples.")] = 1000,
-    explain: Annotated[bool, Option("--explain", help="Give a reason for each triple.")] = False,
+    explain: Explain = False,
     out: Out = None,
     device: Device = "auto",
     as_json: AsJson = False,
@@ -72,24 +88,30 @@ def list_missing(
 
     Interrupted with --out, the same command continues after the last relation that was finished.
     """
-    if out is not None:
-        itransf.prediction.check_suffix(out)
     state = None if out is None else out.with_name(f".{out.name}.part")
     options: dict[str, Any] = {"top": top, "explain": explain, "progress": True, "state": state}
     found = [each.to_dict() for each in open_run(run, device).missing(entity, relation, **options)]
-    about = {"entity": entity, "relation": relation}
-    tell_rows(about, "triples", found, out, as_json, lambda screen: show_triples(found, "probability", screen))
+    content = {"entity": entity, "relation": relation, "triples": found}
+    tell_rows(content, found, out, as_json, lambda screen: show_triples(found, "probability", screen))
 
 
 def show_entity(
     run: RunFolder,
     entity: Annotated[str, Argument(metavar="ENTITY", help="Name or label.")],
     top: Annotated[int, Option(metavar="N", help="Number of predictions and of near entities.")] = 5,
+    explain: Explain = False,
+    out: Out = None,
     device: Device = "auto",
     as_json: AsJson = False,
 ) -> None:
-    """Show what is known about an entity, what is predicted, and which entities are near."""
-    found = open_run(run, device).show(entity, top)
+    """Show what is known about an entity, what is predicted, and which entities are near.
+
+    A file has all three, told apart by the column "part".
+    """
+    opened = open_run(run, device)
+    found = opened.show(entity, top)
+    add_reasons(opened, found["predicted"], explain)
+    rows = [{"part": part, **each} for part in ("known", "predicted", "near") for each in found[part]]
 
     def show(screen: Screen) -> None:
         rows = []
@@ -105,13 +127,14 @@ def show_entity(
         screen.say()
         screen.tabulate(("Entity", "Cosine"), near, title="Near, by embedding")
 
-    tell(found, as_json, show)
+    tell_rows(found, rows, out, as_json, show)
 
 
 def show_difference(
     before: RunFolder,
     after: RunFolder,
     top: Annotated[int, Option(metavar="N", help="Number of answers, those that changed most.")] = 10,
+    out: Out = None,
     device: Device = "auto",
     as_json: AsJson = False,
 ) -> None:
@@ -140,7 +163,7 @@ def show_difference(
             kept, changed = len(found["concepts"]) - len(lost), f" Changed: {', '.join(lost)}." if lost else ""
             screen.say(f"\n{kept} of {len(found['concepts'])} concepts are found again.{changed}", wrap=True)
 
-    tell(found, as_json, show)
+    tell_rows(found, found["answers"], out, as_json, show)
 
 
 def show_triples(found: list[dict[str, Any]], value: str, screen: Screen) -> None:

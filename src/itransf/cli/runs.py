@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from typer import Argument, Option
 
 import itransf
-from itransf.cli.options import AsJson, Device, RunFolder, describe_checkpoint, open_run
-from itransf.cli.output import Screen, count, describe_training, format_number, format_share, tell, warn
+from itransf.cli.options import AsJson, Device, Out, RunFolder, describe_checkpoint, open_run
+from itransf.cli.output import Screen, count, describe_training, format_number, format_share, tell, tell_rows, warn
 from itransf.config import format_toml
 from itransf.records import find_runs
 
@@ -76,6 +76,7 @@ def describe_best(best: Mapping[str, Any] | None) -> str:
 
 def list_runs(
     folder: Annotated[Path, Argument(metavar="[FOLDER]", help="Folder that contains run folders.")] = Path("runs"),
+    out: Out = None,
     as_json: AsJson = False,
 ) -> None:
     """List all runs below a folder, best first.
@@ -85,7 +86,7 @@ def list_runs(
     found, faults = find_runs(folder)
     warn(faults)
     content = [{"run": str(path), **record.to_dict()} for path, record in found]
-    tell(content, as_json, lambda screen: show_runs(found, screen))
+    tell_rows(content, content, out, as_json, lambda screen: show_runs(found, screen))
 
 
 def show_runs(runs: Sequence[tuple[Path, RunRecord]], screen: Screen) -> None:

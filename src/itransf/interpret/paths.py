@@ -104,11 +104,10 @@ def find_paths(graph: Graph, triple: Triple, count: int = 3) -> list[Path]:
     return paths[:count]
 
 
-def give_reason(graph: Graph, triple: LabelledTriple) -> str:
+def give_reason(graph: Graph, triple: Triple) -> str:
     """Return the pattern in train that supports a triple most, in words."""
-    head, tail = graph.entities.index(triple.head), graph.entities.index(triple.tail)
-    paths = find_paths(graph, (head, graph.relations.index(triple.relation), tail), count=1)
-    return paths[0].describe(triple.relation_label) if paths else "no short path in train supports it"
+    paths = find_paths(graph, triple, count=1)
+    return paths[0].describe(graph.relations.label(triple[1])) if paths else "no short path in train supports it"
 
 
 def _sort(counts: dict[Pattern, Count]) -> list[Pattern]:

@@ -19,7 +19,9 @@ _ROWS_AT_ONCE = 2**14  # rows turned into text together, which bounds the memory
 
 
 def write_table(table: pa.Table, path: str | Path) -> Path:
-    """Write a table of plain columns; an old file is replaced only once the new one is complete.
+    """Write a table; an old file is replaced only once the new one is complete.
+
+    Fields of objects become columns such as "both.mrr", and lists in text are JSON; .jsonl keeps both as they are.
 
     Args:
         table: Table to write.
@@ -35,6 +37,8 @@ def write_table(table: pa.Table, path: str | Path) -> Path:
     """
     target = Path(path)
     suffix = check_suffix(target)
+    while suffix != ".jsonl" and any(pa.types.is_struct(kind) for kind in table.schema.types):
+        table = table.flatten()
     with replacing(target) as temporary:
         if suffix == ".parquet":
             pq.write_table(table, temporary)
@@ -47,8 +51,9 @@ def write_table(table: pa.Table, path: str | Path) -> Path:
 
 
 def write_rows(rows: Sequence[Mapping[str, Any]], path: str | Path) -> Path:
-    """Write rows with the same fields; see `write_table`."""
-    return write_table(pa.Table.from_pylist([dict(row) for row in rows]), path)
+    """Write rows; a field that a row lacks is empty. See `write_table`."""
+    fields = dict.fromkeys(name for row in rows for name in row)
+    return write_table(pa.Table.from_pylist([{**fields, **row} for row in rows]), path)
 
 
 def check_suffix(path: Path) -> str:
@@ -68,13 +73,18 @@ def _write_text(table: pa.Table, path: Path, separator: str, where: str) -> None
     with path.open("w", encoding="utf-8", newline="") as file:
         header = pa.table([pa.array([name]) for name in table.column_names], names=table.column_names)
         for part in (header, *table.to_batches(max_chunksize=_ROWS_AT_ONCE)):
-            fields = [_format_column(column, separator, where) for column in part.columns]
+            fields = [_format_column(column, separator, where) for column in part.columns] or [
+                pa.array([], pa.string())
+            ]
             lines = pc.binary_join_element_wise(*fields, separator)
             file.writelines(f"{line}\n" for line in lines.to_pylist())
 
 
 def _format_column(column: pa.Array, separator: str, where: str) -> pa.Array:
     """Return a column as text, quoted where needed; missing values are empty."""
+    if pa.types.is_nested(column.type):
+        values = (json.dumps(value, ensure_ascii=False) for value in column.to_pylist())
+        column = pa.array([None if value == "null" else value for value in values], pa.string())
     text = pc.fill_null(column.cast(pa.string()), "")
     if not pa.types.is_string(column.type):
         return text

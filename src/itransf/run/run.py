@@ -136,7 +136,19 @@ class Run:
         """
         options["calibration"] = self.calibration
         found = prediction.find_missing(self.model, self.graph, entity, relation, **options)
-        return [replace(each, reason=give_reason(self.graph, each)) if explain else each for each in found]
+        reasons = self.give_reasons(found) if explain else [None] * len(found)
+        return [replace(each, reason=reason) for each, reason in zip(found, reasons, strict=True)]
+
+    def give_reasons(self, triples: Iterable[GivenTriple]) -> list[str]:
+        """Return for each triple, known or not, the pattern in train that supports it most, in words.
+
+        Args:
+            triples: Names or labels of head, relation and tail: sequences, mappings or predictions.
+
+        Raises:
+            DataError: A name is not known.
+        """
+        return [give_reason(self.graph, (h, r, t)) for h, r, t in resolve_triples(self.graph, triples).tolist()]
 
     def explain(
         self,
