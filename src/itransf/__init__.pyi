@@ -25,5 +25,6 @@ from itransf.run import Run as Run
 from itransf.run import open as open
 from itransf.run import seal as seal
 from itransf.run import train as train
+from itransf.run import train_final as train_final
 
 __version__: str

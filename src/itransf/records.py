@@ -52,6 +52,7 @@ class RunRecord:
         plugins: Where a model, loss or the like from outside the package comes from, by setting.
         members: Identifiers of the runs of an ensemble, whose seeds are `seed`, `seed` + 1 and so on; empty texts until
             all are trained.
+        final: Whether the run was trained on all triples; its metrics are then those of its parent.
     """
 
     id: str
@@ -67,6 +68,7 @@ class RunRecord:
     notes: tuple[str, ...] = ()
     plugins: Mapping[str, str] = field(default_factory=dict)
     members: tuple[str, ...] = ()
+    final: bool = False
 
     @classmethod
     def new(cls, graph: Graph, config: Config, parent: str | None = None) -> RunRecord:
@@ -88,8 +90,8 @@ class RunRecord:
         """Return the record with the time and the best validation of these epochs."""
         epochs = list(history)
         best = next((epoch for epoch in reversed(epochs) if epoch.get("best")), None)
-        metrics = {split: values for split, values in self.metrics.items() if split != "valid"}
-        if best is not None:
+        metrics = {split: values for split, values in self.metrics.items() if split != "valid" or self.final}
+        if best is not None and not self.final:
             metrics["valid"] = {"phase": best["phase"], "epoch": best["epoch"], metric: best["metric"]}
         return replace(self, seconds=sum(epoch["seconds"] for epoch in epochs), metrics=metrics)
 
@@ -102,7 +104,7 @@ class RunRecord:
     def to_dict(self) -> dict[str, Any]:
         """Return the record as a dictionary for JSON."""
         content = {**asdict(self), "notes": list(self.notes), "members": list(self.members)}
-        return {key: value for key, value in content.items() if key != "members" or value}
+        return {key: value for key, value in content.items() if key not in ("members", "final") or value}
 
 
 @dataclass(frozen=True)
@@ -167,7 +169,7 @@ def read_manifest(folder: Path, sealed: bool = True) -> Manifest:
     if written != FORMAT:
         reader = f"itransf {READERS[written]}" if written in READERS else "a newer version of itransf"
         raise CheckpointError(f"{path}: has format {written}, which {reader} reads; this version reads {FORMAT}")
-    check_object({"members": [], **content}, _MANIFEST, path)
+    check_object({"members": [], "final": False, **content}, _MANIFEST, path)
     unsealed = {key: value for key, value in content.items() if key != "checksum"}
     if sealed and raw != format_sealed(unsealed).encode():
         raise changed(path)
@@ -273,6 +275,7 @@ _MANIFEST: dict[str, Callable[[Any], bool]] = {
     "metrics": _is_metrics,
     **dict.fromkeys(("notes", "members"), lambda value: isinstance(value, list) and all(map(is_text, value))),
     "plugins": is_texts,
+    "final": lambda value: isinstance(value, bool),
     "files": lambda value: isinstance(value, dict) and all(map(_NAME.fullmatch, value)),
 }
 _CHECKSUM: dict[str, Callable[[Any], bool]] = {

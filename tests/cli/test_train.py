@@ -128,6 +128,24 @@ def test_resume_and_overwrite_exclude_each_other(data: Path) -> None:
     assert "exclude each other" in done.err
 
 
+def test_final_trains_on_all_triples_and_says_where_its_metrics_come_from(data: Path, tmp_path: Path) -> None:
+    out, final = tmp_path / "run", tmp_path / "run-final"
+    assert call("train", data, "--out", out, "--seeds", 2, "--final").code == 2
+    first = call("train", data, "--out", out, *QUICK, *CONCEPTS, "-q")
+    assert first.code == 0, first.err
+    done = call("train", data, "--out", out, *QUICK, *CONCEPTS, "-q", "--final", "--resume")
+    assert done.code == 0, done.err
+    assert f"Trained on all 30 triples for {itransf.open(final).info()['epochs']} epochs: {final}." in done.out
+    assert f"Its metrics are those of {out}, above." in done.out
+    info, judged = call("info", final), call("evaluate", final)
+    assert "Final    trained on all triples; Best and Test are of the run it was chosen by (Parent)" in info.out
+    assert judged.code == 2
+    assert "no test triples are left to judge it by" in judged.err
+    assert "itransf (final)" in call("runs", tmp_path).out
+    taken = call("train", data, "--out", tmp_path / "run", "--overwrite", "--final", *QUICK, *CONCEPTS, "--json")
+    assert json.loads(taken.out)["final"]["run"] == str(final)
+
+
 def test_a_single_file_is_split_and_the_note_is_a_warning(tmp_path: Path) -> None:
     path = write_triples(tmp_path / "triples.csv", [(f"{h},{r},{t}", "", "") for h, r, t in TRAIN])
     path.write_text("".join(",".join(triple) + "\n" for triple in TRAIN))

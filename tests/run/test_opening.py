@@ -16,7 +16,7 @@ from itransf.data.graph import Graph
 from itransf.data.vocabulary import Vocabulary
 from itransf.errors import CheckpointError, ConfigError, ITransFError, RunError
 from itransf.files import _umask, lock
-from itransf.run import open_run
+from itransf.run import open_run, train_final
 from itransf.run.opening import check_same
 from itransf.storage import WEIGHTS, RunFolder
 from itransf.training.trainer import weights
@@ -371,3 +371,34 @@ def test_weights_of_a_larger_model_are_refused_before_it_is_built(
         put(config, re.sub(r"\ndim = \d+", "\ndim = 1000000", config.read_text()))
         with pytest.raises(CheckpointError, match=r"do not fit: .*model\.dim"):
             open_run(path, device="cpu")
+
+
+class TestFinal:
+    def test_it_sees_all_triples_and_keeps_the_metrics_of_the_run_it_was_chosen_by(
+        self, short: Any, graph: Graph, tmp_path: Path
+    ) -> None:
+        run = short(graph, "transe", "training.epochs=4", "validation.every=1", out=tmp_path / "run")
+        best = run.record.metrics["valid"]["epoch"]
+        final = train_final(run, out=tmp_path / "final", device="cpu", progress=False)
+        for each in (final, open_run(tmp_path / "final", device="cpu")):
+            assert (len(each.graph.train), len(each.graph.valid), len(each.graph.test)) == (46, 0, 0)
+            assert [line["epoch"] for line in each.history] == list(range(1, best + 1))
+            assert each.record.metrics == {**run.record.metrics, "test": run.evaluate().to_dict()["filtered"]["both"]}
+            assert (each.record.parent, each.record.final) == (run.record.id, True)
+            assert each.calibration == run.calibration
+            assert f"all splits with the settings and {best} epochs of run {run.record.id}" in each.graph.notes[-1]
+            mrr = run.evaluate()["mrr"]
+            for ask in (each.evaluate, each.assess_calibration):
+                with pytest.raises(RunError, match=rf"no test triples are left.*MRR {mrr:.3f}.*{run.record.id}"):
+                    ask()
+            assert each.evaluate("train")["mrr"] > 0
+        with pytest.raises(ConfigError, match="final already"):
+            train_final(final)
+
+    def test_it_equals_a_training_on_one_split(self, short: Any, graph: Graph, tmp_path: Path) -> None:
+        run = short(graph, "transe", "training.epochs=2", "validation.every=0", out=tmp_path / "run")
+        again = train_final(run, out=tmp_path / "final", device="cpu", progress=False)
+        assert same_weights(again, short(graph.merged(), "transe", "training.epochs=2", "validation.every=0"))
+        resumed = train_final(run, out=tmp_path / "final", resume=True, device="cpu", progress=False)
+        assert same_weights(again, resumed)
+        assert resumed.record.metrics == again.record.metrics

@@ -51,6 +51,7 @@ def describe_run(info: Mapping[str, Any]) -> str:
         "Trained": describe_training(info),
         "Best": describe_best(info["best"]),
         "Test": test and f"MRR {format_number(test['mrr'], 3)}, Hits@10 {format_share(test['hits@10'])} %",
+        "Final": info.get("final") and "trained on all triples; Best and Test are of the run it was chosen by (Parent)",
         "State": f"unfinished: {describe_checkpoint(info)}" if info["unfinished"] is not None else None,
     }
     shown = "\n".join(f"{name:8} {value}" for name, value in lines.items() if value)
@@ -102,7 +103,7 @@ def show_runs(runs: Sequence[tuple[Path, RunRecord]], screen: Screen) -> None:
             (
                 str(path),
                 record.graph,
-                record.model,
+                record.model + " (final)" * record.final,
                 f"{valid[0]} {valid[1]:.4g}" if valid else "–",
                 format_number(test.get("mrr"), 3),
                 format_share(test.get("hits@10")),

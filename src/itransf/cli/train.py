@@ -23,6 +23,7 @@ from itransf.cli.options import (
     Settings,
     Strict,
     parse_memory,
+    refuse_taken,
     takes_form,
 )
 from itransf.cli.output import Screen, describe_training, remark, tell, warn
@@ -47,6 +48,7 @@ def train_model(
     seeds: Annotated[int, Option(metavar="N", help="Number of seeds; more than 1 make an ensemble.")] = 1,
     resume: Annotated[bool, Option("--resume", help="Resume the run in the folder.")] = False,
     overwrite: Overwrite = False,
+    final: Annotated[bool, Option("--final", help="Then train on all triples as well, in RUN-final.")] = False,
     labels: Labels = None,
     strict: Strict = False,
     memory: Memory = None,
@@ -59,10 +61,14 @@ def train_model(
 
     Without a preset, settings are chosen by the size of the graph. Test triples, if there are any, are ranked at the
     end. --seeds 5 trains five models, in the folders seed-0 to seed-4 of the run folder: an ensemble, which is a run.
+    --final then trains on the triples of all splits, for as many epochs as were best on valid, in the folder RUN-final;
+    with --resume, of a run that is trained already.
     """
     check_count("--seeds", seeds, least=1)
     if resume and overwrite:
         raise ConfigError("--resume and --overwrite exclude each other")
+    if final and seeds > 1:
+        raise ConfigError("--final trains one model; leave out --seeds")
     reading: dict[str, Any] = {**form, "labels": labels, "strict": strict}
     reading["memory"] = parse_memory(memory) if memory else None
     graph = itransf.load(data, **reading, progress=not quiet)
@@ -71,6 +77,9 @@ def train_model(
     choices: dict[str, Any] = {"preset": preset, "config": config, "settings": given}
     resolved = itransf.run.resolve_config(graph, **choices)
     folder = out or Path("runs") / re.sub(r"[^\w.-]+", "-", f"{graph.name}-{resolved.name}")
+    whole = folder.with_name(f"{folder.name}-final")
+    if final:
+        refuse_taken(whole, overwrite or resume)
     layers = itransf.run.read_given(config, given)
     stored = read_stored(folder) if resume else None
     if stored is None:
@@ -85,12 +94,16 @@ def train_model(
     choices |= {"seed": seed, "seeds": seeds, "out": folder, "resume": resume, "overwrite": overwrite, "device": device}
     try:
         run = itransf.train(graph, **choices, progress=not quiet)
+        evaluation = run.evaluate(progress=not quiet) if len(graph.test) else None
+        if evaluation is not None:
+            run.record_metrics(evaluation, folder)
+        content = {"run": str(folder), **run.info(), "evaluation": evaluation and evaluation.to_dict()}
+        if final:
+            options: dict[str, Any] = {"resume": resume, "overwrite": overwrite, "device": device}
+            content["final"] = {"run": str(whole)}
+            content["final"] |= itransf.train_final(run, out=whole, **options, progress=not quiet).info()
     except KeyboardInterrupt:
         raise Stopped(f"Stopped. Resume with: {write_resuming(context.obj or ())}") from None
-    evaluation = run.evaluate(progress=not quiet) if len(graph.test) else None
-    if evaluation is not None:
-        run.record_metrics(evaluation, folder)
-    content = {"run": str(folder), **run.info(), "evaluation": evaluation and evaluation.to_dict()}
     tell(content, as_json, lambda screen: show_result(run, content, quiet, screen))
 
 
@@ -109,6 +122,10 @@ def show_result(run: itransf.Run, content: dict[str, Any], quiet: bool, screen: 
     else:
         screen.say()
         show_evaluation(content["evaluation"], screen)
+    if "final" in content:
+        whole = content["final"]
+        amount = f"{whole['triples']['train']:,} triples for {whole['epochs']:,} epochs"
+        screen.say(f"\nTrained on all {amount}: {whole['run']}. Its metrics are those of {content['run']}, above.")
     if not quiet:
         screen.say()
         screen.say(write_next_steps(run, content["run"]))

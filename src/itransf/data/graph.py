@@ -24,6 +24,7 @@ from itransf.data.splits import (
     Triples,
     encode_and_split,
     encode_splits,
+    keep_distinct,
 )
 from itransf.data.statistics import RelationStatistics
 from itransf.data.typing import Typing
@@ -101,6 +102,12 @@ class Graph:
             notes.append(f"{amount}: the graph has no name {unused[0]!r}{' (first)' if len(unused) > 1 else ''}.")
             _log(notes)
         return replace(self, entities=entities, relations=relations, notes=(*self.notes, *notes))
+
+    def merged(self) -> Graph:
+        """Return the graph with the triples of all splits in train."""
+        together = np.concatenate([self.split(split) for split in SPLITS])
+        train = keep_distinct(together, len(self.entities), len(self.relations))
+        return replace(self, train=train, valid=train[:0], test=train[:0], rule=None)
 
     @property
     def known(self) -> KnownIndex:

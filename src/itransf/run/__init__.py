@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from itransf.run.ensemble import EnsembleRun
-from itransf.run.opening import open_run, seal, train
+from itransf.run.opening import open_run, seal, train, train_final
 from itransf.run.run import Run
 from itransf.run.settings import choose_device, flatten, list_idle, list_rescheduled, read_given, resolve_config
 
@@ -22,4 +22,5 @@ __all__ = [
     "resolve_config",
     "seal",
     "train",
+    "train_final",
 ]

@@ -17,6 +17,7 @@ from torch.overrides import TorchFunctionMode
 from itransf.config import Config
 from itransf.data.datasets import load
 from itransf.data.graph import Graph, NamedTriples
+from itransf.data.layout import Remark
 from itransf.errors import CheckpointError, ConfigError, RunError, check_count
 from itransf.fitting import Fit, build_model, choose_weight
 from itransf.models.base import Model
@@ -91,6 +92,56 @@ def train(
             fit = Fit(triples, choose_weight(triples, resolved, place, progress), place, folder, progress)
             folder.create(triples, fit.config)
             return finish(fit, folder, resume=False)
+
+
+def train_final(
+    run: Run,
+    *,
+    out: str | Path | None = None,
+    resume: bool = False,
+    overwrite: bool = False,
+    device: Device = "auto",
+    progress: bool = True,
+) -> Run:
+    """Train on all triples of a run, those of valid and test too, with its settings and the epochs that were best.
+
+    Nothing is left to judge the new run by: its metrics and its calibration are those of the given run, and
+    `evaluate` refuses valid and test. Concepts are trained anew, so that their names are not taken over.
+
+    Args:
+        run: Run whose settings and number of epochs were chosen on validation.
+        out: Run folder of the new run; by default nothing is written.
+        resume: Whether to resume from the checkpoint in `out`, or start if there is none yet.
+        overwrite: Whether to replace the run in `out`.
+        device: "auto", "cpu", "cuda" or "cuda:1", or a torch device.
+        progress: Whether to show progress.
+
+    Raises:
+        ConfigError: The run is an ensemble, unfinished, or trained on all triples already.
+    """
+    if run.members or run.record.final or run.unfinished is not None:
+        state = "an ensemble" if run.members else "final already" if run.record.final else "unfinished"
+        raise ConfigError(f"this run is {state}; a final training starts from one finished run with validation")
+    if len(run.graph.test) and "test" not in run.record.metrics:
+        run.record_metrics(run.evaluate(progress=progress))
+    best = run.record.metrics.get("valid", {})
+    epochs = best["epoch"] if best.get("phase") == "training" else run.config.training.epochs
+    config = replace(run.config, training=replace(run.config.training, epochs=epochs))
+    note = (
+        f"Trained on the triples of all splits with the settings and {epochs:,} epochs of run {run.record.id}, from "
+        "which metrics and calibration come."
+    )
+    graph = run.graph.merged()
+    graph = replace(graph, notes=(*graph.notes, Remark(note)))
+    options: dict[str, Any] = {"resume": resume, "overwrite": overwrite, "device": device, "progress": progress}
+    final = train(graph, config=config, out=out, **options)
+    final.record = replace(final.record, parent=run.record.id, final=True, metrics=run.record.metrics)
+    final.calibration = run.calibration
+    if out is not None:
+        folder = RunFolder(Path(out))
+        with folder.locked():
+            final.write_result(folder)
+    return final
 
 
 def train_ensemble(

@@ -40,12 +40,17 @@ def _method(function: Callable[Concatenate[Model, Graph, P], T]) -> Callable[Con
     def method(self: Run, /, *args: P.args, **kwargs: P.kwargs) -> T:
         if "calibration" in parameters:
             kwargs.setdefault("calibration", self.calibration)
+        if "split" in parameters and self.record.final:
+            given = signature.bind(self.model, self.graph, *args, **kwargs)
+            given.apply_defaults()
+            self._refuse_seen(given.arguments["split"])
         return function(self.model, self.graph, *args, **kwargs)
 
-    parameters = inspect.signature(function).parameters
+    signature = inspect.signature(function)
+    parameters = signature.parameters
     own = inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)
     _, _, *others = parameters.values()
-    method.__signature__ = inspect.signature(function).replace(parameters=[own, *others])  # type: ignore[attr-defined]
+    method.__signature__ = signature.replace(parameters=[own, *others])  # type: ignore[attr-defined]
     method.__doc__ = re.sub(r"\n {8}(model|graph): .*(\n {12}.*)*", "", function.__doc__ or "")
     return method
 
@@ -300,6 +305,15 @@ class Run:
             metrics = {**self.record.metrics, found.split: found.to_dict()["filtered"]["both"]}
             self.record = replace(self.record, metrics=metrics)
 
+    def _refuse_seen(self, split: str) -> None:
+        """Refuse to evaluate a run that was trained on all triples on a split that it has seen."""
+        if split != "train":
+            test = f" (test MRR {found['mrr']:.3f})" if (found := self.record.metrics.get("test")) else ""
+            raise RunError(
+                f"this run was trained on all triples: no {split} triples are left to judge it by. Its metrics{test} "
+                f"are those of run {self.record.parent}, whose settings it has; evaluate that one"
+            )
+
     @contextmanager
     def _changing(self, path: str | Path | None) -> Iterator[RunFolder | None]:
         """Yield the folder of this run, if it is given; what the block stages is committed, with the record."""
@@ -439,6 +453,7 @@ class Run:
             "metrics": record["metrics"],
             "config": self.config.to_dict(),
             "notes": list(self.graph.notes),
+            **({"final": True} if self.record.final else {}),
         }
 
     def save(self, path: str | Path, overwrite: bool = False) -> None:
