@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,7 @@ from fresh import Interpreters
 from itransf.config import Config, Layer, assignments_layer, build_config
 from itransf.data.graph import Graph
 from itransf.data.vocabulary import Vocabulary
+from itransf.data.weights import Weights
 from itransf.models import MODELS
 from itransf.run import Run, train
 from itransf.training.fused import plan
@@ -111,6 +112,19 @@ def random_graph(number_graph: GraphMaker) -> GraphMaker:
         triples = np.stack(np.unravel_index(cells, (entities, relations, entities)), axis=1)
         splits = np.split(triples, [train, train + valid])
         return number_graph(*(part.tolist() for part in splits), entities=entities, relations=relations)
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def weigh() -> Callable[[Graph], Graph]:
+    """Return a function that gives the triples of a graph random weights, one of them zero."""
+
+    def make(graph: Graph) -> Graph:
+        triples = np.concatenate([graph.train, graph.valid, graph.test])
+        values = np.random.default_rng(0).exponential(5.0, len(triples))
+        values[3] = 0.0
+        return replace(graph, weights=Weights(triples, values))
 
     return make
 

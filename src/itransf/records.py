@@ -130,13 +130,15 @@ def list_plugins(config: Config) -> dict[str, str]:
 
 
 def hash_graph(graph: Graph) -> str:
-    """Return the SHA-256 of a graph's names and triples; labels do not count."""
+    """Return the SHA-256 of a graph's names, triples and weights; labels do not count."""
     digest = hashlib.sha256()
     for names in (graph.entities.names, graph.relations.names):
         digest.update(json.dumps(list(names)).encode())
     for triples in (graph.train, graph.valid, graph.test):
         digest.update(f"{triples.shape}".encode())
         digest.update(triples.astype("<i8", order="C").tobytes())
+        if graph.weights is not None:
+            digest.update(graph.weights.of(triples).astype("<f8").tobytes())
     return digest.hexdigest()
 
 

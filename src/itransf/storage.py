@@ -3,7 +3,7 @@
 run.json                   identity and results of the run, and the checksums of its files (see `itransf.records`)
 config.toml                every setting
 vocabulary.json            names and labels of entities and relations
-graph.safetensors          train, valid and test triples as numbers
+graph.safetensors          train, valid and test triples as numbers, and their weights if they have some
 history.jsonl              one line per epoch
 checkpoint-N.safetensors   state of training (weights, optimizer, random state); the last two while training
 model.safetensors          weights of a finished run
@@ -40,6 +40,7 @@ from itransf.config import Config, build_config, check_trusted, format_toml, par
 from itransf.data.graph import SPLITS, Graph, Triples
 from itransf.data.splits import SplitRule
 from itransf.data.vocabulary import Vocabulary
+from itransf.data.weights import Weights
 from itransf.errors import CheckpointError, ConfigError, DataError, RunError, WriteError
 from itransf.files import Checksum, lock, make_folder, replacing
 from itransf.prediction.calibration import Calibration
@@ -64,6 +65,7 @@ WEIGHTS, CONCEPTS, CALIBRATION, LOCK = "model.safetensors", "concepts.json", "ca
 _CHECKPOINT = re.compile(r"checkpoint(?:-(\d{1,9}))?\.safetensors")
 _FIXED = {CONFIG, NAMES, TRIPLES, HISTORY, WEIGHTS, CONCEPTS, CALIBRATION}
 _HIDDEN = re.compile(r"\.(.+)\.[^.]+\.(?:tmp|new)")  # temporary and staged files
+_WEIGHTED, _WEIGHTS = "weighted", "weights"  # tensors of the triples that have weights
 _KEPT = 2  # checkpoints during training
 T = TypeVar("T")
 _LOG = logging.getLogger("itransf.storage")
@@ -213,8 +215,11 @@ class RunFolder:
         make_folder(self.path)
         self._new = record or RunRecord.new(graph, config)
         self.stage_names(graph)
-        splits = {split: torch.from_numpy(np.ascontiguousarray(graph.split(split))) for split in SPLITS}
-        self.stage_tensors(TRIPLES, splits, {} if graph.rule is None else {"rule": asdict(graph.rule)})
+        arrays: dict[str, Any] = {split: graph.split(split) for split in SPLITS}
+        if graph.weights is not None:
+            arrays |= {_WEIGHTED: graph.weights.triples, _WEIGHTS: graph.weights.values}
+        tensors = {name: torch.from_numpy(np.ascontiguousarray(array)) for name, array in arrays.items()}
+        self.stage_tensors(TRIPLES, tensors, {} if graph.rule is None else {"rule": asdict(graph.rule)})
         self.stage_config(config)
 
     def commit(self, record: RunRecord | None = None, drop: Collection[str] = ()) -> None:
@@ -419,7 +424,13 @@ class RunFolder:
             rule = SplitRule(**meta["rule"]) if "rule" in meta else None
         except (DataError, TypeError) as error:
             raise damaged(self.path / TRIPLES, f"has no rule of its split ({error})") from None
-        return Graph(record.graph, entities, relations, **splits, notes=record.notes, rule=rule)
+        weights = None
+        if _WEIGHTS in tensors:
+            rows = self._check_triples(_WEIGHTED, tensors.get(_WEIGHTED), entities, relations)
+            weights = Weights(rows, tensors[_WEIGHTS].numpy())
+            if not (weights.values.dtype == np.float64 and weights.values.shape == rows.shape[:1] and len(rows)):
+                raise damaged(self.path / TRIPLES, "has weights of other triples")
+        return Graph(record.graph, entities, relations, **splits, notes=record.notes, rule=rule, weights=weights)
 
     def _read_names(self) -> tuple[Vocabulary, Vocabulary]:
         """Read the names of entities and relations, and their labels."""

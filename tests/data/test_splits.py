@@ -9,7 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from itransf.data.graph import SPLITS, Graph
-from itransf.data.splits import SplitRule, encode, key_triples
+from itransf.data.known import key_triples
+from itransf.data.splits import SplitRule, encode
 from itransf.errors import DataError
 
 NAME = st.sampled_from(["a", "b", "c", "ä", "日本", "00260881", "NA", "null"])

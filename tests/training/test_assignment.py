@@ -228,3 +228,17 @@ class TestSample:
 def test_occurrence_numbers_count_equal_elements_before(keys: list[int]) -> None:
     wanted = [keys[:place].count(key) for place, key in enumerate(keys)]
     assert occurrence_numbers(torch.tensor(keys, dtype=torch.int64)).tolist() == wanted
+
+
+def test_triples_are_sampled_in_proportion_to_their_weights(random_graph: GraphMaker) -> None:
+    graph = random_graph(train=40)
+    train, generator = torch.as_tensor(graph.train), torch.Generator().manual_seed(0)
+    factors = torch.linspace(0, 2, len(train))
+    counts = torch.zeros(len(train))
+    index = {tuple(triple): number for number, triple in enumerate(graph.train.tolist())}
+    for _ in range(200):
+        drawn = draw_sample(train, make_sampler(graph, NEGATIVES, CPU), 0, 1, generator, factors)
+        for triple in zip(drawn.heads.tolist(), drawn.relations.tolist(), drawn.tails.tolist(), strict=True):
+            counts[index[triple]] += 1
+    torch.testing.assert_close(counts / 200, factors, atol=0.35, rtol=0)
+    assert counts[0] == 0

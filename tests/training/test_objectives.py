@@ -1,8 +1,10 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pytest
 import torch
 from torch import Tensor
@@ -208,3 +210,24 @@ def test_triples_with_frequent_pairs_weigh_less(configure: Configure, graph: Gra
     mean = sum(w * part for w, part in zip(weights, losses, strict=True)) / sum(weights)
     assert run(graph, config, model, list(range(12)))[0].item() == pytest.approx(mean, rel=1e-5)
     assert mean != pytest.approx(sum(losses) / 12, rel=1e-4)
+
+
+@pytest.mark.parametrize("loss", [(), SOFTMAX, (*SOFTMAX, "negatives.filtered=false", "loss.relation_weight=0.5")])
+def test_weights_scale_the_loss_of_a_triple(
+    configure: Configure, graph: Graph, weigh: Callable[[Graph], Graph], loss: tuple[str, ...]
+) -> None:
+    config = configure("complex" if "loss.relation_weight=0.5" in loss else "transe", *loss)
+    heavy = weigh(graph)
+    assert heavy.weights is not None
+    factors = heavy.weights.values[: len(graph.train)]
+    factors = factors / factors.mean()
+    model, whole = make_model(graph, config), list(range(len(graph.train)))
+    for triples in ([7], [3], whole):
+        train = torch.as_tensor(graph.train)
+        objective = make_objective(graph, train, make_sampler(graph, config.negatives, CPU), config)
+        (drawn,) = objective.draw(torch.tensor(triples), len(triples), torch.Generator().manual_seed(0))
+        parts = torch.split(torch.tensor(triples), 1)
+        each = [drawn] if len(triples) == 1 else drawn.split(1) if drawn is not None else [None] * len(triples)
+        losses = [float(objective(model, part, own)[0].detach()) for part, own in zip(parts, each, strict=True)]
+        found, _ = run(heavy, config, model, triples)
+        assert float(found.detach()) == pytest.approx(np.mean(factors[triples] * losses), rel=1e-5)

@@ -34,6 +34,7 @@ def evaluate_run(
     bucket_edges: Annotated[Literal["count", "log"], Option(help="Buckets of equal size or log width.")] = "count",
     bucket_weighting: Annotated[Literal["relation", "query"], Option(help="Unit of means in a bucket.")] = "relation",
     relations: Annotated[bool, Option("--relations", help="Add a table of all relations.")] = False,
+    weighted: Annotated[bool, Option("--weighted", help="Count each triple by its weight.")] = False,
     calibration: Annotated[bool, Option("--calibration", help="Judge the probabilities instead.")] = False,
     plot: Annotated[Path | None, Option(metavar="FILE", help="Reliability plot of --calibration: .png, .svg.")] = None,
     explain: Explain = False,
@@ -49,6 +50,8 @@ def evaluate_run(
         raise ConfigError("--plot draws what --calibration measures; give both")
     if explain and (out is None or relations or calibration):
         raise ConfigError("--explain is for the triples in a file; give --out without --relations and --calibration")
+    if calibration and weighted:
+        raise ConfigError("--calibration judges probabilities without weights; leave out --weighted")
     opened = open_run(run, device)
     if calibration:
         judged = opened.assess_calibration(split, memory=parse_memory(memory))
@@ -64,6 +67,7 @@ def evaluate_run(
         bucket_edges=bucket_edges,
         bucket_weighting=bucket_weighting,
         progress=True,
+        weighted=weighted,
     )
     found = evaluation.to_dict()
     rows = found["relations"] if relations or out is None else list_ranks(opened, evaluation)
@@ -90,7 +94,10 @@ def show_evaluation(evaluation: Mapping[str, Any], screen: Screen, relations: bo
         for side in ("both", "head", "tail"):
             rows.append((protocol * (side == "both"), side, *format_metrics(evaluation[protocol][side], metrics)))
     columns = ("", "", *metrics.values(), "Queries")
-    title = f"Ranks on {evaluation['split']} (Hits in percent). Standard protocol: all entities are candidates."
+    counted = ", triples counted by their weights" if evaluation.get("weighted") else ""
+    title = (
+        f"Ranks on {evaluation['split']}{counted} (Hits in percent). Standard protocol: all entities are candidates."
+    )
     screen.tabulate(columns, rows, names=2, title=title)
     bounds = (evaluation[name]["both"]["mrr"] for name in ("optimistic", "pessimistic"))
     mrr = [itransf.evaluation.format_metric("mrr", bound) for bound in bounds]

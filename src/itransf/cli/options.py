@@ -26,6 +26,9 @@ Labels = Annotated[Path | None, Option("--labels", metavar="FILE", help="Two col
 Separator = Annotated[str | None, Option("--separator", metavar="S", help="Column separator. [default: detected]")]
 Header = Annotated[bool | None, Option("--header/--no-header", help="Line 1 names the columns. [default: detected]")]
 Columns = Annotated[str | None, Option("--columns", metavar="H,R,T", help="Columns to read: names or numbers from 1.")]
+Weight = Annotated[
+    str | None, Option("--weight", metavar="C", help="Column of weights. [default: weight, confidence or count]")
+]
 Wide = Annotated[bool, Option("--wide", help="Every column is a relation, every row an entity.")]
 Key = Annotated[str | None, Option("--key", metavar="C", help="Column of the entities in a wide table. [default: 1]")]
 Split = Annotated[str | None, Option("--split", metavar="S", help="Mark between values in a cell of a wide table.")]
@@ -34,6 +37,7 @@ FORM = {
     "separator": Separator,
     "header": Header,
     "columns": Columns,
+    "weight": Weight,
     "wide": Wide,
     "key": Key,
     "split": Split,

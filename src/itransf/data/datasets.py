@@ -22,7 +22,7 @@ from itransf.data.layout import Form, Table
 from itransf.data.memory import bounded
 from itransf.data.planted import plant
 from itransf.data.reading import read_columns
-from itransf.data.splits import SPLITS, TEST_SHARE, VALID_SHARE, SplitRule, encode_and_split, encode_splits
+from itransf.data.splits import EXTRA, SPLITS, TEST_SHARE, VALID_SHARE, SplitRule, encode_and_split, encode_splits
 from itransf.errors import DataError, FetchError, WriteError, did_you_mean
 from itransf.files import lock, make_folder, replacing
 
@@ -91,6 +91,7 @@ def load(
     key: str | int | None = None,
     split: str | None = None,
     skip_bad: bool = False,
+    weight: str | int | None = None,
     labels: str | Path | Mapping[str, str] | None = None,
     strict: bool = False,
     seed: int = 0,
@@ -113,6 +114,8 @@ def load(
         key: Column of the entities of a wide table, by name or by number; the first by default.
         split: Mark between several values in a cell of a wide table, such as ";".
         skip_bad: Whether to leave out lines that cannot be read, with a note, instead of refusing the file.
+        weight: Column of the weights of triples in the loss, by name or by number; by default one that a header calls
+            weight, confidence or count.
         labels: Labels to show instead of names: a two-column file (name, label) or a mapping.
         strict: Whether to refuse entities and relations of valid and test that train does not have.
         seed: Random seed of the split of a single file, and of a planted graph.
@@ -126,17 +129,17 @@ def load(
         FetchError: A named dataset is not on this machine and could not be downloaded.
     """
     dataset = find_dataset(source) if isinstance(source, str) else None
-    form = Form(separator, header, columns, wide=wide, key=key, split=split, skip_bad=skip_bad)
+    form = Form(separator, header, columns, weight, wide=wide, key=key, split=split, skip_bad=skip_bad)
     rule = SplitRule(seed, valid_share, test_share)
     with bounded(memory):
         if not isinstance(source, str | os.PathLike):
-            table = gather_triples(source, "triples", form)
+            table = gather_triples(source, "triples", form, EXTRA)
             graph = build_graph("triples", encode_and_split(table, rule))
         elif dataset is not None and dataset.name == "planted":
             graph = plant(seed=seed).graph
         else:
             path = _find_path(source) if dataset is None else obtain(dataset, progress)
-            read = partial(read_columns, form=form)
+            read = partial(read_columns, form=form, extra=EXTRA)
             if path.is_dir() or is_archive(path.name):
                 name = path.resolve().name if path.is_dir() else strip_archive(path.name)
                 encoded = encode_splits(_read_splits(path, read), strict)

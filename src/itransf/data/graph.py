@@ -12,16 +12,16 @@ from pathlib import Path
 import numpy as np
 
 from itransf.data.frames import NamedTriples, gather_triples
-from itransf.data.known import KnownIndex
+from itransf.data.known import KnownIndex, Triples
 from itransf.data.layout import Remark
 from itransf.data.reading import read_labels
 from itransf.data.splits import (
+    EXTRA,
     SPLITS,
     TEST_SHARE,
     VALID_SHARE,
     Encoded,
     SplitRule,
-    Triples,
     encode_and_split,
     encode_splits,
     keep_distinct,
@@ -29,6 +29,7 @@ from itransf.data.splits import (
 from itransf.data.statistics import RelationStatistics
 from itransf.data.typing import Typing
 from itransf.data.vocabulary import Vocabulary, check_text
+from itransf.data.weights import Weights
 from itransf.errors import DataError, did_you_mean
 
 __all__ = ["SPLITS", "Graph", "NamedTriples", "Triples"]
@@ -51,6 +52,7 @@ class Graph:
         test: (n, 3) triples for the final evaluation.
         notes: Findings of the reader, as plain sentences.
         rule: Rule that made the splits, if they were not given.
+        weights: Weights of the triples in the loss, if they have some.
     """
 
     name: str
@@ -61,6 +63,7 @@ class Graph:
     test: Triples
     notes: tuple[str, ...] = ()
     rule: SplitRule | None = None
+    weights: Weights | None = None
 
     def __repr__(self) -> str:
         sizes = ", ".join(f"{len(self.split(split)):,} {split}" for split in SPLITS)
@@ -157,7 +160,10 @@ class Graph:
             strict: Whether to refuse entities and relations that train does not have.
         """
         _check_name(name)
-        tables = [gather_triples(triples, split) for split, triples in zip(SPLITS, (train, valid, test), strict=True)]
+        tables = [
+            gather_triples(triples, split, extra=EXTRA)
+            for split, triples in zip(SPLITS, (train, valid, test), strict=True)
+        ]
         return build_graph(name, encode_splits(tables, strict))
 
     @classmethod
@@ -181,7 +187,7 @@ class Graph:
         """
         _check_name(name)
         rule = SplitRule(seed, valid_share, test_share)
-        return build_graph(name, encode_and_split(gather_triples(triples, name), rule))
+        return build_graph(name, encode_and_split(gather_triples(triples, name, extra=EXTRA), rule))
 
 
 def build_graph(name: str, encoded: Encoded) -> Graph:
@@ -189,7 +195,7 @@ def build_graph(name: str, encoded: Encoded) -> Graph:
     _log(encoded.notes)
     entities, relations = Vocabulary(encoded.entities), Vocabulary(encoded.relations, kind="relation")
     train, valid, test = encoded.splits
-    return Graph(name, entities, relations, train, valid, test, encoded.notes, encoded.rule)
+    return Graph(name, entities, relations, train, valid, test, encoded.notes, encoded.rule, encoded.weights)
 
 
 def _log(notes: Iterable[str]) -> None:

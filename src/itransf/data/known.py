@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import numpy.typing as npt
 
 Integers = npt.NDArray[np.int64]
+Triples = npt.NDArray[np.int64]
+"""(n, 3) triples as numbers: head, relation, tail."""
 
 
 def sort_distinct(values: Integers) -> Integers:
@@ -22,6 +26,17 @@ def is_among(values: Integers, ordered: Integers) -> npt.NDArray[np.bool_]:
         return np.zeros(len(values), dtype=np.bool_)
     places = np.minimum(np.searchsorted(ordered, values), len(ordered) - 1)
     return np.asarray(ordered[places] == values)
+
+
+def key_triples(splits: Sequence[Triples], entity_count: int, relation_count: int) -> list[Integers]:
+    """Return one number per triple, the same for the same triple in any split."""
+    together = np.concatenate(list(splits))
+    pairs = together[:, 0] * relation_count + together[:, 1]
+    if entity_count * relation_count * entity_count >= 2**63:
+        # Number the pairs that occur, so that pair and tail fit 64 bits together.
+        pairs = np.unique(pairs, return_inverse=True)[1].reshape(-1).astype(np.int64)
+    keys = pairs * entity_count + together[:, 2]
+    return np.split(keys, np.cumsum([len(split) for split in splits])[:-1])
 
 
 class PairIndex:

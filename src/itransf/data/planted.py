@@ -8,8 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from itransf.data.graph import Graph
-from itransf.data.known import Integers
-from itransf.data.splits import TEST_SHARE, VALID_SHARE, Triples, check_seed, check_shares, keep_distinct, mark_first
+from itransf.data.known import Integers, Triples
+from itransf.data.splits import TEST_SHARE, VALID_SHARE, check_seed, check_shares, keep_distinct, mark_first
 from itransf.data.vocabulary import Vocabulary
 from itransf.errors import DataError
 

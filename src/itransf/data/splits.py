@@ -12,17 +12,16 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from itransf.data.known import Integers, is_among, sort_distinct
+from itransf.data.known import Integers, Triples, is_among, key_triples, sort_distinct
 from itransf.data.layout import Remark, Table
+from itransf.data.weights import Weights, gather_weights
 from itransf.errors import DataError
 
 SPLITS = ("train", "valid", "test")
+EXTRA = ("weight",)  # columns that a table of triples may have beside them
 VALID_SHARE = 0.1
 TEST_SHARE = 0.1
 _MIXING = ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB))
-
-Triples = npt.NDArray[np.int64]
-"""(n, 3) triples as numbers: head, relation, tail."""
 
 
 @dataclass(frozen=True)
@@ -35,6 +34,7 @@ class Encoded:
         splits: (n, 3) numbers per table.
         notes: Findings, as plain sentences.
         rule: Rule that made the splits, if they were made here.
+        weights: Weights of the triples, if the tables have some.
     """
 
     entities: tuple[str, ...]
@@ -42,6 +42,7 @@ class Encoded:
     splits: tuple[Triples, ...]
     notes: tuple[str, ...] = ()
     rule: SplitRule | None = None
+    weights: Weights | None = None
 
 
 def encode(tables: Sequence[pa.Table]) -> Encoded:
@@ -87,7 +88,9 @@ def encode_splits(tables: Sequence[Table], strict: bool = False) -> Encoded:
         elif not len(table):
             notes.append(Remark(f"There are no {name} triples: {table.source} is empty."))
     found = [note for table in tables for note in table.notes]
-    return Encoded(encoded.entities, encoded.relations, tuple(splits), (*found, *notes))
+    weights = gather_weights(tables, encoded.splits)
+    notes += [weights.note] if weights else []
+    return Encoded(encoded.entities, encoded.relations, tuple(splits), (*found, *notes), weights=weights)
 
 
 def encode_and_split(table: Table, rule: SplitRule) -> Encoded:
@@ -97,6 +100,8 @@ def encode_and_split(table: Table, rule: SplitRule) -> Encoded:
     encoded = encode([table.data])
     keys = key_triples(encoded.splits, len(encoded.entities), len(encoded.relations))
     (triples,), notes = _drop_duplicates(encoded.splits, keys, [table])
+    weights = gather_weights([table], encoded.splits)
+    notes += [weights.note] if weights else []
     parts = rule.assign(triples, encoded.entities, encoded.relations)
     splits = tuple(triples[parts == part] for part in range(len(SPLITS)))
     sizes = ", ".join(f"{len(split):,} to {name}" for name, split in zip(SPLITS, splits, strict=True))
@@ -104,7 +109,7 @@ def encode_and_split(table: Table, rule: SplitRule) -> Encoded:
         f"{table.source} was split with seed {rule.seed}: {sizes}. Every entity and relation stays in train, with the "
         f"first of its triples ({int(mark_first(triples).sum()):,} in all); rows that are added later move none."
     )
-    return Encoded(encoded.entities, encoded.relations, splits, (*table.notes, *notes, Remark(note)), rule)
+    return Encoded(encoded.entities, encoded.relations, splits, (*table.notes, *notes, Remark(note)), rule, weights)
 
 
 @dataclass(frozen=True)
@@ -166,17 +171,6 @@ def check_seed(seed: int) -> None:
     """Refuse a seed that cannot start a random stream."""
     if not (isinstance(seed, Integral) and seed >= 0):
         raise DataError(f"the seed is {seed!r}; give a whole number from 0 on")
-
-
-def key_triples(splits: Sequence[Triples], entity_count: int, relation_count: int) -> list[Integers]:
-    """Return one number per triple, the same for the same triple in any split."""
-    together = np.concatenate(list(splits))
-    pairs = together[:, 0] * relation_count + together[:, 1]
-    if entity_count * relation_count * entity_count >= 2**63:
-        # Number the pairs that occur, so that pair and tail fit 64 bits together.
-        pairs = np.unique(pairs, return_inverse=True)[1].reshape(-1).astype(np.int64)
-    keys = pairs * entity_count + together[:, 2]
-    return np.split(keys, np.cumsum([len(split) for split in splits])[:-1])
 
 
 def keep_distinct(triples: Triples, entity_count: int, relation_count: int) -> Triples:

@@ -48,6 +48,7 @@ class Evaluation:
     buckets: list[dict[str, Any]]
     categories: list[dict[str, Any]]
     ranks: Ranks
+    weighted: bool = False
 
     def __getitem__(self, metric: str) -> float:
         """Return a filtered metric over both sides, such as evaluation["mrr"].
@@ -80,6 +81,7 @@ class Evaluation:
         """Return all metrics, ready for JSON; Hits@k are fractions."""
         content = {
             "split": self.split,
+            **({"weighted": True} if self.weighted else {}),
             "ties": self.ties,
             **self.overall,
             **self.by_ties,
@@ -101,6 +103,7 @@ def evaluate(
     bucket_edges: BucketEdges = "count",
     bucket_weighting: Weighting = "relation",
     progress: bool = False,
+    weighted: bool = False,
 ) -> Evaluation:
     """Rank a split's triples among all entities, filtered with train, valid and test, and summarise the ranks.
 
@@ -116,9 +119,10 @@ def evaluate(
         bucket_edges: `count` (the same number of relations in each) or `log` (equal width in log frequency).
         bucket_weighting: `relation` (each relation has the same weight, as in the paper) or `query`.
         progress: Whether to show a progress bar.
+        weighted: Whether each triple counts by its weight; skill and its interval are never weighted.
 
     Raises:
-        DataError: The split has no triples.
+        DataError: The split has no triples, or the triples have no weights.
         ConfigError: A tie policy, weighting or number is not valid.
     """
     if not len(graph.split(split)):
@@ -129,19 +133,28 @@ def evaluate(
     memory, buckets = check_count("memory", memory, least=1), check_count("buckets", buckets, least=1)
     numbers = graph.statistics.frequency_buckets(buckets, bucket_edges)
     ranks = rank_triples(model, graph.split(split), graph.known, memory, progress)
-    table = _Table(ranks, ties)
+    own = _read_weights(graph, split) if weighted else None
+    table = _Table(ranks, ties, own)
     fitting = rank_as_predicted(model, graph, graph.split(split), memory, progress, title="ranking as predict does")
     return Evaluation(
         split,
         ties,
         {name: table.both_sides(filtered=name == "filtered") for name in ("filtered", "raw")},
-        {name: {"both": _Table(ranks, name).summary(SIDES)} for name in OTHER_TIES},
-        _Table(fitting, "realistic").both_sides(),
-        _by_relation(table, graph, fitting, compare_with_popularity(fitting, graph, memory)),
+        {name: {"both": _Table(ranks, name, own).summary(SIDES)} for name in OTHER_TIES},
+        _Table(fitting, "realistic", own).both_sides(),
+        _by_relation(table, graph, _Table(fitting, "realistic", own), compare_with_popularity(fitting, graph, memory)),
         _by_bucket(table, graph, numbers, bucket_weighting),
         _by_category(table, graph),
         ranks,
+        weighted,
     )
+
+
+def _read_weights(graph: Graph, split: str) -> Floats:
+    """Return the weights of the triples of a split, (n,)."""
+    if graph.weights is None:
+        raise DataError("the triples of this graph have no weights (--weighted, weighted=True); train with some")
+    return graph.weights.of(graph.split(split))
 
 
 def summarise(ranks: Floats, rivals: npt.NDArray[np.int64], weights: Floats | None = None) -> dict[str, float]:
@@ -152,7 +165,7 @@ def summarise(ranks: Floats, rivals: npt.NDArray[np.int64], weights: Floats | No
         rivals: Number of entities each answer was compared with.
         weights: Weight of each query; equal by default.
     """
-    if len(ranks) == 0:
+    if len(ranks) == 0 or (weights is not None and not weights.any()):
         return {**dict.fromkeys(METRICS, float("nan")), "queries": 0}
     share = np.full(len(ranks), 1.0 / len(ranks)) if weights is None else weights / weights.sum()
     # A random guess ranks in the middle on average: rivals / 2 places below the top.
@@ -184,10 +197,10 @@ def _without_nan(content: Any) -> Any:
 
 
 class _Table:
-    """Ranks under one tie policy."""
+    """Ranks under one tie policy, and weights of the triples, (n,), if they are to count."""
 
-    def __init__(self, ranks: Ranks, ties: Ties) -> None:
-        self.ranks, self.ties = ranks, ties
+    def __init__(self, ranks: Ranks, ties: Ties, weights: Floats | None) -> None:
+        self.ranks, self.ties, self.weights = ranks, ties, weights
         self.relations = ranks.triples[:, 1]
 
     def summary(
@@ -197,7 +210,8 @@ class _Table:
         filtered: bool = True,
         weights: Floats | None = None,
     ) -> dict[str, float]:
-        """Return the metrics of these triples on these sides; `weights` has one value per triple."""
+        """Return the metrics of these triples on these sides; `weights` has one value per triple, or its own count."""
+        weights = self.weights if weights is None else weights
         protocol = 0 if filtered else 1
         ranks = np.concatenate([self.ranks.ranks(side, filtered, self.ties)[rows] for side in sides])
         rivals = np.concatenate([self.ranks.rivals[protocol, SIDES.index(side)][rows] for side in sides])
@@ -214,8 +228,7 @@ class _Table:
         }
 
 
-def _by_relation(table: _Table, graph: Graph, fitting: Ranks, skills: Mapping[int, Skill]) -> list[dict[str, Any]]:
-    typed = _Table(fitting, "realistic")
+def _by_relation(table: _Table, graph: Graph, typed: _Table, skills: Mapping[int, Skill]) -> list[dict[str, Any]]:
     present = np.unique(table.relations)
     order = present[np.argsort(-graph.statistics.counts[present], kind="stable")]
     return [
@@ -236,7 +249,10 @@ def _by_bucket(
     table: _Table, graph: Graph, numbers: npt.NDArray[np.int64], weighting: Weighting
 ) -> list[dict[str, Any]]:
     triples_per_relation = np.bincount(table.relations, minlength=len(graph.relations))
-    weights = 1.0 / np.maximum(triples_per_relation, 1)[table.relations] if weighting == "relation" else None
+    weights = table.weights
+    if weighting == "relation":
+        sums = np.bincount(table.relations, weights, minlength=len(graph.relations))[table.relations]
+        weights = np.divide(1.0 if weights is None else weights, sums, out=np.zeros(len(sums)), where=sums > 0)
     found = []
     for bucket in np.unique(numbers).tolist():
         members = np.flatnonzero(numbers == bucket)

@@ -26,6 +26,7 @@ from itransf.teaching.fit_rows import rebuild
 from itransf.training.assignment import draw_sample, single_concept_costs
 from itransf.training.losses import make_contrast_loss
 from itransf.training.negatives import make_sampler
+from itransf.training.objectives import read_factors
 from itransf.training.trainer import weights
 
 ABLATED_TRIPLES = 1000  # maximum number of validation triples ranked without a concept, to measure its importance
@@ -166,7 +167,8 @@ def measure_costs(model: ConceptModel, graph: Graph, config: Config) -> Costs:
     generator = torch.Generator(device).manual_seed(config.seed)
     sampler = make_sampler(graph, config.negatives, device)
     train = torch.as_tensor(graph.train, device=device)
-    sample = draw_sample(train, sampler, config.assignment.triples, config.assignment.negatives, generator)
+    settings, factors = config.assignment, read_factors(graph, train.device)
+    sample = draw_sample(train, sampler, settings.triples, settings.negatives, generator, factors)
     loss = make_contrast_loss(config.loss)
     return {side: single_concept_costs(model, sample, side, loss) for side in SIDES}
 

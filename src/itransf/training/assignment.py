@@ -50,9 +50,17 @@ def draw_sample(
     triples_per_relation: int,
     negatives: int,
     generator: torch.Generator,
+    factors: Tensor | None = None,
 ) -> Sample:
-    """Draw triples, all or a maximum per relation, and their negatives."""
+    """Draw triples, all or a maximum per relation, and their negatives.
+
+    Triples with different factors (f,) are drawn again and again, in proportion to them.
+    """
     triples = torch.arange(len(train), device=train.device)
+    if factors is not None and (factors != factors[0]).any():
+        bounds = factors.double().cumsum(0)
+        draws = torch.rand(len(train), generator=generator, device=train.device, dtype=torch.float64)
+        triples = torch.searchsorted(bounds, draws * bounds[-1], right=True).clamp_max(len(train) - 1)
     if triples_per_relation:
         triples = triples[torch.randperm(len(triples), generator=generator, device=train.device)]
         triples = triples[occurrence_numbers(train[triples, 1]) < triples_per_relation]

@@ -13,6 +13,7 @@ from torch.nn.functional import cross_entropy
 from itransf.config import Config
 from itransf.data.graph import Graph
 from itransf.data.known import KnownIndex
+from itransf.errors import DataError
 from itransf.models.base import SIDES, Model, Side
 from itransf.registry import LOSSES
 from itransf.training.losses import make_contrast_loss
@@ -23,7 +24,13 @@ SMOOTHING = 6  # added to the number of triples that share a pair (Sun et al., 2
 
 
 class Objective(Protocol):
-    """The loss of training triples, given by their indices."""
+    """The loss of training triples, given by their indices.
+
+    Attributes:
+        factors: Factor of each triple's loss, (f,).
+    """
+
+    factors: Tensor
 
     def draw(self, triples: Tensor, size: int, generator: torch.Generator) -> Sequence[Any]:
         """Draw the negatives of triples, sorted by relation in each batch; return those of each batch of `size`."""
@@ -44,15 +51,31 @@ def weigh_triples(train: Tensor, exponent: float) -> Tensor:
     return shared.float() ** -exponent
 
 
-def weighted_mean(losses: Tensor, weights: Tensor) -> Tensor:
-    """Return the mean of losses (b,) with these weights (b,), exact where all are one."""
-    return (losses * weights).sum() / weights.sum()
+def read_factors(graph: Graph, device: torch.device) -> Tensor:
+    """Return the factor of each training triple's loss, (f,): its weight, with a mean of one."""
+    if graph.weights is None:
+        return torch.ones(len(graph.train), device=device)
+    found = graph.weights.of(graph.train)
+    if not found.any():
+        raise DataError("all training triples have the weight 0; give those to learn from a greater one")
+    return torch.as_tensor(found / found.mean(), dtype=torch.float32, device=device)
+
+
+def weighted_mean(losses: Tensor, weights: Tensor, factors: Tensor) -> Tensor:
+    """Return the mean with these weights (b,) of losses times factors (b,), exact where all are one."""
+    return (losses * factors * weights).sum() / weights.sum()
+
+
+def relation_loss(scores: Tensor, relations: Tensor, factors: Tensor) -> Tensor:
+    """Return the mean cross-entropy of relations (b,) among all, (b, r), times factors (b,)."""
+    return (cross_entropy(scores, relations, reduction="none") * factors).mean()
 
 
 class ContrastObjective:
     """Triples against sampled negatives."""
 
-    def __init__(self, sampler: NegativeSampler, train: Tensor, config: Config) -> None:
+    def __init__(self, sampler: NegativeSampler, graph: Graph, train: Tensor, config: Config) -> None:
+        self.factors = read_factors(graph, train.device)
         self.sampler, self.train, self.config = sampler, train, config.negatives
         self.weights = weigh_triples(train, config.loss.subsampling)
         self.loss = make_contrast_loss(config.loss)
@@ -74,7 +97,7 @@ class ContrastObjective:
         else:
             positive, negative = model.score_contrast(heads, relations, tails, *negatives)
         touched = torch.cat([heads, tails, negatives.replacements.flatten()])
-        mean = weighted_mean(self.loss(positive, negative), self.weights[triples])
+        mean = weighted_mean(self.loss(positive, negative), self.weights[triples], self.factors[triples])
         return mean, touched if len(touched) < model.sizes.entities else None
 
 
@@ -87,6 +110,7 @@ class CandidateObjective:
     def __init__(self, graph: Graph, train: Tensor, config: Config) -> None:
         self.train, self.config, self.filtered = train, config.loss, config.negatives.filtered
         self.loss, self.weights = make_contrast_loss(config.loss), weigh_triples(train, config.loss.subsampling)
+        self.factors = read_factors(graph, train.device)
         self.entities = len(graph.entities)
         self.known = KnownIndex(graph.train, len(graph.entities), len(graph.relations))
 
@@ -103,7 +127,7 @@ class CandidateObjective:
 
     def __call__(self, model: Model, triples: Tensor, negatives: Tensor | None) -> tuple[Tensor, Tensor | None]:
         """Return the mean loss of the head query and the tail query of each triple."""
-        batch, drawn = self.train[triples], negatives
+        batch, drawn, factors = self.train[triples], negatives, self.factors[triples]
         pool = model.pool(drawn)
         heads, relations, tails = batch.unbind(1)
         positive = model.score(heads, relations, tails)
@@ -111,11 +135,11 @@ class CandidateObjective:
         for side in SIDES:
             scores = model.score_pool(tails if side == "head" else heads, relations, side, pool)  # (b, n)
             scores.masked_fill_(self._are_answers(batch, side, drawn, scores.shape), MASKED)
-            total = total + weighted_mean(self.loss(positive, scores), self.weights[triples])
+            total = total + weighted_mean(self.loss(positive, scores), self.weights[triples], factors)
         total = total / 2
         if self.config.relation_weight:
             guesses = self.config.scale * model.score_relations(heads, tails)  # (b, r)
-            total = total + self.config.relation_weight * cross_entropy(guesses, relations)
+            total = total + self.config.relation_weight * relation_loss(guesses, relations, factors)
         return total, None if drawn is None else torch.cat([heads, tails, drawn])
 
     def _are_answers(self, batch: Tensor, side: Side, drawn: Tensor | None, shape: torch.Size) -> Tensor:
@@ -145,4 +169,4 @@ def make_objective(graph: Graph, train: Tensor, sampler: NegativeSampler, config
     """Return the configured objective."""
     if getattr(LOSSES[config.loss.name], "one_vs_all", False):
         return CandidateObjective(graph, train, config)
-    return ContrastObjective(sampler, train, config)
+    return ContrastObjective(sampler, graph, train, config)

@@ -241,7 +241,9 @@ class Trainer:
     def _reassign(self) -> AssignmentReport:
         assert isinstance(self.model, ProjectingConcepts), "only these have assignment steps"
         settings = self.config.assignment
-        sample = draw_sample(self.train, self.sampler, settings.triples, settings.negatives, self.generator)
+        sample = draw_sample(
+            self.train, self.sampler, settings.triples, settings.negatives, self.generator, self.objective.factors
+        )
         return reassign(self.model, sample, make_contrast_loss(self.config.loss), settings)
 
     def _is_validation_due(self) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, ClassVar
 
 import pytest
@@ -70,6 +71,20 @@ def test_a_step_is_the_plain_step(configure: Configure, graph: Graph, name: str,
         torch.testing.assert_close(
             found[key], tensor, atol=TOLERANCE, rtol=TOLERANCE, msg=lambda text, key=key: key + text
         )
+
+
+@pytest.mark.parametrize("settings", [(), ("loss.relation_weight=0.5",), ("loss.candidates=6",)])
+def test_a_weighted_step_is_the_plain_step(
+    configure: Configure, graph: Graph, weigh: Callable[[Graph], Graph], settings: tuple[str, ...]
+) -> None:
+    config = configure("icomplex", *PLAIN, "training.optimizer=adagrad", "regularizer.weight=0.1", *settings)
+    plain_losses, plain = run_epoch(weigh(graph), config, engine=False)
+    losses, found = run_epoch(weigh(graph), config, engine=True)
+    unweighted, _ = run_epoch(graph, config, engine=True)
+    assert losses == pytest.approx(plain_losses, rel=TOLERANCE)
+    assert losses != pytest.approx(unweighted, rel=100 * TOLERANCE)
+    for key, tensor in plain.items():
+        torch.testing.assert_close(found[key], tensor, atol=TOLERANCE, rtol=TOLERANCE)
 
 
 def test_scores_in_small_pieces_give_the_same_step(

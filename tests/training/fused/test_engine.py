@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -114,7 +115,7 @@ def run_fused(
 ) -> tuple[list[float], dict[str, Tensor]]:
     trainer = make_trainer(graph, config)
     assert can_fuse(trainer.model, config)
-    engine = kind(trainer.model, trainer.train, trainer.sampler, trainer.optimizer, config)  # type: ignore[arg-type]
+    engine = kind(trainer.model, trainer.train, trainer.objective.factors, trainer.sampler, trainer.optimizer, config)
     order = sort_by_relation(order, trainer.train[order, 1], config.training.batch_size)
     losses = engine.run(order, trainer.generator)
     return losses.tolist(), {**weights(trainer.model), **trainer.optimizer.state}
@@ -276,13 +277,19 @@ def test_shared_negatives_under_every_constraint(configure: Configure, graph: Gr
 
 @pytest.mark.parametrize(("name", "length"), [("transe", "none"), ("lineare", "none"), ("itransf", "unit")])
 def test_weights_of_triples_and_the_l2_regularizer(
-    engine_kind: type[FusedEngine], configure: Configure, graph: Graph, name: str, length: str
+    engine_kind: type[FusedEngine],
+    configure: Configure,
+    graph: Graph,
+    weigh: Callable[[Graph], Graph],
+    name: str,
+    length: str,
 ) -> None:
     settings = ("loss.subsampling=0.5", "regularizer.name=l2", "regularizer.weight=0.1", "negatives.per_triple=2")
     config = configure(name, *settings, f"model.projected_constraint={length}")
     compare(engine_kind, graph, config)
+    compare(engine_kind, weigh(graph), config)
     if engine_kind.shares_negatives:
-        compare(engine_kind, graph, replace(config, negatives=replace(config.negatives, shared=True)))
+        compare(engine_kind, weigh(graph), replace(config, negatives=replace(config.negatives, shared=True)))
 
 
 class TransHFromTransE(TransE):

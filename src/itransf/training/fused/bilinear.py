@@ -12,13 +12,13 @@ from typing import NamedTuple
 
 import torch
 from torch import Tensor
-from torch.nn.functional import cross_entropy, log_softmax, pad
+from torch.nn.functional import log_softmax, pad
 
 from itransf.config import Config
 from itransf.models.base import Model, look_up
 from itransf.models.distmult import DistMult
 from itransf.registry import REGULARIZERS
-from itransf.training.objectives import MASKED, CandidateObjective, Objective
+from itransf.training.objectives import MASKED, CandidateObjective, Objective, relation_loss
 from itransf.training.optimizers import SGD, Adagrad, RowOptimizer
 
 SCORES_AT_ONCE = {"cpu": 1 << 25, "cuda": 1 << 28}  # scores in memory
@@ -59,8 +59,11 @@ class Gradients(NamedTuple):
 
 
 @torch.no_grad()
-def contrast_all(queries: Tensor, entities: Tensor, answers: Tensor, scale: float) -> Gradients:
-    """Return the cross-entropy of each query's answer (q,) among all entities (e, d), and its gradients."""
+def contrast_all(queries: Tensor, entities: Tensor, answers: Tensor, factors: Tensor, scale: float) -> Gradients:
+    """Return the cross-entropy of each query's answer (q,) among all entities (e, d), and its gradients.
+
+    The factors (q, 1) are those of the losses.
+    """
     count = len(entities)
     table = pad(entities, (0, 0, 0, -count % ALIGNED))  # with rows of zeros
     at_once = max(1, SCORES_AT_ONCE[queries.device.type] // len(table))
@@ -73,16 +76,22 @@ def contrast_all(queries: Tensor, entities: Tensor, answers: Tensor, scale: floa
         scores = scale * queries[part] @ table.T
         scores[:, count:] = -torch.inf
         logs = log_softmax(scores, dim=1)
-        total -= logs.gather(1, chosen).sum()
+        total -= (logs.gather(1, chosen) * factors[part]).sum()
         shares = logs.exp_().scatter_add_(1, chosen, -torch.ones_like(logs[:, :1]))
         torch.mm(shares, table, out=gradient[part])
-        own.addmm_(shares.T, queries[part], alpha=weight)
-    return Gradients(total / len(queries), gradient.mul_(weight), None, own[:count])
+        own.addmm_(shares.T, factors[part] * queries[part], alpha=weight)
+    return Gradients(total / len(queries), gradient.mul_(weight * factors), None, own[:count])
 
 
 @torch.no_grad()
 def contrast_some(
-    queries: Tensor, entities: Tensor, answers: Tensor, candidates: Tensor, right: Tensor, scale: float
+    queries: Tensor,
+    entities: Tensor,
+    answers: Tensor,
+    candidates: Tensor,
+    right: Tensor,
+    factors: Tensor,
+    scale: float,
 ) -> Gradients:
     """Return the cross-entropy of each query's answer among itself and candidates, and its gradients.
 
@@ -92,6 +101,7 @@ def contrast_some(
         answers: Right entities, (q,).
         candidates: Other entities, (c,), ascending and distinct.
         right: Vectors of the right entities, (q, d).
+        factors: Factors of the losses, (q, 1).
         scale: Factor on scores.
     """
     weight, table = scale / len(queries), entities.index_select(0, candidates)
@@ -100,12 +110,12 @@ def contrast_some(
     is_answer, columns = candidates[places] == answers, 1 + places[:, None]
     scores.scatter_(1, columns, scores.gather(1, columns).masked_fill(is_answer[:, None], MASKED))
     logs = log_softmax(scores, dim=1)
-    loss = -logs[:, 0].mean()
+    loss = -(logs[:, 0] * factors[:, 0]).mean()
     shares = logs.exp_()
     shares[:, 0] -= 1
     others = shares[:, 1:]
-    gradient = (others @ table).addcmul_(shares[:, :1], right).mul_(weight)
-    values = torch.cat([others.T @ queries, shares[:, :1] * queries]).mul_(weight)
+    gradient = (others @ table).addcmul_(shares[:, :1], right).mul_(weight * factors)
+    values = torch.cat([others.T @ (factors * queries), shares[:, :1] * factors * queries]).mul_(weight)
     return Gradients(loss, gradient, torch.cat([candidates, answers]), values)
 
 
@@ -126,6 +136,7 @@ class BilinearEngine:
         assert isinstance(objective, CandidateObjective), "that of cross_entropy"
         self.model, self.train, self.objective, self.optimizer, self.config = model, train, objective, optimizer, config
         self.batch = train[: config.training.batch_size].clone()  # what a recorded step reads
+        self.factors = objective.factors[: config.training.batch_size].clone()  # as well
         self.loss = torch.zeros((), device=train.device)  # what it writes
         self.recording: torch.cuda.CUDAGraph | None = None
         self.recorded_rate = 0.0
@@ -138,13 +149,15 @@ class BilinearEngine:
         with fast_products(triples.is_cuda):
             for rows, candidates in zip(torch.split(triples, size), drawn, strict=True):
                 is_fixed = candidates is None and len(rows) == len(self.batch)
-                batch = self.train[rows]
-                losses.append(self._replay(batch) if is_fixed and rows.is_cuda else self._step(batch, candidates))
+                batch, factors = self.train[rows], self.objective.factors[rows]
+                can_replay = is_fixed and rows.is_cuda
+                losses.append(self._replay(batch, factors) if can_replay else self._step(batch, factors, candidates))
         return torch.stack(losses)
 
-    def _replay(self, batch: Tensor) -> Tensor:
+    def _replay(self, batch: Tensor, factors: Tensor) -> Tensor:
         """Update on a batch by recorded kernels; record them first, and again if the learning rate changed."""
         self.batch.copy_(batch)
+        self.factors.copy_(factors)
         if self.recording is None or self.recorded_rate != self.optimizer.learning_rate:
             self._record()
         assert self.recording is not None
@@ -160,18 +173,18 @@ class BilinearEngine:
         stream.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(stream):
             for _ in range(WARM_UP):
-                self._step(self.batch, None)
+                self._step(self.batch, self.factors, None)
         torch.cuda.current_stream().wait_stream(stream)
         self.recording, self.recorded_rate = torch.cuda.CUDAGraph(), self.optimizer.learning_rate
         with torch.cuda.graph(self.recording):
-            self.loss.copy_(self._step(self.batch, None))
+            self.loss.copy_(self._step(self.batch, self.factors, None))
         with torch.no_grad():
             for tensor, before in zip(tensors, kept, strict=True):
                 tensor.copy_(before)
         self.optimizer.steps = steps
 
-    def _step(self, batch: Tensor, candidates: Tensor | None) -> Tensor:
-        """Update on one batch (b, 3) and return its loss without the regularizer."""
+    def _step(self, batch: Tensor, factors: Tensor, candidates: Tensor | None) -> Tensor:
+        """Update on one batch (b, 3), whose losses have these factors (b,), and return its loss without penalties."""
         model, loss = self.model, self.config.loss
         heads, relations, tails = batch.unbind(1)
         entities = model.entities.detach()
@@ -179,21 +192,21 @@ class BilinearEngine:
         table = model.relation_table()
         relation = table.index_select(0, relations)
         queries = torch.cat([model.multiply(head, relation, "tail"), model.multiply(tail, relation, "head")])
-        answers = torch.cat([tails, heads])
+        answers, twice = torch.cat([tails, heads]), torch.cat([factors, factors])[:, None]
         if candidates is None:
-            found = contrast_all(queries.detach(), entities, answers, loss.scale)
+            found = contrast_all(queries.detach(), entities, answers, twice, loss.scale)
         else:
             right = torch.cat([tail, head]).detach()
-            found = contrast_some(queries.detach(), entities, answers, candidates, right, loss.scale)
+            found = contrast_some(queries.detach(), entities, answers, candidates, right, twice, loss.scale)
         roots, gradients, total = [queries], [found.queries], found.loss
         if loss.relation_weight:
             scores = loss.scale * (model.pair(head, tail) @ table.T)
-            roots.append(loss.relation_weight * cross_entropy(scores, relations))
+            roots.append(loss.relation_weight * relation_loss(scores, relations, factors))
             total = total + roots[-1].detach()
         regularizer = self.config.regularizer
         if regularizer.weight:
-            factors = [model.moduli(part) for part in (head, relation, tail)]
-            roots.append(regularizer.weight * REGULARIZERS[regularizer.name](factors))
+            moduli = [model.moduli(part) for part in (head, relation, tail)]
+            roots.append(regularizer.weight * REGULARIZERS[regularizer.name](moduli))
         gradients += [torch.ones_like(root) for root in roots[1:]]
         torch.autograd.backward(roots, gradients)
         assert head.grad is not None

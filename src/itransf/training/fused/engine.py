@@ -55,7 +55,7 @@ def make_engine(
     kind = load_engine(train.device.type)
     if kind is None or (config.negatives.shared and not kind.shares_negatives):
         return None
-    return kind(model, train, sampler, optimizer, config)
+    return kind(model, train, objective.factors, sampler, optimizer, config)
 
 
 def load_engine(device: str) -> type[FusedEngine] | None:
@@ -159,6 +159,7 @@ class FusedEngine(ABC):
     Args:
         model: Model, trained in place.
         train: Training triples on the model's device, (f, 3).
+        factors: Factor of each triple's loss, (f,).
         sampler: Sampler of the negatives.
         optimizer: Optimizer, whose states and step count are updated in place.
         config: All settings.
@@ -167,8 +168,15 @@ class FusedEngine(ABC):
     shares_negatives: ClassVar[bool]
 
     def __init__(
-        self, model: Translation, train: Tensor, sampler: NegativeSampler, optimizer: RowOptimizer, config: Config
+        self,
+        model: Translation,
+        train: Tensor,
+        factors: Tensor,
+        sampler: NegativeSampler,
+        optimizer: RowOptimizer,
+        config: Config,
     ) -> None:
+        self.factors = factors
         self.model, self.train, self.sampler, self.optimizer, self.config = model, train, sampler, optimizer, config
         self.weights, self.projections = weigh_triples(train, config.loss.subsampling), list_projections(model)
         self.layout = make_layout(model, self.projections, len(train), config)
@@ -189,7 +197,9 @@ class FusedEngine(ABC):
         """
         corruption = draw_negatives(self.sampler, self.config.negatives, triples, self.layout.batch, generator)
         supports = [p.support for _, p in self.projections if isinstance(p, ConceptProjection)]
-        plan = make_plan(self.train[triples], self.weights[triples], corruption, supports, self.layout)
+        plan = make_plan(
+            self.train[triples], self.weights[triples], self.factors[triples], corruption, supports, self.layout
+        )
         if self.plan is None:
             self.plan = plan.new_steps(self.planned_steps)
         plan.copy_into(self.plan)
