@@ -146,6 +146,19 @@ def test_final_trains_on_all_triples_and_says_where_its_metrics_come_from(data: 
     assert json.loads(taken.out)["final"]["run"] == str(final)
 
 
+def test_weights_are_read_stored_and_used_by_evaluation(tmp_path: Path) -> None:
+    path, out = tmp_path / "sales.csv", tmp_path / "run"
+    rows = [f"{h},{r},{t},{number % 5 + 1}\n" for number, (h, r, t) in enumerate(TRAIN)]
+    path.write_text("".join(["head,relation,tail,units\n", *rows]), encoding="utf-8")
+    done = call("train", path, "--weight", "units", "--out", out, *QUICK, *CONCEPTS)
+    assert done.code == 0, done.err
+    assert "Each triple counts in the loss by its weight, from 1 to 5." in done.err
+    assert "counted by weights" in call("evaluate", out, "--weighted").out
+    assert call("evaluate", out, "--weighted", "--calibration").code == 2
+    assert "no column 'unit'" in call("train", path, "--weight", "unit").err
+    assert call("train", path, "--out", out, "--resume", *QUICK, *CONCEPTS).code == 2
+
+
 def test_a_single_file_is_split_and_the_note_is_a_warning(tmp_path: Path) -> None:
     path = write_triples(tmp_path / "triples.csv", [(f"{h},{r},{t}", "", "") for h, r, t in TRAIN])
     path.write_text("".join(",".join(triple) + "\n" for triple in TRAIN))

@@ -15,7 +15,7 @@ import itransf
 from itransf.data.graph import Graph
 from itransf.data.weights import Weights
 from itransf.errors import DataError, RunError
-from itransf.evaluation.metrics import summarise
+from itransf.evaluation.metrics import evaluate, summarise
 from itransf.records import hash_graph
 
 if TYPE_CHECKING:
@@ -136,3 +136,8 @@ def test_an_evaluation_counts_triples_by_their_weights(
     )
     with pytest.raises(DataError, match="have no weights"):
         short(replace(graph, weights=None), "distmult", "training.epochs=1").evaluate(weighted=True)
+    light = replace(graph, weights=Weights(graph.test, np.zeros(20)))
+    with pytest.raises(DataError, match="all test triples have the weight 0"):
+        evaluate(run.model, light, weighted=True)
+    with pytest.raises(DataError, match="all training triples have the weight 0"):
+        short(light, "distmult", "training.epochs=1")

@@ -37,7 +37,6 @@ FORM = {
     "separator": Separator,
     "header": Header,
     "columns": Columns,
-    "weight": Weight,
     "wide": Wide,
     "key": Key,
     "split": Split,

@@ -22,6 +22,7 @@ from itransf.cli.options import (
     Quiet,
     Settings,
     Strict,
+    Weight,
     parse_memory,
     refuse_taken,
     takes_form,
@@ -50,6 +51,7 @@ def train_model(
     overwrite: Overwrite = False,
     final: Annotated[bool, Option("--final", help="Then train on all triples as well, in RUN-final.")] = False,
     labels: Labels = None,
+    weight: Weight = None,
     strict: Strict = False,
     memory: Memory = None,
     device: Device = "auto",
@@ -69,7 +71,7 @@ def train_model(
         raise ConfigError("--resume and --overwrite exclude each other")
     if final and seeds > 1:
         raise ConfigError("--final trains one model; leave out --seeds")
-    reading: dict[str, Any] = {**form, "labels": labels, "strict": strict}
+    reading: dict[str, Any] = {**form, "labels": labels, "weight": weight, "strict": strict}
     reading["memory"] = parse_memory(memory) if memory else None
     graph = itransf.load(data, **reading, progress=not quiet)
     warn(graph.notes)

@@ -154,7 +154,10 @@ def _read_weights(graph: Graph, split: str) -> Floats:
     """Return the weights of the triples of a split, (n,)."""
     if graph.weights is None:
         raise DataError("the triples of this graph have no weights (--weighted, weighted=True); train with some")
-    return graph.weights.of(graph.split(split))
+    found = graph.weights.of(graph.split(split))
+    if not found.any():
+        raise DataError(f"all {split} triples have the weight 0; evaluate without weights, or another split")
+    return found
 
 
 def summarise(ranks: Floats, rivals: npt.NDArray[np.int64], weights: Floats | None = None) -> dict[str, float]:
