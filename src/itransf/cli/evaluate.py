@@ -94,10 +94,8 @@ def show_evaluation(evaluation: Mapping[str, Any], screen: Screen, relations: bo
         for side in ("both", "head", "tail"):
             rows.append((protocol * (side == "both"), side, *format_metrics(evaluation[protocol][side], metrics)))
     columns = ("", "", *metrics.values(), "Queries")
-    counted = ", triples counted by their weights" if evaluation.get("weighted") else ""
-    title = (
-        f"Ranks on {evaluation['split']}{counted} (Hits in percent). Standard protocol: all entities are candidates."
-    )
+    ranked = f"{evaluation['split']}, counted by weights" if evaluation.get("weighted") else evaluation["split"]
+    title = f"Ranks on {ranked} (Hits in percent). Standard protocol: all entities are candidates."
     screen.tabulate(columns, rows, names=2, title=title)
     bounds = (evaluation[name]["both"]["mrr"] for name in ("optimistic", "pessimistic"))
     mrr = [itransf.evaluation.format_metric("mrr", bound) for bound in bounds]
