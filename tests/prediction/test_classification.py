@@ -38,7 +38,7 @@ def test_the_rule_is_where_a_gradient_loop_ends() -> None:
             shrinkage = np.array([0.5] + [2.0] * OWN)
             own[relation] += 0.004 * (columns[mine, : 1 + OWN].T @ slope[mine] - shrinkage * own[relation])
     np.testing.assert_allclose(
-        rule.predict(features, relations),
+        rule.predict(columns, relations),
         sigmoid(columns @ weights + (columns[:, : 1 + OWN] * own[relations]).sum(1)),
         atol=1e-3,
     )

@@ -104,8 +104,7 @@ class NegativesConfig:
     sampler: str = setting(
         "bernoulli",
         "Which side of a triple is replaced: uniform (either side with probability 1/2) or bernoulli (by the "
-        "relation's "
-        "tails per head and heads per tail; Wang et al., 2014).",
+        "relation's tails per head and heads per tail; Wang et al., 2014).",
     )
     domain: float = setting(
         0.0,
@@ -121,8 +120,7 @@ class NegativesConfig:
     shared: bool = setting(
         False,
         "Share negatives among the triples of a relation in a batch; each is projected once. Negatives that are "
-        "training "
-        "triples are masked, not drawn again. Ignored by cross_entropy.",
+        "training triples are masked, not drawn again. Ignored by cross_entropy.",
     )
 
 
@@ -146,8 +144,7 @@ class AssignmentConfig:
     tolerance: float = setting(
         0.0,
         "Slack for reusing a concept pair of an earlier relation, possibly with sides swapped (search=pairs): "
-        "accepted if "
-        "cost <= best + tolerance * (median - best). 0 always takes the best pair.",
+        "accepted if cost <= best + tolerance * (median - best). 0 always takes the best pair.",
     )
     accept: Literal["always", "if_better"] = setting(
         "if_better", "always, or if_better: only if the loss on the same triples and negatives does not rise."

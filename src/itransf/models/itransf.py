@@ -40,9 +40,8 @@ class ITransFConfig(TranslationConfig):
     l1_weight: float = setting(0.001, "Coefficient of the l1 penalty, averaged over triples (attention=l1).")
     concept_init: Literal["identity", "reflect", "mixed"] = setting(
         "mixed",
-        "Initial concepts: identity (plus noise, as in the paper), reflect (random +-1 diagonals, which can tell "
-        "the two "
-        "ends of a symmetric relation apart) or mixed (half identities, half one shared +-1 diagonal).",
+        "Initial concepts: identity (plus noise, as in the paper), reflect (random +-1 diagonals, which can tell the "
+        "two ends of a symmetric relation apart) or mixed (half identities, half one shared +-1 diagonal).",
     )
 
     def __post_init__(self) -> None:
@@ -52,9 +51,8 @@ class ITransFConfig(TranslationConfig):
                 raise ConfigError(f"model.{key} must be above zero, not {getattr(self, key)}")
         if self.attention == "sparse" and self.support_size > self.concepts:
             raise ConfigError(
-                f"model.support_size = {self.support_size} is larger than model.concepts = {self.concepts}; lower "
-                f"it or "
-                "raise model.concepts"
+                f"model.support_size = {self.support_size} is larger than model.concepts = {self.concepts}; lower it "
+                "or raise model.concepts"
             )
 
 

@@ -90,29 +90,24 @@ def classify_triples(
             f"{graph.name}: {len(graph.valid)} validation triples are too few to tell true from false; "
             f"train with at least {LEAST_QUESTIONS}"
         )
-    false = (
-        corrupt(graph) if negatives is None else resolve_triples(graph, negatives, lambda row: f"negative {row + 1}")
-    )
+    if negatives is None:
+        false = corrupt(graph)
+    else:
+        false = resolve_triples(graph, negatives, lambda row: f"negative {row + 1}")
     names = list_names(triples)
     problems = find_problems(graph, names)
-    asked = resolve_triples(graph, [given for number, given in enumerate(names) if number not in problems])
-    temperature = 1.0 if calibration is None else calibration.temperature
-    known = np.concatenate([graph.valid, false])
-    examples, scores = describe(model, graph, np.concatenate([known, asked]), temperature, memory)
-    truth = np.arange(len(known)) < len(graph.valid)
-    rule = fit_rule(examples[: len(known)], truth, known[:, 1], len(graph.relations))
-    chances = iter(
-        zip(rule.predict(examples[len(known) :], asked[:, 1]).tolist(), scores[len(known) :].tolist(), strict=True)
-    )
-    rows = []
-    for number, (head, relation, tail) in enumerate(names):
-        label = None if labels is None else labels[number]
-        if number in problems:
-            rows.append(ClassifiedTriple(head, relation, tail, None, problem=problems[number], label=label))
-        else:
-            chance, score = next(chances)
-            rows.append(ClassifiedTriple(head, relation, tail, chance > 0.5, chance, score, label=label))
-    return rows
+    asked = [number for number in range(len(names)) if number not in problems]
+    given, known = resolve_triples(graph, [names[number] for number in asked]), np.concatenate([graph.valid, false])
+    search, temperature = Search(model, graph, memory=memory), 1.0 if calibration is None else calibration.temperature
+    examples, claims = (describe(search, each, temperature) for each in (known, given))
+    rule = fit_rule(examples, np.arange(len(known)) < len(graph.valid), known[:, 1], len(graph.relations))
+    chances = rule.predict(rule.expand(claims), given[:, 1])
+    judged = zip((chances > 0.5).tolist(), chances.tolist(), claims[:, 0].tolist(), strict=True)
+    found: dict[int, tuple[Any, ...]] = dict(zip(asked, judged, strict=True))
+    return [
+        ClassifiedTriple(*name, *found.get(number, (None, None, None)), problems.get(number), label)
+        for number, (name, label) in enumerate(zip(names, labels or [None] * len(names), strict=True))
+    ]
 
 
 def corrupt(graph: Graph) -> Triples:
@@ -129,15 +124,13 @@ def corrupt(graph: Graph) -> Triples:
     return false[~known.contains(false)]
 
 
-def describe(
-    model: Model, graph: Graph, triples: Triples, temperature: float, memory: int
-) -> tuple[Floats, npt.NDArray[np.float64]]:
-    """Return the features of triples, (n, 6), and their scores."""
-    search, known = Search(model, graph, memory=memory), graph.known_in("train")
+def describe(search: Search, triples: Triples, temperature: float) -> Floats:
+    """Return the features of triples, (n, 6); the first is the score."""
+    known = search.graph.known_in("train")
     heads, tails = (measure_answers(search, triples, side, temperature) for side in SIDES)
     counts = [known.count(triples[:, 2 - column], triples[:, 1], side) for side, column in (("tail", 2), ("head", 0))]
     columns = (tails.scores, heads.shares, tails.shares, np.minimum(heads.shares, tails.shares))
-    return np.column_stack([*columns, *map(np.log1p, counts)]), tails.scores
+    return np.column_stack([*columns, *map(np.log1p, counts)])
 
 
 @dataclass(frozen=True)
@@ -162,9 +155,8 @@ class Rule:
         left, right = np.triu_indices(plain.shape[1])
         return np.column_stack([np.ones(len(plain)), plain, plain[:, left] * plain[:, right]])
 
-    def predict(self, features: Floats, relations: Integers) -> Floats:
-        """Return probabilities."""
-        columns = self.expand(features)
+    def predict(self, columns: Floats, relations: Integers) -> Floats:
+        """Return probabilities from what `expand` returns."""
         return sigmoid(columns @ self.weights + (columns[:, : 1 + OWN] * self.own[relations]).sum(axis=1))
 
 
@@ -178,24 +170,20 @@ def fit_rule(features: Floats, labels: npt.NDArray[np.bool_], relations: Integer
         count: Number of relations.
     """
     width = features.shape[1]
-    rule = Rule(features.mean(axis=0), np.maximum(features.std(axis=0), 1e-9), np.zeros(0), np.zeros((count, 1 + OWN)))
+    ridge = np.repeat(RIDGES, (1, width, width * (width + 1) // 2))
+    weights, own = np.zeros(len(ridge)), np.zeros((count, 1 + OWN))
+    rule = Rule(features.mean(axis=0), np.maximum(features.std(axis=0), 1e-9), weights, own)
     columns = rule.expand(features)
-    weights, own = np.zeros(columns.shape[1]), rule.own
-    ridge = np.repeat(RIDGES, (1, width, columns.shape[1] - 1 - width))
-
-    def predict() -> Floats:
-        return sigmoid(columns @ weights + (columns[:, : 1 + OWN] * own[relations]).sum(axis=1))
-
     for _ in range(SWEEPS):
-        chances = predict()
+        chances = rule.predict(columns, relations)
         curvature = columns.T @ (columns * (chances * (1.0 - chances))[:, None]) + np.diag(ridge)
-        weights = weights + np.linalg.solve(curvature, columns.T @ (labels - chances) - ridge * weights)
+        weights += np.linalg.solve(curvature, columns.T @ (labels - chances) - ridge * weights)
         for place in range(1 + OWN):
-            chances, shrinkage = predict(), SHRINKAGES[place > 0]
+            chances, shrinkage = rule.predict(columns, relations), SHRINKAGES[place > 0]
             slope = np.bincount(relations, columns[:, place] * (labels - chances), count) - shrinkage * own[:, place]
             bend = np.bincount(relations, columns[:, place] ** 2 * chances * (1.0 - chances), count) + shrinkage
             own[:, place] += slope / bend
-    return Rule(rule.centre, rule.scale, weights, own)
+    return rule
 
 
 def read_claims(path: str | Path, form: Form = DETECTED) -> tuple[TripleFile, list[bool] | None]:
@@ -230,10 +218,8 @@ def judge(rows: Sequence[ClassifiedTriple]) -> dict[str, float]:
         of true ones. Triples with unknown names are left out.
     """
     known = [row for row in rows if row.verdict is not None and row.label is not None]
-    verdicts, labels = (np.array([getattr(row, name) for row in known], dtype=bool) for name in ("verdict", "label"))
-    chances, scores = (
-        np.array([getattr(row, name) for row in known], dtype=float) for name in ("probability", "score")
-    )
+    columns = np.array([[row.verdict, row.label, row.probability, row.score] for row in known], dtype=float).T
+    verdicts, labels, chances, scores = columns
     guesses = {
         "brier": chances,
         "brier_uncalibrated": sigmoid(scores),
@@ -242,6 +228,6 @@ def judge(rows: Sequence[ClassifiedTriple]) -> dict[str, float]:
     return {
         "triples": len(known),
         "accuracy": float((verdicts == labels).mean()),
-        "f1": float(2.0 * (verdicts & labels).sum() / max(verdicts.sum() + labels.sum(), 1)),
+        "f1": float(2.0 * (verdicts * labels).sum() / max(verdicts.sum() + labels.sum(), 1)),
         **{name: float(((guess - labels) ** 2).mean()) for name, guess in guesses.items()},
     }
