@@ -8,6 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 Integers = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+Booleans = npt.NDArray[np.bool_]
 Triples = npt.NDArray[np.int64]
 """(n, 3) triples as numbers: head, relation, tail."""
 
@@ -20,7 +22,7 @@ def sort_distinct(values: Integers) -> Integers:
     return ordered[first]
 
 
-def is_among(values: Integers, ordered: Integers) -> npt.NDArray[np.bool_]:
+def is_among(values: Integers, ordered: Integers) -> Booleans:
     """Return for each value whether it is one of `ordered`, which must be ascending."""
     if not len(ordered):
         return np.zeros(len(values), dtype=np.bool_)
@@ -74,7 +76,7 @@ class PairIndex:
         rows = self._find_rows(first, second)
         return self._offsets[rows + 1] - self._offsets[rows]
 
-    def contains(self, first: Integers, second: Integers, values: Integers) -> npt.NDArray[np.bool_]:
+    def contains(self, first: Integers, second: Integers, values: Integers) -> Booleans:
         """Return for each pair whether it has this value."""
         return is_among(self._find_rows(first, second) * self._value_count + values, self._entries)
 
@@ -115,7 +117,7 @@ class KnownIndex:
         """Return the number of known answers on a side, "head" or "tail", to each (entity, relation)."""
         return (self._tails if side == "tail" else self._heads).count(*self._check(relations, entities))
 
-    def contains(self, triples: Integers) -> npt.NDArray[np.bool_]:
+    def contains(self, triples: Integers) -> Booleans:
         """Return for each row of `triples` (n, 3) whether it is a known triple."""
         heads, relations, tails = np.asarray(triples, dtype=np.int64).reshape(-1, 3).T
         return self._tails.contains(*self._check(relations, heads), self._check(relations, tails)[1])

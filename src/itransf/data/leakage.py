@@ -15,10 +15,9 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from itransf.data.graph import SPLITS, Graph, Triples
-from itransf.data.known import Integers, PairIndex, is_among, sort_distinct
+from itransf.data.known import Booleans, Floats, Integers, PairIndex, is_among, sort_distinct
 from itransf.data.splits import keep_distinct
 from itransf.data.statistics import CATEGORIES
 
@@ -96,9 +95,7 @@ def mine_structure(graph: Graph, threshold: float = THRESHOLD, splits: Sequence[
     )
 
 
-def measure_overlaps(
-    graph: Graph, relation: int, splits: Sequence[str] = SPLITS
-) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64], Integers]:
+def measure_overlaps(graph: Graph, relation: int, splits: Sequence[str] = SPLITS) -> tuple[Floats, Floats, Integers]:
     """Return the shares of a relation's triples that are also triples of each relation, reversed or as they are.
 
     Args:
@@ -229,7 +226,7 @@ def _pair_up(
     return _sort_pairs(left, right, overlap, is_mutual), _sort_pairs(left, right, share, is_one_way)
 
 
-def _sort_pairs(left: Integers, right: Integers, shares: npt.NDArray[np.float64], kept: npt.NDArray[np.bool_]) -> Pairs:
+def _sort_pairs(left: Integers, right: Integers, shares: Floats, kept: Booleans) -> Pairs:
     """Return the pairs that are kept, strongest first."""
     rows = zip(left[kept].tolist(), right[kept].tolist(), shares[kept].tolist(), strict=True)
     return tuple(sorted(rows, key=lambda row: (-row[2], row[0], row[1])))
@@ -243,7 +240,7 @@ def _list_codes(mutual: Pairs, one_way: Pairs, count: int) -> Integers:
     return sort_distinct(codes)
 
 
-def _meets(triples: Triples, offsets: Integers, found: Integers, codes: Integers, count: int) -> npt.NDArray[np.bool_]:
+def _meets(triples: Triples, offsets: Integers, found: Integers, codes: Integers, count: int) -> Booleans:
     """Return for each triple whether one of the relations found for it forms a wanted pair with its own."""
     rows = np.repeat(np.arange(len(triples)), np.diff(offsets))
     hit = is_among(triples[rows, 1] * count + found, codes)

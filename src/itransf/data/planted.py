@@ -5,15 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from itransf.data.graph import Graph
-from itransf.data.known import Integers, Triples
+from itransf.data.known import Floats, Integers, Triples
 from itransf.data.splits import TEST_SHARE, VALID_SHARE, check_seed, check_shares, keep_distinct, mark_first
 from itransf.data.vocabulary import Vocabulary
 from itransf.errors import DataError
-
-Floats = npt.NDArray[np.float64]
 
 RARE = 30
 """A rare relation has fewer triples than this."""

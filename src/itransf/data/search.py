@@ -10,9 +10,8 @@ from difflib import SequenceMatcher
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
-from itransf.data.known import Integers, PairIndex, sort_distinct
+from itransf.data.known import Floats, Integers, PairIndex, sort_distinct
 from itransf.errors import DataError, check_count
 
 if TYPE_CHECKING:
@@ -88,7 +87,7 @@ class NameIndex:
         """Return the texts that these places of the joined text belong to."""
         return np.searchsorted(self._starts, places, side="right") - 1
 
-    def _measure_likeness(self, wanted: str) -> npt.NDArray[np.float64]:
+    def _measure_likeness(self, wanted: str) -> Floats:
         """Return twice the share of trigrams that each text has in common with the wanted one."""
         trigrams = sort_distinct(find_trigrams(f" {wanted} ")[0])
         _, owners = self._trigrams.look_up(np.zeros_like(trigrams), trigrams)

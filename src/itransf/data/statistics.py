@@ -6,9 +6,8 @@ from functools import cached_property
 from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 
-from itransf.data.known import Integers, sort_distinct
+from itransf.data.known import Booleans, Integers, sort_distinct
 from itransf.errors import DataError, did_you_mean
 
 CATEGORIES = ("1-1", "1-N", "N-1", "N-N")
@@ -106,7 +105,7 @@ def _collect(
     return offsets, keys % max(entity_count, 1)
 
 
-def _have_one(relations: Integers, subjects: Integers, entity_count: int, relation_count: int) -> npt.NDArray[np.bool_]:
+def _have_one(relations: Integers, subjects: Integers, entity_count: int, relation_count: int) -> Booleans:
     """Return for each relation whether a subject has one answer, (r,)."""
     keys, answers = np.unique(relations * entity_count + subjects, return_counts=True)
     owners = keys // max(entity_count, 1)

@@ -10,12 +10,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from itransf.data.graph import Graph, Triples
-from itransf.data.known import Integers, sort_distinct
+from itransf.data.known import Floats, Integers, sort_distinct
 
-Floats = npt.NDArray[np.float64]
 PRIOR = 2.0  # paths without the relation that are added to those of each pattern
 SURE = 0.99  # largest share that counts, so that evidence stays finite
 AT_ONCE = 2**22  # steps followed together, which bounds the memory

@@ -8,9 +8,8 @@ the entity has to be at least `LEAST_LIFT`. An entity without triples in train f
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
-from itransf.data.known import Integers, sort_distinct
+from itransf.data.known import Booleans, Floats, Integers, sort_distinct
 
 LEAST_LIFT = -1.0
 """Least mean log lift of an entity that fits. With this one, nearly all right answers of valid fit on world, CoDEx-S,
@@ -54,7 +53,7 @@ class Typing:
         place = int(np.searchsorted(found, entity))
         return place < len(found) and int(found[place]) == entity
 
-    def measure_fits(self, relation: int, side: str, triples: Integers) -> npt.NDArray[np.float64]:
+    def measure_fits(self, relation: int, side: str, triples: Integers) -> Floats:
         """Return how well the entities on a side of a relation's training triples fit it, each without its own triple.
 
         Args:
@@ -84,7 +83,7 @@ class Typing:
         """Return the relations, ascending, whose sides both entities fit: the head the one, the tail the other."""
         return np.flatnonzero(self._fit_sides(head)[0::2] & self._fit_sides(tail)[1::2])
 
-    def _fit_sides(self, entity: int) -> npt.NDArray[np.bool_]:
+    def _fit_sides(self, entity: int) -> Booleans:
         """Return for each side whether an entity fits it, as `_select` does for all entities and one side."""
         own = self._sides[slice(*np.searchsorted(self._entities, [entity, entity + 1]))]
         sums = np.zeros(len(self._side_sizes))
@@ -95,7 +94,7 @@ class Typing:
         found[own] = True
         return np.asarray(found)
 
-    def _select(self, number: int) -> npt.NDArray[np.bool_]:
+    def _select(self, number: int) -> Booleans:
         """Return for each entity whether it fits a side."""
         seen = self._mark(number)
         prior = PRIOR * self._shares
@@ -103,12 +102,12 @@ class Typing:
         sums = np.bincount(self._entities, weights=lifts[self._sides], minlength=self._entity_count)
         return np.asarray(seen | (sums / self._degrees >= LEAST_LIFT))
 
-    def _mark(self, number: int) -> npt.NDArray[np.bool_]:
+    def _mark(self, number: int) -> Booleans:
         """Return for each entity whether it occurs on a side in train."""
         seen = np.zeros(self._entity_count, dtype=np.bool_)
         seen[self._entities[self._sides == number]] = True
         return seen
 
-    def _count_shared(self, marked: npt.NDArray[np.bool_]) -> Integers:
+    def _count_shared(self, marked: Booleans) -> Integers:
         """Return how many of the marked entities occur on each side."""
         return np.bincount(self._sides[marked[self._entities]], minlength=len(self._side_sizes))

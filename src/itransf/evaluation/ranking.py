@@ -9,12 +9,11 @@ from itertools import pairwise
 from typing import Any, Literal, NamedTuple, TypeGuard
 
 import numpy as np
-import numpy.typing as npt
 import torch
 from torch import Tensor
 
 from itransf.data.graph import Graph, Triples
-from itransf.data.known import KnownIndex, is_among, sort_distinct
+from itransf.data.known import Booleans, Floats, Integers, KnownIndex, is_among, sort_distinct
 from itransf.data.typing import Typing
 from itransf.errors import ITransFError
 from itransf.models.base import SIDES, Model, QueryModel, Scorer, Side, compare_all
@@ -24,7 +23,6 @@ from itransf.ops.ranks import CHUNK_MEMORY, count_by_scores, count_closer
 from itransf.progress import Tracker, track
 
 Ties = Literal["realistic", "optimistic", "pessimistic"]
-Integers = npt.NDArray[np.int64]
 DEFAULT_MEMORY = CHUNK_MEMORY
 MOST_TRIPLES = 4096  # triples counted between two updates of the progress bar
 COPIES = 3  # copies of a projected table on a GPU at once: multiplied, constrained to its length, transposed
@@ -47,9 +45,9 @@ class Ranks:
     above: Integers
     tied: Integers
     rivals: Integers
-    scores: npt.NDArray[np.float64] | None = None
+    scores: Floats | None = None
 
-    def ranks(self, side: Side, filtered: bool = True, ties: Ties = "realistic") -> npt.NDArray[np.float64]:
+    def ranks(self, side: Side, filtered: bool = True, ties: Ties = "realistic") -> Floats:
         """Return the rank of each triple's entity on `side`, from one."""
         place = (0 if filtered else 1, SIDES.index(side))
         share = {"optimistic": 0.0, "realistic": 0.5, "pessimistic": 1.0}[ties]
@@ -101,7 +99,7 @@ def rank_triples(
     memory: int = DEFAULT_MEMORY,
     progress: bool = False,
     *,
-    loops: npt.NDArray[np.bool_] | None = None,
+    loops: Booleans | None = None,
     typing: Typing | None = None,
     keep_scores: bool = False,
     sides: Sequence[Side] = SIDES,
@@ -172,7 +170,7 @@ def rank_as_predicted(
     return rank_triples(model, triples, graph.known, memory, progress, **options)
 
 
-def ask(triples: Triples, known: KnownIndex, side: Side, loops: npt.NDArray[np.bool_] | None = None) -> Questions:
+def ask(triples: Triples, known: KnownIndex, side: Side, loops: Booleans | None = None) -> Questions:
     """Return the queries whose answers are the entities on `side`; for `loops` see `rank_triples`."""
     heads, relations, tails = triples.T
     anchors, answers = (heads, tails) if side == "tail" else (tails, heads)
@@ -193,7 +191,7 @@ def ask(triples: Triples, known: KnownIndex, side: Side, loops: npt.NDArray[np.b
 
 
 def count_rivals(
-    triples: Triples, questions: Questions, known: KnownIndex, loops: npt.NDArray[np.bool_] | None, entities: int
+    triples: Triples, questions: Questions, known: KnownIndex, loops: Booleans | None, entities: int
 ) -> Integers:
     """Return the number of rivals of each triple, in the order of the questions: filtered, then raw, (2, n)."""
     is_excluded = known.contains(triples)  # but the true entity is not its own rival in any case

@@ -7,15 +7,13 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
 from itransf.data.graph import Graph
+from itransf.data.known import Floats, Integers
 from itransf.evaluation.ranking import DEFAULT_MEMORY, Ranks, rank_as_predicted
 from itransf.models.base import SIDES, Model, Pool, Scorer, Side, Sizes
-
-Floats = npt.NDArray[np.float64]
 
 FEWEST_TRIPLES = 5
 """Triples of a relation below which nothing is said about its skill."""
@@ -125,7 +123,7 @@ class Popularity(Model):
         return lambda anchors: counts.expand(len(anchors), -1)
 
 
-def expect_reciprocal_ranks(above: npt.NDArray[np.int64], tied: npt.NDArray[np.int64]) -> Floats:
+def expect_reciprocal_ranks(above: Integers, tied: Integers) -> Floats:
     """Return the mean of 1 / rank over all orders of an answer and those tied with it, below those above it."""
     sums = np.append(0.0, np.cumsum(1.0 / np.arange(1, int((above + tied).max(initial=0)) + 2)))
     return np.asarray((sums[above + tied + 1] - sums[above]) / (tied + 1))

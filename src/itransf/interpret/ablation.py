@@ -6,17 +6,17 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
 import numpy as np
-import numpy.typing as npt
 import torch
 
 from itransf.data.graph import Graph, Triples
+from itransf.data.known import Booleans, Floats, Integers
 from itransf.evaluation import rank_triples
 from itransf.models import SIDES, ConceptModel, Model
 from itransf.progress import track
 
 
 @torch.no_grad()
-def remove_concepts(model: ConceptModel, removed: npt.NDArray[np.bool_]) -> Model:
+def remove_concepts(model: ConceptModel, removed: Booleans) -> Model:
     """Return the model without some of its attention weights; the model itself does not change.
 
     The other weights of a part are scaled to the sum they had; free weights, which have no fixed sum, stay as they are.
@@ -35,7 +35,7 @@ def remove_concepts(model: ConceptModel, removed: npt.NDArray[np.bool_]) -> Mode
     return model.with_attention(left)
 
 
-def mark_concept(model: ConceptModel, concept: int) -> npt.NDArray[np.bool_]:
+def mark_concept(model: ConceptModel, concept: int) -> Booleans:
     """Return a mask (p, r, m) that removes one concept from every relation."""
     return np.tile(np.arange(len(model.concepts)) == concept, (len(model.parts), model.sizes.relations, 1))
 
@@ -86,7 +86,7 @@ class Ablation:
 def measure_ablations(
     model: ConceptModel,
     graph: Graph,
-    users: Sequence[tuple[int, npt.NDArray[np.int64]]],
+    users: Sequence[tuple[int, Integers]],
     most_triples: int = 0,
     progress: bool = False,
 ) -> list[Ablation | None]:
@@ -122,13 +122,13 @@ def measure_ablations(
     return found
 
 
-def reciprocal_ranks(model: Model, graph: Graph, triples: Triples) -> npt.NDArray[np.float64]:
+def reciprocal_ranks(model: Model, graph: Graph, triples: Triples) -> Floats:
     """Return each triple's reciprocal filtered rank, the mean of its head's and its tail's, (n,)."""
     ranks = rank_triples(model, triples, graph.known)
     return np.asarray(sum(1.0 / ranks.ranks(side) for side in SIDES) / len(SIDES))
 
 
-def sample_evenly(rows: npt.NDArray[np.int64], most: int) -> npt.NDArray[np.int64]:
+def sample_evenly(rows: Integers, most: int) -> Integers:
     """Return at most `most` rows at even distances; zero takes all."""
     if not most or len(rows) <= most:
         return rows

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from itransf.data.known import Floats
 from itransf.interpret.attention import Attention
-from itransf.interpret.sharing import Floats, find_shares
+from itransf.interpret.sharing import find_shares
 
 FOUND = 0.5
 """The similarity from which a concept counts as found in another model."""

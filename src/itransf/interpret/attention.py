@@ -12,6 +12,7 @@ import numpy.typing as npt
 import torch
 
 from itransf.data.graph import Graph
+from itransf.data.known import Booleans, Integers
 from itransf.data.vocabulary import Vocabulary
 from itransf.errors import ConfigError, DataError, check_count, did_you_mean
 from itransf.models import SIDES, ConceptModel, Model, Side
@@ -58,8 +59,8 @@ class Attention:
 
     weights: npt.NDArray[np.float32]
     relations: Vocabulary
-    supports: npt.NDArray[np.int64]
-    counts: npt.NDArray[np.int64]
+    supports: Integers
+    counts: Integers
     kind: AttentionKind = "sparse"
     parts: tuple[str, ...] = SIDES
     symmetries: tuple[str, ...] = ()
@@ -71,7 +72,7 @@ class Attention:
         return f"Attention({self.kind}: {len(self.relations)} relations, {used} of {concepts} concepts used)"
 
     @property
-    def used(self) -> npt.NDArray[np.bool_]:
+    def used(self) -> Booleans:
         """Whether any relation uses each concept, (m,)."""
         return np.asarray((self.weights != 0).any(axis=(0, 1)))
 

@@ -6,19 +6,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 import torch
 from torch import Tensor
 from torch.nn.functional import cosine_similarity
 
 from itransf.data.graph import Graph, Triples
+from itransf.data.known import Booleans, Floats, Integers
 from itransf.models import SIDES, DistMult, Model, Side, Translation
 from itransf.ops.distance import distance
 from itransf.prediction.inputs import LabelledTriple, name_triple
 from itransf.prediction.search import DEFAULT_MEMORY
 
 Triple = tuple[int, int, int]
-Floats = npt.NDArray[np.float64]
 RIVALS = 1000  # strongest rivals that a triple's lead is over
 RIDGE = 10.0  # weight of a ridge regression, relative to the mean squared length of its gradients
 MOST_FITTED = 256  # triples of one regression
@@ -80,9 +79,7 @@ def compare_summands(model: DistMult, triples: Triples, triple: Triple, memory: 
     return np.asarray(cosine_similarity(summands[:-1], summands[-1:]).double().cpu().numpy())
 
 
-def measure_from_last(
-    model: Translation, relation: int, side: Side, entities: npt.NDArray[np.int64], memory: int
-) -> Floats:
+def measure_from_last(model: Translation, relation: int, side: Side, entities: Integers, memory: int) -> Floats:
     """Return the distance of each entity (n,) from the last one, as the relation projects them on `side`, (n,)."""
     numbers = torch.tensor(entities, device=model.entities.device)
     last = model.project(numbers[-1:], torch.full_like(numbers[-1:], relation), side)
@@ -160,7 +157,7 @@ class Ridge:
         products: <g, x_z>, (n,).
     """
 
-    rows: npt.NDArray[np.int64]
+    rows: Integers
     inverse: Floats
     products: Floats
 
@@ -210,9 +207,7 @@ def differentiate_lead(model: Translation | DistMult, graph: Graph, triple: Trip
 
 
 @torch.no_grad()
-def find_rivals(
-    model: Translation | DistMult, graph: Graph, triple: Triple, side: Side
-) -> tuple[npt.NDArray[np.int64], Tensor]:
+def find_rivals(model: Translation | DistMult, graph: Graph, triple: Triple, side: Side) -> tuple[Integers, Tensor]:
     """Return the best other candidates for the answer whose triples are not known, (n,), and their scores, (n,)."""
     given, answer = (triple[0], triple[2]) if side == "tail" else (triple[2], triple[0])
     scores = model.scorer(triple[1], side)(torch.tensor([given], device=model.entities.device))[0]
@@ -252,7 +247,7 @@ def count_rows(model: Translation | DistMult, memory: int) -> int:
     return max(1, memory // (_COPIES * model.entities.shape[1] * model.entities.element_size()))
 
 
-def are_about(triples: Triples, entities: Sequence[int]) -> npt.NDArray[np.bool_]:
+def are_about(triples: Triples, entities: Sequence[int]) -> Booleans:
     """Return which of the triples (n, 3) have one of these entities as head or tail, (n,)."""
     return np.asarray(np.logical_or.reduce([triples[:, column] == entity for column in (0, 2) for entity in entities]))
 

@@ -10,13 +10,12 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 from rich.cells import cell_len
 
+from itransf.data.known import Floats
 from itransf.interpret.attention import Attention
 from itransf.interpret.naming import LETTERS, call_part
 
-Floats = npt.NDArray[np.float64]
 MOST_RELATIONS, MOST_CONCEPTS = 80, 300
 """Maximum numbers of relations and concepts in a picture: more cannot be read."""
 TEXT_RELATIONS, TEXT_CONCEPTS = 40, 60

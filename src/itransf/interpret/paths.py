@@ -13,15 +13,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from itransf.data.graph import Graph
-from itransf.data.known import PairIndex
+from itransf.data.known import Booleans, Integers, PairIndex
 from itransf.interpret.ablation import sample_evenly
 from itransf.interpret.sentences import list_words, write_triple
 from itransf.prediction.inputs import LabelledTriple, name_triple
 
-Integers = npt.NDArray[np.int64]
 Triple = tuple[int, int, int]
 Pattern = tuple[int, ...]
 """Relations with their direction: 2 r for r read forwards, 2 r + 1 for r read backwards."""
@@ -219,7 +217,7 @@ class _Links:
         heads, tails = (self.known.count(entities, steps // 2, side) for side in ("head", "tail"))
         return np.where(steps % 2, heads, tails)
 
-    def _is_left_out(self, starts: Integers, steps: Integers | int, ends: Integers) -> npt.NDArray[np.bool_]:
+    def _is_left_out(self, starts: Integers, steps: Integers | int, ends: Integers) -> Booleans:
         """Return which links are the triple, in either direction."""
         head, relation, tail = self.triple
         there = (starts == head) & (ends == tail) & (np.asarray(steps) == 2 * relation)

@@ -26,10 +26,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from itransf.data.known import Booleans, Floats, Integers
 from itransf.interpret.attention import Attention, strongest_first
 from itransf.interpret.naming import LETTERS, call_concept, call_part, suggest_names
 
-Floats = npt.NDArray[np.float64]
 LEAST_WEIGHT = 0.05
 """The weight from which a concept counts as used when its users are listed."""
 RARE = 2
@@ -219,7 +219,7 @@ class SharingGraph:
         return {"relations": found["members"], "links": found["links"]}
 
 
-def build_sharing_graph(attention: Attention, rare: npt.NDArray[np.bool_]) -> SharingGraph:
+def build_sharing_graph(attention: Attention, rare: Booleans) -> SharingGraph:
     """Return which relations share concepts, and which relations their concepts learned from.
 
     Args:
@@ -250,14 +250,14 @@ def find_shares(weights: npt.NDArray[np.float32]) -> Floats:
     return np.asarray(sizes / np.where(totals == 0, 1.0, totals))
 
 
-def find_origins(shares: Floats, counts: npt.NDArray[np.int64]) -> Floats:
+def find_origins(shares: Floats, counts: Integers) -> Floats:
     """Return the share of each concept learned from each relation, (r, m); zeros for an unused concept."""
     pulls = counts[:, None] * shares.sum(axis=0)
     totals = pulls.sum(axis=0)
     return np.asarray(pulls / np.where(totals == 0, 1.0, totals))
 
 
-def find_transfer(shares: Floats, counts: npt.NDArray[np.int64]) -> Floats:
+def find_transfer(shares: Floats, counts: Integers) -> Floats:
     """Return transfer(q -> r) as (r, q)."""
     return np.asarray(shares.mean(axis=0) @ find_origins(shares, counts).T)
 
@@ -278,7 +278,7 @@ def find_common(left: Floats, right: Floats) -> Floats:
     return np.asarray(np.where(left * right > 0, np.minimum(np.abs(left), np.abs(right)), 0.0))
 
 
-def measure_links(shares: Floats, antisymmetric: Iterable[int] = ()) -> tuple[Floats, npt.NDArray[np.bool_]]:
+def measure_links(shares: Floats, antisymmetric: Iterable[int] = ()) -> tuple[Floats, Booleans]:
     """Return link(r, q), (r, r), and whether it is crossed; shares (p, r, m) have signs where there is one part."""
     count = shares.shape[1]
     weights, crossed = np.zeros((count, count)), np.zeros((count, count), dtype=np.bool_)

@@ -15,13 +15,13 @@ from torch import Tensor
 from torch.nn.functional import cosine_similarity
 
 from itransf.data.graph import Graph
-from itransf.data.known import Integers
+from itransf.data.known import Floats, Integers
 from itransf.data.leakage import THRESHOLD, measure_overlaps
 from itransf.errors import ConfigError, check_count
 from itransf.interpret.attention import ConceptWeight, read_attention
 from itransf.interpret.explanation import CHOICES, check_explainable
 from itransf.interpret.sentences import list_words
-from itransf.interpret.sharing import Floats, turn
+from itransf.interpret.sharing import turn
 from itransf.models import SIDES, ConceptModel, DistMult, Model, Side, Translation
 
 Rows = Sequence[Tensor] | Tensor

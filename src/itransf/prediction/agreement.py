@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from itransf.data.graph import Triples
+from itransf.data.known import Booleans
 from itransf.evaluation import rank_as_predicted
 from itransf.models import SIDES, Ensemble
 from itransf.prediction.search import Search
@@ -42,7 +42,7 @@ class Agreement:
         return f"{self.agree} of {self.seeds} seeds rank {answer} among their ten best (ranks {ranks})"
 
 
-def find_agreement(search: Search, triples: Triples, asked: npt.NDArray[np.bool_]) -> list[Agreement | None]:
+def find_agreement(search: Search, triples: Triples, asked: Booleans) -> list[Agreement | None]:
     """Return how the members of an ensemble rank answers; None for each if the model is another one.
 
     Args:

@@ -22,7 +22,7 @@ import torch
 from torch import Tensor
 
 from itransf.data.graph import Graph, Triples
-from itransf.data.known import Integers, KnownIndex, is_among
+from itransf.data.known import Booleans, Floats, Integers, KnownIndex, is_among
 from itransf.data.typing import SIDE_NUMBERS
 from itransf.evaluation.skill import NO_BETTER, TOO_FEW, measure_skill
 from itransf.models.base import SIDES, Model, Side
@@ -36,8 +36,6 @@ from itransf.prediction.search import (
     mark,
     score_given,
 )
-
-Floats = npt.NDArray[np.float64]
 
 LEAST_QUESTIONS = 50  # fewer in valid give no probability
 MOST_QUESTIONS = 4000
@@ -142,7 +140,7 @@ class Examples:
     questions: Integers
     sides: Integers
     scores: Floats
-    labels: npt.NDArray[np.bool_]
+    labels: Booleans
     weights: Floats
     counts: Floats
 
@@ -288,7 +286,7 @@ class Solution:
 
 def fit_logistic(
     features: Floats,
-    labels: npt.NDArray[np.bool_],
+    labels: Booleans,
     weights: Floats,
     groups: Integers,
     start: Solution,
@@ -329,7 +327,7 @@ def fit_logistic(
     return found
 
 
-def fit_isotonic(logits: Floats, labels: npt.NDArray[np.bool_], weights: Floats) -> tuple[tuple[float, float], ...]:
+def fit_isotonic(logits: Floats, labels: Booleans, weights: Floats) -> tuple[tuple[float, float], ...]:
     """Return the starts and the values of the steps of the best function that never falls (pool adjacent violators)."""
     levels, places = np.unique(logits, return_inverse=True)
     columns = (levels, np.bincount(places, weights * labels), np.bincount(places, weights))
@@ -367,7 +365,7 @@ class Measured:
     scores: Floats
     shares: Floats
     counts: Floats
-    fits: npt.NDArray[np.bool_]
+    fits: Booleans
 
 
 def sum_candidates(scores: Tensor, temperature: float) -> Floats:
@@ -409,8 +407,8 @@ def measure_answers(search: Search, triples: Triples, side: Side, temperature: f
 
 
 def rate_answers(
-    calibration: Calibration, search: Search, triples: Triples, asked: npt.NDArray[np.bool_]
-) -> tuple[Floats, npt.NDArray[np.bool_]]:
+    calibration: Calibration, search: Search, triples: Triples, asked: Booleans
+) -> tuple[Floats, Booleans]:
     """Return the probability of each answer, the smaller one where it answers for both sides, and whether it fits.
 
     Args:
@@ -430,7 +428,7 @@ def rate_answers(
 
 
 def find_probabilities(
-    calibration: Calibration | None, search: Search, triples: Triples, asked: npt.NDArray[np.bool_] | None = None
+    calibration: Calibration | None, search: Search, triples: Triples, asked: Booleans | None = None
 ) -> list[float | None]:
     """Return the probability of each answer.
 

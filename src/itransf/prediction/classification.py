@@ -13,15 +13,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from itransf.data.graph import Graph, Triples
-from itransf.data.known import Integers
+from itransf.data.known import Booleans, Floats, Integers
 from itransf.data.layout import DETECTED, TRIPLE, Form
 from itransf.data.reading import read_columns
 from itransf.errors import DataError
 from itransf.models.base import SIDES, Model
-from itransf.prediction.calibration import LEAST_QUESTIONS, Calibration, Floats, measure_answers, sigmoid
+from itransf.prediction.calibration import LEAST_QUESTIONS, Calibration, measure_answers, sigmoid
 from itransf.prediction.inputs import GivenTriple, TripleFile, find_problems, list_names, resolve_triples
 from itransf.prediction.search import DEFAULT_MEMORY, Search
 
@@ -102,12 +101,13 @@ def classify_triples(
     examples, claims = (describe(search, each, temperature) for each in (known, given))
     rule = fit_rule(examples, np.arange(len(known)) < len(graph.valid), known[:, 1], len(graph.relations))
     chances = rule.predict(rule.expand(claims), given[:, 1])
-    judged = zip((chances > 0.5).tolist(), chances.tolist(), claims[:, 0].tolist(), strict=True)
-    found: dict[int, tuple[Any, ...]] = dict(zip(asked, judged, strict=True))
-    return [
-        ClassifiedTriple(*name, *found.get(number, (None, None, None)), problems.get(number), label)
-        for number, (name, label) in enumerate(zip(names, labels or [None] * len(names), strict=True))
-    ]
+    found = dict(zip(asked, zip(chances.tolist(), claims[:, 0].tolist(), strict=True), strict=True))
+    rows = []
+    for number, (head, relation, tail) in enumerate(names):
+        chance, score = found.get(number, (None, None))
+        verdict, label = None if chance is None else chance > 0.5, None if labels is None else labels[number]
+        rows.append(ClassifiedTriple(head, relation, tail, verdict, chance, score, problems.get(number), label))
+    return rows
 
 
 def corrupt(graph: Graph) -> Triples:
@@ -160,7 +160,7 @@ class Rule:
         return sigmoid(columns @ self.weights + (columns[:, : 1 + OWN] * self.own[relations]).sum(axis=1))
 
 
-def fit_rule(features: Floats, labels: npt.NDArray[np.bool_], relations: Integers, count: int) -> Rule:
+def fit_rule(features: Floats, labels: Booleans, relations: Integers, count: int) -> Rule:
     """Return the rule with the greatest penalised likelihood, by steps of Newton's method for a part at a time.
 
     Args:

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from itransf.data.graph import Graph
-from itransf.data.known import Integers
-from itransf.data.support import Floats, Support, SupportIndex
+from itransf.data.known import Floats, Integers
+from itransf.data.support import Support, SupportIndex
 from itransf.errors import check_count
 from itransf.models.base import Model
 from itransf.prediction.inputs import LabelledTriple, name_triple

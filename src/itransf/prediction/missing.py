@@ -17,12 +17,12 @@ import numpy as np
 import torch
 
 from itransf.data.graph import SPLITS, Graph, Triples
-from itransf.data.known import Integers, is_among
+from itransf.data.known import Floats, Integers, is_among
 from itransf.data.typing import SIDE_NUMBERS
 from itransf.errors import check_count
 from itransf.files import write_text
 from itransf.models.base import SIDES, Model, Side
-from itransf.prediction.calibration import Calibration, Floats, log_odds, sum_candidates, sum_questions
+from itransf.prediction.calibration import Calibration, log_odds, sum_candidates, sum_questions
 from itransf.prediction.inputs import LabelledTriple, name_triple
 from itransf.prediction.search import DEFAULT_MEMORY, EXCLUDED, Search, make_triples
 from itransf.progress import track

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from itransf.data.graph import SPLITS, Graph
+from itransf.data.known import Booleans, Floats
 from itransf.errors import ConfigError
 from itransf.models.base import Model
-from itransf.prediction.calibration import Calibration, Floats, list_questions, rate_answers, sigmoid
+from itransf.prediction.calibration import Calibration, list_questions, rate_answers, sigmoid
 from itransf.prediction.inputs import ASKED
 from itransf.prediction.search import DEFAULT_MEMORY, Search, find_answers
 
@@ -81,13 +81,13 @@ def assess_calibration(
     }
 
 
-def find_log_loss(chances: Floats, labels: npt.NDArray[np.bool_]) -> float:
+def find_log_loss(chances: Floats, labels: Booleans) -> float:
     """Return the mean of minus the logarithm of the probability of what is the case."""
     right = np.where(labels, chances, 1.0 - chances)
     return float(-np.log(np.maximum(right, 1e-15)).mean())
 
 
-def make_bins(chances: Floats, labels: npt.NDArray[np.bool_]) -> list[dict[str, float]]:
+def make_bins(chances: Floats, labels: Booleans) -> list[dict[str, float]]:
     """Return the mean probability and the share of true candidates in bins of equal width, with Wilson's intervals."""
     bins = []
     places = np.minimum((chances * BINS).astype(np.int64), BINS - 1)

@@ -6,16 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from itransf.data.graph import Triples
+from itransf.data.known import Booleans, Floats, Integers
 from itransf.evaluation import rank_triples
 from itransf.interpret.ablation import reciprocal_ranks, remove_concepts, sample_evenly
 from itransf.interpret.measures.statistics import (
     DRAWS,
     Finding,
-    Floats,
-    Integers,
     correlate_ranks,
     draw_weights,
     find_interval,
@@ -240,7 +238,7 @@ def measure_transfer(readings: Sequence[Reading], draws: int = DRAWS) -> Finding
     )
 
 
-def find_rare(reading: Reading) -> npt.NDArray[np.bool_]:
+def find_rare(reading: Reading) -> Booleans:
     """Return which relations are in the rarest third, (r,)."""
     return np.asarray(reading.graph.statistics.frequency_buckets() == RARE)
 
@@ -251,7 +249,7 @@ def choose_rare(reading: Reading) -> Triples:
     return triples[np.argsort(triples[:, 1], kind="stable")]
 
 
-def find_transferred(reading: Reading) -> npt.NDArray[np.bool_]:
+def find_transferred(reading: Reading) -> Booleans:
     """Return which concepts of rare relations were learned mainly from others, (p, r, m)."""
     shares = reading.shares
     own = find_origins(shares, reading.graph.statistics.counts)  # (r, m)

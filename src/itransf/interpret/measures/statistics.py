@@ -7,10 +7,9 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-Floats = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
+from itransf.data.known import Floats, Integers
+
 DRAWS = 2000
 """Resamplings behind an interval, and permutations behind a null; with these the smallest p is 1 / 2001."""
 FEWEST_DRAWS, MOST_DRAWS = 20, 100_000

@@ -11,6 +11,7 @@ import numpy.typing as npt
 import torch
 
 from itransf.data.graph import Graph
+from itransf.data.known import Booleans, Floats, Integers
 from itransf.data.leakage import THRESHOLD, mine_structure
 from itransf.errors import ConfigError
 from itransf.interpret.attention import read_attention
@@ -18,8 +19,6 @@ from itransf.interpret.explanation import CHOICES
 from itransf.interpret.measures.statistics import (
     DRAWS,
     Finding,
-    Floats,
-    Integers,
     area_under_curve,
     average_precision,
     compare_groupings,
@@ -181,7 +180,7 @@ class Gold:
     """
 
     inverse: Integers
-    symmetric: npt.NDArray[np.bool_]
+    symmetric: Booleans
     domains: Integers | None
 
 
@@ -381,7 +380,7 @@ def measure_stability(readings: Sequence[Reading], groups: int, draws: int = DRA
     )
 
 
-def is_alone(groups: Integers) -> npt.NDArray[np.bool_]:
+def is_alone(groups: Integers) -> Booleans:
     """Return which items (n,) are the only one of their group, (n,)."""
     _, places, sizes = np.unique(groups, return_inverse=True, return_counts=True)
     return np.asarray(sizes[places] == 1)
