@@ -24,6 +24,7 @@ from benchmarks import (
     removal,
     scaling,
     teaching,
+    weights,
 )
 from benchmarks.markdown import put_tables
 from benchmarks.records import DOCS, RESULTS, Record, read_records
@@ -42,6 +43,7 @@ PAGES: Mapping[str, Mapping[str, Callable[[Record], str]]] = {
     "teaching": {"teaching": teaching.render},
     "defaults": {"defaults": defaults.render},
     "reading": {"ensembles": ensembles.render},
+    "data-splits": {"weights": weights.render},
     "explaining": {"new_triples": new_triples.render, "removal": removal.render},
 }
 """Pages, and the functions that render their records, by the name of the benchmark."""
