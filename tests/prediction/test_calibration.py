@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import itertools
 import json
 from dataclasses import replace
@@ -102,6 +103,7 @@ def test_probabilities_are_those_of_a_plain_loop(run: itransf.Run) -> None:
         number = 2 * triple[1] + (side == "tail")
         logit = calibration.slopes[number] * share + calibration.offsets[number]
         logit += calibration.by_score * scores[own] + calibration.by_count * np.log(len(scores))
+        logit += calibration.by_excess * max(share + 2.0, 0.0)
         assert found == pytest.approx(float(1 / (1 + np.exp(-logit))), rel=1e-4)
 
 
@@ -122,12 +124,23 @@ def test_probabilities_never_fall_with_the_score(run: itransf.Run) -> None:
     found = fit_calibration(run.model, run.graph, isotonic=True)
     assert found is not None
     assert min(found.slopes) > 0
-    assert found.by_score >= 0
+    assert min(found.slopes) + found.by_excess > 0
+    assert found.temperature * min(found.slopes) + found.by_score > 0
     scores = np.linspace(-2.0, 2.0, 50)
     for each in (found, replace(found, steps=())):
         chances = each.apply(scores, found.temperature * scores - 3.0, 10, np.zeros(50, dtype=int))
         assert (np.diff(chances) >= 0).all()
         assert chances[-1] > chances[0]
+
+
+@pytest.mark.parametrize("factor", [1.0, 30.0])
+def test_valid_has_as_many_hits_as_expected_where_test_hides_none(run: itransf.Run, factor: float) -> None:
+    """Scores of any scale are fitted: the condition of the constant of a logistic regression."""
+    graph, model = replace(run.graph, test=run.graph.test[:0]), copy.deepcopy(run.model)
+    with torch.no_grad():
+        model.entities.mul_(factor**0.5)
+    found = itransf.prediction.assess_calibration(model, graph, "valid", calibration=fit_calibration(model, graph))
+    assert found["hits"][0]["expected"] == pytest.approx(found["hits"][0]["observed"], rel=0.02)
 
 
 def test_expected_and_observed_hits_are_those_of_a_plain_loop(run: itransf.Run) -> None:

@@ -19,6 +19,7 @@ CALIBRATION = Calibration(
     offsets=tuple(np.linspace(-1.0, 0.5, 2 * RELATIONS)),
     by_score=0.1,
     by_count=-0.2,
+    by_excess=0.3,
     questions=99,
 )
 

@@ -4,7 +4,8 @@ A question asks for a side of a relation, given the entity on the other side. It
 the side (see `itransf.data.typing`) and do not answer it in train. The probability of a candidate is the chance that it
 is true, where candidates that nobody labelled count as false. It is a logistic function of the logit of the candidate's
 softmax among the candidates, the score, the number of candidates, and an offset of the relation and side that is shrunk
-to those of all. It grows with the score, so it never changes a ranking.
+to those of all. It grows with the score, so it never changes a ranking. It is fitted to the ten best candidates of each
+question: they are what people see, and among thousands of others the few true ones would decide.
 
 Valid questions have answers in test, too, which are not read here. How many is estimated from valid alone (Good and
 Turing: test has as many triples of questions of valid as valid has triples that share their question), and as much
@@ -39,7 +40,8 @@ from itransf.prediction.search import (
 
 LEAST_QUESTIONS = 50  # fewer in valid give no probability
 MOST_QUESTIONS = 4000
-FIRST, SAMPLED = 30, 30  # candidates of a question: the best, and a sample of the others
+BEST, SAMPLED = 10, 30  # candidates of a question: the best, and a sample of the others
+KNOT = -2.0  # logit of the softmax above which the slope is another
 TEMPERATURES = np.geomspace(0.02, 50.0, 40)
 NEAREST = 1e-12  # of a softmax to one
 ROUNDS, STEPS = 8, 8  # of weights of unlabelled candidates, and of Newton's method for each
@@ -58,6 +60,7 @@ class Calibration:
         offsets: What is added, likewise.
         by_score: Weight of the score.
         by_count: Weight of the logarithm of the number of candidates.
+        by_excess: Weight of what the logit of the softmax exceeds -2 by.
         questions: Number of validation questions that it was fitted to.
         verdicts: Skill of the model at each relation on valid; see `itransf.evaluation.skill`.
         steps: Logits and probabilities of the isotonic option: the last logit not above gives the probability.
@@ -68,6 +71,7 @@ class Calibration:
     offsets: tuple[float, ...]
     by_score: float
     by_count: float
+    by_excess: float
     questions: int
     verdicts: tuple[str, ...] = ()
     steps: tuple[tuple[float, float], ...] = ()
@@ -85,6 +89,7 @@ class Calibration:
         """
         slopes, offsets = (np.array(values)[np.asarray(sides)] for values in (self.slopes, self.offsets))
         logits = slopes * shares + offsets + self.by_score * np.asarray(scores) + self.by_count * np.log(counts)
+        logits += self.by_excess * np.maximum(np.asarray(shares) - KNOT, 0.0)
         if not self.steps:
             return sigmoid(logits)
         starts, values = np.array(self.steps).T
@@ -112,7 +117,7 @@ class Calibration:
         """
         lists = {name: tuple(map(float, content[name])) for name in ("slopes", "offsets")}
         steps = tuple((float(start), float(value)) for start, value in content["steps"])
-        numbers = {name: float(content[name]) for name in ("temperature", "by_score", "by_count")}
+        numbers = {name: float(content[name]) for name in ("temperature", "by_score", "by_count", "by_excess")}
         return cls(**{**content, **lists, **numbers, "verdicts": tuple(content["verdicts"]), "steps": steps})
 
 
@@ -133,6 +138,7 @@ class Examples:
         sides: Number of its side, 2 r or 2 r + 1.
         scores: Its score.
         labels: Whether it is true.
+        is_best: Whether it is one of the ten best of its question.
         weights: How many candidates it stands for.
         counts: Number of candidates of its question.
     """
@@ -141,6 +147,7 @@ class Examples:
     sides: Integers
     scores: Floats
     labels: Booleans
+    is_best: Booleans
     weights: Floats
     counts: Floats
 
@@ -173,16 +180,17 @@ def draw_examples(search: Search, triples: Triples, most: int = MOST_QUESTIONS) 
             true = torch.zeros_like(chunk, dtype=torch.bool)
             mark(true, *list_answers(answers, part, relation, side), allowed, True)
             values, labels = chunk.double().cpu().numpy(), true.cpu().numpy()
-            candidates, sure, drawn = values != EXCLUDED, labels.copy(), np.zeros_like(labels)
-            places = chunk.double().topk(min(FIRST, len(allowed)), dim=1).indices.cpu().numpy()
-            np.put_along_axis(sure, places, True, axis=1)
+            candidates, best, drawn = values != EXCLUDED, np.zeros_like(labels), np.zeros_like(labels)
+            places = chunk.double().topk(min(BEST, len(allowed)), dim=1).indices.cpu().numpy()
+            np.put_along_axis(best, places, True, axis=1)
+            sure = labels | best
             drawn[:, random.permutation(len(allowed))[:SAMPLED]] = True
             rest, drawn = candidates & ~sure, drawn & candidates & ~sure
             drawn[drawn.sum(1) == 0] = rest[drawn.sum(1) == 0]
             weights = np.where(drawn, rest.sum(1, keepdims=True) / np.maximum(drawn.sum(1, keepdims=True), 1), 1.0)
             rows, columns = np.nonzero((sure & candidates) | drawn)
             sides = np.full(len(rows), 2 * relation + SIDE_NUMBERS[side])
-            taken = (array[rows, columns] for array in (values, labels, weights))
+            taken = (array[rows, columns] for array in (values, labels, best, weights))
             parts.append((rows + first, sides, *taken, candidates.sum(1)[rows].astype(np.float64)))
             first += len(part)
     return Examples(*map(np.concatenate, zip(*parts, strict=True))) if parts else None
@@ -209,14 +217,15 @@ def fit_calibration(
     constants = np.stack([np.repeat(counts - counts.mean(), 2), np.log(np.maximum(answers, 1.0))], axis=1)  # (2 r, 2)
     temperature = choose_temperature(examples)
     hidden = estimate_hidden(examples, len(graph.test) / len(graph.valid))
-    kept, solution = np.ones(len(examples.scores)), Solution.zero(7, len(constants))
+    kept, solution = np.ones(len(examples.scores)), Solution.zero(8, len(constants))
+    best, labels, sides = examples.is_best, examples.labels, examples.sides
     for _ in range(ROUNDS):
         features = make_features(examples, temperature, kept, constants)
-        solution = fit_logistic(features, examples.labels, examples.weights * kept, examples.sides, solution)
-        chances = solution.predict(features, examples.sides)
+        solution = fit_logistic(features[best], labels[best], kept[best], sides[best], solution)
+        chances = solution.predict(features, sides)
         looks = hidden * chances / (1.0 + hidden * chances - chances)
-        kept = np.where(examples.labels, 1.0, 1.0 - looks)
-    constant, share, score, count, by_frequency, frequency, several = solution.weights.tolist()
+        kept = np.where(labels, 1.0, 1.0 - looks)
+    constant, share, score, count, excess, by_frequency, frequency, several = solution.weights.tolist()
     slopes = np.maximum(share + by_frequency * constants[:, 0], LEAST_SLOPE)
     offsets = constant + solution.offsets + constants @ np.array([frequency, several])
     skills = measure_skill(model, graph, "valid", memory)
@@ -224,16 +233,17 @@ def fit_calibration(
         temperature,
         tuple(map(shorten, slopes.tolist())),
         tuple(map(shorten, offsets.tolist())),
-        shorten(max(score, 0.0)),
+        shorten(max(score, -0.9 * temperature * float(slopes.min()))),  # the softmax grows faster with the score
         shorten(count),
+        shorten(max(excess, LEAST_SLOPE - float(slopes.min()))),
         len(np.unique(examples.questions)),
         tuple(skills[each].verdict if each in skills else TOO_FEW for each in range(len(graph.relations))),
     )
     if not isotonic:
         return found
     shares = examples.find_shares(temperature, kept)
-    logits = log_odds(found.apply(examples.scores, shares, examples.counts, examples.sides))
-    return replace(found, steps=fit_isotonic(logits, examples.labels, examples.weights * kept))
+    logits = log_odds(found.apply(examples.scores, shares, examples.counts, sides))
+    return replace(found, steps=fit_isotonic(logits[best], labels[best], kept[best]))
 
 
 def shorten(number: float) -> float:
@@ -242,9 +252,10 @@ def shorten(number: float) -> float:
 
 
 def make_features(examples: Examples, temperature: float, kept: Floats, constants: Floats) -> Floats:
-    """Return the features of the logistic function, (n, 7)."""
+    """Return the features of the logistic function, (n, 8)."""
     shares, of_side = examples.find_shares(temperature, kept), constants[examples.sides]
-    columns = (np.ones_like(shares), shares, examples.scores, np.log(examples.counts), shares * of_side[:, 0])
+    excess, interaction = np.maximum(shares - KNOT, 0.0), shares * of_side[:, 0]
+    columns = (np.ones_like(shares), shares, examples.scores, np.log(examples.counts), excess, interaction)
     return np.column_stack([*columns, of_side])
 
 
