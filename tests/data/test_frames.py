@@ -122,7 +122,7 @@ def test_wide_frames_with_numbers_and_times() -> None:
         ("8", "sold", "2024-05-06 00:00:00"),
     ]
     assert table.locate(6) == "f, row 2"
-    assert len(load(frame, wide=True, columns="size,day", key="sku").train) == 2
+    assert len(load(frame, wide=True, columns="size,day", key="sku", literals="keep").train) == 2
 
 
 def test_columns_and_bad_rows_of_frames() -> None:

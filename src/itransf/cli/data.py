@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from typer import Argument, Option, Typer
 
 import itransf
-from itransf.cli.options import AsJson, DataSource, Labels, Memory, Out, Strict, parse_memory, takes_form
+from itransf.cli.options import AsJson, DataSource, Labels, Literals, Memory, Out, Strict, parse_memory, takes_form
 from itransf.cli.output import Screen, format_number, format_share, tell, tell_rows, warn
 from itransf.errors import DataError, did_you_mean
 
@@ -66,6 +66,7 @@ def show_datasets(datasets: Sequence[Mapping[str, Any]], screen: Screen) -> None
 def describe_data(
     data: DataSource,
     *,
+    literals: Literals = "drop",
     labels: Labels = None,
     strict: Strict = False,
     memory: Memory = None,
@@ -75,7 +76,7 @@ def describe_data(
     form: Mapping[str, Any],
 ) -> None:
     """Describe a graph: counts, relations, test leakage."""
-    reading: dict[str, Any] = {**form, "labels": labels, "strict": strict}
+    reading: dict[str, Any] = {**form, "literals": literals, "labels": labels, "strict": strict}
     graph = itransf.load(data, **reading, memory=parse_memory(memory) if memory else None)
     if not as_json:
         warn(graph.notes)

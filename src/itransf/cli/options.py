@@ -33,6 +33,7 @@ Wide = Annotated[bool, Option("--wide", help="Every column is a relation, every 
 Key = Annotated[str | None, Option("--key", metavar="C", help="Column of the entities in a wide table. [default: 1]")]
 Split = Annotated[str | None, Option("--split", metavar="S", help="Mark between values in a cell of a wide table.")]
 SkipBad = Annotated[bool, Option("--skip-bad", help="Leave out lines that cannot be read.")]
+Literals = Annotated[str, Option("--literals", metavar="MODE", help="Numbers, dates, long texts: drop, keep or bin.")]
 FORM = {
     "separator": Separator,
     "header": Header,

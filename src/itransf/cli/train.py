@@ -17,6 +17,7 @@ from itransf.cli.options import (
     DataSource,
     Device,
     Labels,
+    Literals,
     Memory,
     Overwrite,
     Quiet,
@@ -50,6 +51,7 @@ def train_model(
     resume: Annotated[bool, Option("--resume", help="Resume the run in the folder.")] = False,
     overwrite: Overwrite = False,
     final: Annotated[bool, Option("--final", help="Then train on all triples as well, in RUN-final.")] = False,
+    literals: Literals = "drop",
     labels: Labels = None,
     weight: Weight = None,
     strict: Strict = False,
@@ -71,7 +73,7 @@ def train_model(
         raise ConfigError("--resume and --overwrite exclude each other")
     if final and seeds > 1:
         raise ConfigError("--final trains one model; leave out --seeds")
-    reading: dict[str, Any] = {**form, "labels": labels, "weight": weight, "strict": strict}
+    reading: dict[str, Any] = {**form, "literals": literals, "labels": labels, "weight": weight, "strict": strict}
     reading["memory"] = parse_memory(memory) if memory else None
     graph = itransf.load(data, **reading, progress=not quiet)
     warn(graph.notes)

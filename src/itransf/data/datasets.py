@@ -19,6 +19,7 @@ from itransf.data.download import PackagedFiles, fetch
 from itransf.data.frames import NamedTriples, gather_triples
 from itransf.data.graph import Graph, build_graph
 from itransf.data.layout import Form, Table
+from itransf.data.literals import treat_literals
 from itransf.data.memory import bounded
 from itransf.data.planted import plant
 from itransf.data.reading import read_columns
@@ -92,6 +93,7 @@ def load(
     split: str | None = None,
     skip_bad: bool = False,
     weight: str | int | None = None,
+    literals: str = "drop",
     labels: str | Path | Mapping[str, str] | None = None,
     strict: bool = False,
     seed: int = 0,
@@ -116,6 +118,8 @@ def load(
         skip_bad: Whether to leave out lines that cannot be read, with a note, instead of refusing the file.
         weight: Column of the weights of triples in the loss, by name or by number; by default one that a header calls
             weight, confidence or count.
+        literals: What to do with tails that are numbers, dates or long texts: "drop", "keep" them as entities, or
+            "bin", which makes entities such as "price 20 to 50" of numbers and dates.
         labels: Labels to show instead of names: a two-column file (name, label) or a mapping.
         strict: Whether to refuse entities and relations of valid and test that train does not have.
         seed: Random seed of the split of a single file, and of a planted graph.
@@ -133,7 +137,7 @@ def load(
     rule = SplitRule(seed, valid_share, test_share)
     with bounded(memory):
         if not isinstance(source, str | os.PathLike):
-            table = gather_triples(source, "triples", form, EXTRA)
+            (table,) = treat_literals([gather_triples(source, "triples", form, EXTRA)], literals)
             graph = build_graph("triples", encode_and_split(table, rule))
         elif dataset is not None and dataset.name == "planted":
             graph = plant(seed=seed).graph
@@ -142,10 +146,10 @@ def load(
             read = partial(read_columns, form=form, extra=EXTRA)
             if path.is_dir() or is_archive(path.name):
                 name = path.resolve().name if path.is_dir() else strip_archive(path.name)
-                encoded = encode_splits(_read_splits(path, read), strict)
+                encoded = encode_splits(treat_literals(_read_splits(path, read), literals), strict)
             else:
                 name = "stdin" if str(source) == "-" else Path(strip_compression(path.name)).stem
-                encoded = encode_and_split(read(path), rule)
+                encoded = encode_and_split(treat_literals([read(path)], literals)[0], rule)
             graph = build_graph(name if dataset is None else dataset.name, encoded)
         return graph if labels is None else graph.labelled(labels)
 

@@ -28,7 +28,7 @@ from itransf.data.splits import (
 )
 from itransf.data.statistics import RelationStatistics
 from itransf.data.typing import Typing
-from itransf.data.vocabulary import Vocabulary, check_text
+from itransf.data.vocabulary import Vocabulary, check_text, note_similar
 from itransf.data.weights import Weights
 from itransf.errors import DataError, did_you_mean
 
@@ -192,10 +192,15 @@ class Graph:
 
 def build_graph(name: str, encoded: Encoded) -> Graph:
     """Build a graph from its numbered splits, and log what was noted about them."""
-    _log(encoded.notes)
+    triples = np.concatenate(encoded.splits)
+    notes = encoded.notes
+    for kind, names, columns in (("relations", encoded.relations, (1,)), ("entities", encoded.entities, (0, 2))):
+        counts = np.bincount(triples[:, columns].reshape(-1), minlength=len(names))
+        notes += note_similar(names, counts, kind)
+    _log(notes)
     entities, relations = Vocabulary(encoded.entities), Vocabulary(encoded.relations, kind="relation")
     train, valid, test = encoded.splits
-    return Graph(name, entities, relations, train, valid, test, encoded.notes, encoded.rule, encoded.weights)
+    return Graph(name, entities, relations, train, valid, test, notes, encoded.rule, encoded.weights)
 
 
 def _log(notes: Iterable[str]) -> None:

@@ -265,7 +265,8 @@ def _take_all(
             return dict(zip(columns, places, strict=True))
     raise DataError(
         f"{where}: {len(places)} column{'s' * (len(places) != 1)} instead of {len(wanted)} ({', '.join(wanted)}): "
-        f"{', '.join(words)}; choose {len(wanted)} with --columns (columns=...), or give the columns these names"
+        f"{', '.join(words)[:200]}; choose {len(wanted)} with --columns (columns=...), name them in a header, or read "
+        "a relation per column with --wide (wide=True)"
     )
 
 
@@ -410,14 +411,9 @@ def _detect_separator(
     for other, counter in widths.items():
         if len(counter) == 1 and 1 not in counter:  # not as many columns as wanted, but always the same number
             words = [word.strip() for word in split_line(lines[0], other, quoted)]
-            if len(words) < len(wanted) or "head" not in wanted:
-                return other, len(wanted)  # the reader reports it
-            raise DataError(
-                f"{where}, line 1: {len(words)} columns instead of {len(wanted)} ({', '.join(wanted)}; separator: "
-                f"{SEPARATORS.get(other, repr(other))}): {', '.join(words[:_SHOWN])[:200]}. Choose {len(wanted)} with "
-                "--columns (names of the header, or numbers), read a relation per column with --wide, or name the "
-                "columns in a header"
-            )
+            if len(words) > len(wanted) and "head" in wanted:
+                _take_all(words, f"{where}, line 1", wanted, (), DETECTED)
+            return other, len(wanted)  # the reader reports it
     if widths[mark][width]:
         return mark, width
     raise DataError(

@@ -7,6 +7,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from types import MappingProxyType
 
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from itransf.data.known import Integers
 from itransf.data.search import NameIndex
 from itransf.errors import DataError, did_you_mean
 
@@ -149,6 +154,28 @@ class Vocabulary:
             f" There are {len(self):,} {self._plural}; 'itransf export RUN --format csv --out FOLDER' lists those of a "
             f"run in {self._plural}.csv."
         )
+
+
+def note_similar(names: Sequence[str], counts: Integers, kind: str) -> tuple[str, ...]:
+    """Note names that differ only in case, blanks, hyphens or underscores.
+
+    Args:
+        names: All names.
+        counts: Number of triples of each.
+        kind: What the names refer to.
+    """
+    plain = pc.utf8_lower(pc.replace_substring_regex(pa.array(names, pa.string()), r"[\s\x{a0}]+|[_-]", " "))
+    numbers = plain.dictionary_encode().indices.to_numpy()
+    same = np.flatnonzero(np.bincount(numbers, minlength=1)[numbers] > 1)
+    groups: dict[int, list[str]] = {}
+    for place in same.tolist():
+        if numbers[place] in groups or len(groups) <= _SHOWN:
+            groups.setdefault(numbers[place], []).append(f"{names[place]!r} ({counts[place]:,})")
+    listed = "; ".join(", ".join(group[:_SHOWN]) for group in list(groups.values())[:_SHOWN])
+    return (
+        f"{len(same):,} {kind} differ only in case, blanks, hyphens or underscores from another "
+        f"(with their triples): {listed}{'; ...' * (len(groups) > _SHOWN)}. If they mean the same, write them alike.",
+    )[: len(same)]
 
 
 def check_text(value: object, kind: str, where: str) -> str:

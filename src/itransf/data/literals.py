@@ -1,0 +1,167 @@
+"""Literals: tails that are numbers, dates or long texts and name no entity. They are dropped, kept or put into bins."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from itransf.data.known import Integers, Triples, sort_distinct
+from itransf.data.layout import Table
+from itransf.data.splits import encode
+from itransf.errors import ConfigError, DataError
+
+MODES = ("drop", "keep", "bin")
+_KINDS = ("whole number", "number", "date", "long text")
+_WHOLE, _NUMBER, _DATE, _TEXT = range(len(_KINDS))
+_PATTERNS = (
+    r"^[-+]?(0|[1-9]\d*)$",  # 00260881 is a name
+    r"^[-+]?[$€£]? ?(0|[1-9]\d*|[1-9]\d{0,2}(,\d{3})+)(\.\d+)?([eE][-+]?\d+)? ?[%$€£]?$",
+    r"^\d{4}[-/](0?[1-9]|1[0-2])([-/]\d{1,2}([T ]\d{1,2}:\d{2}.*)?)?$|^\d{1,2}[./]\d{1,2}[./]\d{4}$",
+    r"^(\S+\s+){14,}\S",
+)
+_POSSIBLE = r"^[-+$€£ ]*\d|^(?s:.{29})"  # fits every literal
+_DIGITS = r"^\d+$"
+_IDENTIFIER = re.compile(r"(?i)(^|[\W_])(id|ids|code|key|no|nr|number|zip|phone|isbn|ean|gtin|sku)$")
+_MOST = 0.8  # share of a relation's triples from which it leads to literals
+_USES = 3.0  # triples for a value from which a value is as good as an entity
+_SINGLE = 1.2  # tails for a head up to which they may be values of an attribute
+_NUMERIC = 0.1  # share of heads that are numbers from which whole numbers name entities
+_BINS = 8
+_SHOWN = 8  # relations listed
+_STEPS = [factor * 10.0**power for power in range(15, -16, -1) for factor in (1.0, 0.5, 0.2)]
+_NO_DIGIT = re.compile(r"[^\d.eE+-]")
+_MONTHS = [1200.0, 120.0, 60.0, 12.0, 6.0, 3.0, 1.0]
+
+
+def treat_literals(tables: Sequence[Table], mode: str = "drop") -> list[Table]:
+    """Drop, keep or bin the literals among the tails of tables, and note how many there are.
+
+    Args:
+        tables: Triples of train, valid and test, or one table; the first decides on bins.
+        mode: "drop", "keep" or "bin", which makes entities such as "price 20 to 50" of numbers and dates, and drops
+            long texts.
+
+    Raises:
+        DataError: Nothing is left to train on.
+    """
+    if mode not in MODES:
+        raise ConfigError(f"literals = {mode!r}: give drop, keep or bin")
+    columns = [table.data.column("tail") for table in tables]
+    if mode == "keep" or not any(pc.any(pc.match_substring_regex(each, _POSSIBLE)).as_py() for each in columns):
+        return list(tables)
+    encoded = encode([table.data for table in tables])
+    triples, first = np.concatenate(encoded.splits), len(tables[0])
+    kinds, chosen = _find_literals(triples, encoded.entities, encoded.relations, mode == "bin")
+    rows = np.flatnonzero((chosen[triples[:, 1]] >= 0) & (kinds[triples[:, 2]] >= 0))
+    if not len(rows):
+        return list(tables)
+    texts = np.concatenate([column.to_numpy() for column in columns])
+    rows = rows[np.argsort(triples[rows, 1], kind="stable")]
+    told = []
+    for group in np.split(rows, np.flatnonzero(np.diff(triples[rows, 1])) + 1):
+        name, kind = encoded.relations[triples[group[0], 1]], chosen[triples[group[0], 1]]
+        told.append((-len(group), f"{name} ({len(group):,} {_KINDS[kind]}{'s' * (len(group) > 1)})"))
+        binned = mode == "bin" and kind != _TEXT
+        texts[group] = _name_bins(name, texts[group], group < first, kind == _DATE) if binned else ""
+    if not texts[:first].any():
+        raise DataError(f"{tables[0].source}: all tails are numbers, dates or long texts; give --literals keep or bin")
+    listed = ", ".join(text for _, text in sorted(told)[:_SHOWN]) + (", ..." if len(told) > _SHOWN else "")
+    done = "were left out" if mode == "drop" else "were put into bins, long texts left out"
+    note = f"{len(rows):,} of {len(triples):,} tails are literals and {done}: {listed}."
+    if mode == "drop":
+        note += " --literals keep (literals='keep') keeps them as entities, --literals bin puts numbers into bins."
+    found = []
+    for number, (table, new) in enumerate(
+        zip(tables, np.split(texts, np.cumsum([*map(len, tables)])[:-1]), strict=True)
+    ):
+        data = table.data.set_column(table.data.column_names.index("tail"), "tail", pa.array(new, pa.string()))
+        kept = np.flatnonzero(new.astype(bool))
+        found.append(table.take(kept, data.take(kept), [note] if number == 0 else []))
+    return found
+
+
+def _find_literals(
+    triples: Triples, entities: Sequence[str], relations: Sequence[str], binned: bool
+) -> tuple[Integers, Integers]:
+    """Return the kind of literal that each entity may be and that each relation leads to, -1 for none.
+
+    A relation leads to literals if most of its tails look like some and are no heads. Whole numbers may be identifiers:
+    they are literals only if heads have one each, and if they are no tails of other relations and no heads are numbers.
+    Values that occur often are entities like others.
+
+    Args:
+        triples: All triples.
+        entities: Names of entities.
+        relations: Names of relations.
+        binned: Whether values that occur often are literals, too, if there are more of them than bins.
+    """
+    names, count = pa.array(entities, pa.string()), len(relations)
+    kinds = np.full(len(entities), -1)
+    for kind in reversed(range(len(_PATTERNS))):  # a whole number is also a number
+        kinds[_match(names, _PATTERNS[kind])] = kind
+    heads = sort_distinct(triples[:, 0])
+    are_numbers = _match(names.take(heads), _DIGITS).mean() > _NUMERIC
+    kinds[heads] = -1
+    own, tail_kinds = triples[:, 1], kinds[triples[:, 2]]
+    counts = np.stack([np.bincount(own[tail_kinds == kind], minlength=count) for kind in range(len(_KINDS))])
+    counts[_NUMBER] += np.where(10 * counts[_NUMBER] > counts[_WHOLE], counts[_WHOLE], 0)
+    kind, fitting = counts.argmax(axis=0), np.bincount(own[tail_kinds >= 0], minlength=count)
+    pairs = sort_distinct((own * len(names) + triples[:, 2])[tail_kinds >= 0])
+    distinct = np.bincount(pairs // len(names), minlength=count)
+    per_head = np.bincount(sort_distinct(own * len(names) + triples[:, 0]) // len(names), minlength=count)
+    total, is_whole = np.bincount(own, minlength=count), kind == _WHOLE
+    few = distinct <= _BINS if binned else (fitting >= _USES * distinct) & (is_whole | (distinct <= _BINS))
+    is_literal = (fitting > 0) & (fitting >= _MOST * total) & ~few
+    is_name = are_numbers | (total > _SINGLE * per_head) | [bool(_IDENTIFIER.search(name)) for name in relations]
+    is_literal &= ~(is_whole & is_name)
+    elsewhere = np.zeros(len(names))
+    elsewhere[triples[~is_literal[own], 2]] = 1.0
+    shared = np.bincount(pairs // len(names), elsewhere[pairs % len(names)], minlength=count)
+    return kinds, np.where(is_literal & ~(is_whole & (2 * shared > distinct)), kind, -1)
+
+
+def _match(names: pa.Array, pattern: str) -> npt.NDArray[np.bool_]:
+    return np.asarray(pc.match_substring_regex(names, pattern), dtype=bool)
+
+
+def _name_bins(relation: str, texts: Iterable[str], known: npt.NDArray[np.bool_], is_date: bool) -> list[str]:
+    """Return the bin of each value, such as "price 20 to 50"; bins hold about equally many values and have round edges.
+
+    Args:
+        relation: Name of the relation.
+        texts: The values.
+        known: Which values decide on the edges; all if none.
+        is_date: Whether the values are dates, or numbers.
+    """
+    values = np.array([_read_month(text) if is_date else float(_NO_DIGIT.sub("", text)) for text in texts])
+    cuts = np.unique(np.quantile(values[known] if known.any() else values, np.arange(_BINS + 1) / _BINS))
+    edges = [cuts[-1]] if len(cuts) < 3 else []
+    for low, cut, high in zip(cuts, cuts[1:], cuts[2:], strict=False):
+        near = (round(cut / step) * step for step in (_MONTHS if is_date else _STEPS))
+        edges.append(next((edge for edge in near if low + cut <= 2 * edge <= cut + high), cut))
+    edges = sorted(set(edges))
+    written = [_write(edge, is_date) for edge in edges]
+    names = [f"{relation} {low} to {high}" for low, high in pairwise(written)]
+    names.insert(0, f"{relation} {'before' if is_date else 'below'} {written[0]}")
+    names.append(f"{relation} {written[-1]} {'or later' if is_date else 'or more'}")
+    return [names[place] for place in np.searchsorted(edges, values, side="right")]
+
+
+def _read_month(text: str) -> float:
+    """Return the number of a date's month, counted from the year 0."""
+    first, second, *rest = re.findall(r"\d+", text)
+    year, month = (first, second) if len(first) == 4 else (rest[0], second if "." in text or int(first) > 12 else first)
+    return 12.0 * int(year) + int(month) - 1
+
+
+def _write(edge: float, is_date: bool) -> str:
+    year, month = divmod(round(edge), 12)
+    if is_date:
+        return f"{year}-{month + 1:02d}" if month else str(year)
+    return f"{edge:.10g}" if abs(edge) < 10_000 else f"{edge:,.10g}"  # years have no comma
