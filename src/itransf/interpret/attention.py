@@ -15,7 +15,7 @@ from itransf.data.graph import Graph
 from itransf.data.known import Booleans, Integers
 from itransf.data.vocabulary import Vocabulary
 from itransf.errors import ConfigError, DataError, check_count, did_you_mean
-from itransf.models import SIDES, ConceptModel, Model, Side
+from itransf.models import SIDES, ConceptModel, Model
 from itransf.models.concepts import AttentionKind
 
 S = TypeVar("S", bound=str)
@@ -149,11 +149,6 @@ class Attention:
             "train_triples": int(self.counts[relation]),
             **dict(zip(keys, rows, strict=True)),
         }
-
-
-def check_side(side: str) -> Side:
-    """Return the side of this name."""
-    return check_part(side, SIDES)
 
 
 def check_part(part: str | None, parts: Sequence[S]) -> S:

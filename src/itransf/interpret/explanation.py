@@ -13,7 +13,7 @@ from itransf.data.graph import SPLITS, Graph, Triples
 from itransf.errors import ConfigError, check_count
 from itransf.evaluation import rank_as_predicted
 from itransf.interpret.ablation import remove_concepts
-from itransf.interpret.attention import Attention, check_side, read_attention
+from itransf.interpret.attention import check_part, read_attention
 from itransf.interpret.evidence import Evidence, Triple, find_nearest, find_supporting
 from itransf.interpret.paths import Path, find_paths
 from itransf.interpret.sentences import write_sentence, write_short_form
@@ -198,7 +198,7 @@ def explain(
         DataError: A name is not known.
         ConfigError: The side or a number is not valid, or the model's score cannot be split.
     """
-    asked = check_side(side)
+    asked = check_part(side, SIDES)
     evidence, memory = check_count("evidence", evidence), check_count("memory", memory, least=1)
     explained = check_explainable(model)
     rows = resolve_triples(graph, [(head, relation, tail)], lambda _: "the triple to explain")
@@ -228,7 +228,7 @@ def explain(
         {end: int(ranks.rivals[0, number, 0]) + 1 for number, end in enumerate(SIDES)},
         list_contributions(split),
         runner_up,
-        None if attention is None else trace_concepts(attention, graph.relations.name(triple[1]), called),
+        None if attention is None else concepts_behind(attention, graph.relations.name(triple[1]), called),
         tuple(find_nearest(explained, graph, triple, evidence, memory)),
         tuple(find_supporting(explained, graph, triple, evidence, memory, side=asked)),
         tuple(try_removals(explained, graph, rows, asked, memory) if removals else ()),
@@ -271,13 +271,6 @@ def find_runner_up(model: Model, graph: Graph, triple: Triple, side: Side, memor
     found = find_entities(search, triple[1], side, np.array([given]))
     others = found.triples[found.triples[:, column] != triple[column]]
     return others[0] if len(others) else None
-
-
-def trace_concepts(
-    attention: Attention, relation: str, names: Mapping[int, str]
-) -> Mapping[str, tuple[SharedConcept, ...]]:
-    """Return who shares the concepts of a relation, for each part."""
-    return {part: tuple(found) for part, found in concepts_behind(attention, relation, names).items()}
 
 
 def try_removals(model: Model, graph: Graph, rows: Triples, side: Side, memory: int) -> list[Removal]:

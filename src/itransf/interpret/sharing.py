@@ -94,7 +94,7 @@ def name_concepts(attention: Attention, names: Mapping[int, str] | None = None) 
 
 def trace_sharing(
     attention: Attention, relation: str, part: str | None = None, names: Mapping[int, str] | None = None
-) -> list[SharedConcept]:
+) -> tuple[SharedConcept, ...]:
     """Return the concepts one part of a relation uses, strongest first, and who shares each.
 
     Args:
@@ -115,7 +115,7 @@ def trace_sharing(
             others = [place for place in find_users(attention, concept) if place != (own, number)]
             users = tuple(describe_use(attention, concept, *place) for place in others)
             found.append(SharedConcept(concept, float(weights[concept]), users, called.get(concept, "")))
-    return found
+    return tuple(found)
 
 
 def find_users(attention: Attention, concept: int, weak: int = 0) -> list[tuple[int, int]]:
@@ -134,7 +134,7 @@ def describe_use(attention: Attention, concept: int, part: int, relation: int) -
 
 def concepts_behind(
     attention: Attention, relation: str, names: Mapping[int, str] | None = None
-) -> dict[str, list[SharedConcept]]:
+) -> dict[str, tuple[SharedConcept, ...]]:
     """Return the shared concepts that predictions of a relation rely on, for each of its parts."""
     return {part: trace_sharing(attention, relation, part, names) for part in attention.parts}
 
