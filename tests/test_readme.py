@@ -22,6 +22,7 @@ from itransf.run import resolve_config
 README = Path(__file__).parents[1] / "README.md"
 PYTHON = README.parent / "docs" / "python.md"
 QUICKSTART = README.parent / "docs" / "quickstart.md"
+DATA = README.parent / "docs" / "data.md"
 QUICK = ("training.epochs=1", "model.dim=8", "validation.every=0", "assignment.every=0")
 
 
@@ -42,15 +43,16 @@ def _in_a_hurry(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
 
 
-def run_line(line: str) -> None:
-    """Run one line of a shell, the program itself in this process."""
+def run_line(line: str) -> str:
+    """Run one line of a shell, the program itself in this process; return what that prints."""
     words = shlex.split(line, comments=True)
     if words[:1] != ["itransf"]:
         subprocess.run(["sh", "-c", line], check=True)
-        return
+        return ""
     done = call(*words[1:])
     assert done.code == 0, f"{line}\n{done.err}"
     assert done.out or done.err  # answers written to a file are announced on stderr
+    return done.out + done.err
 
 
 @pytest.mark.usefixtures("_in_a_hurry")
@@ -60,6 +62,16 @@ def test_every_step_of_the_quickstart_uses_what_exists() -> None:
     for line in lines:
         run_line(line)
     assert Path("answers.parquet").is_file()
+
+
+@pytest.mark.usefixtures("_in_a_hurry")
+def test_the_page_on_data_shows_what_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    lines = [line for block in find_blocks("", DATA) for line in block.splitlines()]
+    printed = "".join(run_line(line) for line in lines if not line.startswith("cat "))
+    assert all(shown.strip() in printed for shown in find_blocks("text", DATA))
+    (python,) = find_blocks("python", DATA)
+    exec(compile(python, str(DATA), "exec"), {})
+    assert capsys.readouterr().out.startswith("3 of 5 tails are literals and were put into bins")
 
 
 @pytest.mark.usefixtures("_in_a_hurry")

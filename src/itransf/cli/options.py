@@ -38,6 +38,7 @@ FORM = {
     "separator": Separator,
     "header": Header,
     "columns": Columns,
+    "weight": Weight,
     "wide": Wide,
     "key": Key,
     "split": Split,

@@ -23,7 +23,6 @@ from itransf.cli.options import (
     Quiet,
     Settings,
     Strict,
-    Weight,
     parse_memory,
     refuse_taken,
     takes_form,
@@ -53,7 +52,6 @@ def train_model(
     final: Annotated[bool, Option("--final", help="Then train on all triples as well, in RUN-final.")] = False,
     literals: Literals = "drop",
     labels: Labels = None,
-    weight: Weight = None,
     strict: Strict = False,
     memory: Memory = None,
     device: Device = "auto",
@@ -73,7 +71,7 @@ def train_model(
         raise ConfigError("--resume and --overwrite exclude each other")
     if final and seeds > 1:
         raise ConfigError("--final trains one model; leave out --seeds")
-    reading: dict[str, Any] = {**form, "literals": literals, "labels": labels, "weight": weight, "strict": strict}
+    reading: dict[str, Any] = {**form, "literals": literals, "labels": labels, "strict": strict}
     reading["memory"] = parse_memory(memory) if memory else None
     graph = itransf.load(data, **reading, progress=not quiet)
     warn(graph.notes)

@@ -32,7 +32,7 @@ _MOST = 0.8  # share of a relation's triples from which it leads to literals
 _USES = 3.0  # triples for a value from which a value is as good as an entity
 _SINGLE = 1.2  # tails for a head up to which they may be values of an attribute
 _NUMERIC = 0.1  # share of heads that are numbers from which whole numbers name entities
-_BINS = 8
+_BINS, _USUAL = 8, 5  # bins at most, and values in each at least
 _SHOWN = 8  # relations listed
 _STEPS = [factor * 10.0**power for power in range(15, -16, -1) for factor in (1.0, 0.5, 0.2)]
 _NO_DIGIT = re.compile(r"[^\d.eE+-]")
@@ -72,7 +72,8 @@ def treat_literals(tables: Sequence[Table], mode: str = "drop") -> list[Table]:
     if not texts[:first].any():
         raise DataError(f"{tables[0].source}: all tails are numbers, dates or long texts; give --literals keep or bin")
     listed = ", ".join(text for _, text in sorted(told)[:_SHOWN]) + (", ..." if len(told) > _SHOWN else "")
-    done = "were left out" if mode == "drop" else "were put into bins, long texts left out"
+    done = "were left out" if mode == "drop" else "were put into bins"
+    done += ", long texts left out" if mode == "bin" and _TEXT in chosen else ""
     note = f"{len(rows):,} of {len(triples):,} tails are literals and {done}: {listed}."
     if mode == "drop":
         note += " --literals keep (literals='keep') keeps them as entities, --literals bin puts numbers into bins."
@@ -99,7 +100,7 @@ def _find_literals(
         triples: All triples.
         entities: Names of entities.
         relations: Names of relations.
-        binned: Whether values that occur often are literals, too, if there are more of them than bins.
+        binned: Whether whole numbers that occur often are literals, too, if there are more of them than bins.
     """
     names, count = pa.array(entities, pa.string()), len(relations)
     kinds = np.full(len(entities), -1)
@@ -116,7 +117,7 @@ def _find_literals(
     distinct = np.bincount(pairs // len(names), minlength=count)
     per_head = np.bincount(sort_distinct(own * len(names) + triples[:, 0]) // len(names), minlength=count)
     total, is_whole = np.bincount(own, minlength=count), kind == _WHOLE
-    few = distinct <= _BINS if binned else (fitting >= _USES * distinct) & (is_whole | (distinct <= _BINS))
+    few = (fitting >= _USES * distinct) & ((distinct <= _BINS) | (is_whole & (not binned)))
     is_literal = (fitting > 0) & (fitting >= _MOST * total) & ~few
     is_name = are_numbers | (total > _SINGLE * per_head) | [bool(_IDENTIFIER.search(name)) for name in relations]
     is_literal &= ~(is_whole & is_name)
@@ -140,7 +141,9 @@ def _name_bins(relation: str, texts: Iterable[str], known: npt.NDArray[np.bool_]
         is_date: Whether the values are dates, or numbers.
     """
     values = np.array([_read_month(text) if is_date else float(_NO_DIGIT.sub("", text)) for text in texts])
-    cuts = np.unique(np.quantile(values[known] if known.any() else values, np.arange(_BINS + 1) / _BINS))
+    known_values = values[known] if known.any() else values
+    count = min(_BINS, max(2, len(known_values) // _USUAL))
+    cuts = np.unique(np.quantile(known_values, np.arange(count + 1) / count))
     edges = [cuts[-1]] if len(cuts) < 3 else []
     for low, cut, high in zip(cuts, cuts[1:], cuts[2:], strict=False):
         near = (round(cut / step) * step for step in (_MONTHS if is_date else _STEPS))
