@@ -81,8 +81,8 @@ def learn_at_random(run: itransf.Run, name: str, pairs: list[tuple[str, str]], d
         projection.support[-1] = chosen.sort().values
     heads, _, tails = torch.as_tensor(graph.train[-count:], device=model.get_parameter("entities").device).unbind(1)
     model.start_relation(heads, tails)
-    tables = teaching.list_tables(model)
-    teaching.fit_row(model, graph, run.config, "relation", tables, count, teaching.RELATION_EFFORT)
+    rows = teaching.NewRows(teaching.list_tables(model), 1, teaching.RELATION_EFFORT)
+    teaching.fit_rows(model, graph, run.config, {"relation": rows}, count)
     return model
 
 

@@ -29,6 +29,8 @@ FORMAT = 2
 READERS = {1: "0.1"}  # the version of itransf that reads runs of an older format
 FILE = "run.json"
 LOWER_IS_BETTER = {"mr"}
+_LISTS = ("notes", "members", "lineage")
+_LATER: dict[str, Any] = {"members": [], "lineage": [], "final": False}  # what only some runs have
 LARGEST = 10**15  # of any number in the files of a run
 _NAME = re.compile(r"[a-z]+(-\d{1,9})?\.(json|jsonl|toml|safetensors)")  # of a file of a run
 
@@ -53,6 +55,7 @@ class RunRecord:
         members: Identifiers of the runs of an ensemble, whose seeds are `seed`, `seed` + 1 and so on; empty texts until
             all are trained.
         final: Whether the run was trained on all triples; its metrics are then those of its parent.
+        lineage: Updates that led to this run, the first one first: the run before, when, and what changed.
     """
 
     id: str
@@ -69,6 +72,7 @@ class RunRecord:
     plugins: Mapping[str, str] = field(default_factory=dict)
     members: tuple[str, ...] = ()
     final: bool = False
+    lineage: tuple[Mapping[str, Any], ...] = ()
 
     @classmethod
     def new(cls, graph: Graph, config: Config, parent: str | None = None) -> RunRecord:
@@ -103,8 +107,8 @@ class RunRecord:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the record as a dictionary for JSON."""
-        content = {**asdict(self), "notes": list(self.notes), "members": list(self.members)}
-        return {key: value for key, value in content.items() if key not in ("members", "final") or value}
+        lists = {key: list(getattr(self, key)) for key in _LISTS}
+        return {key: value for key, value in {**asdict(self), **lists}.items() if key not in _LATER or value}
 
 
 @dataclass(frozen=True)
@@ -171,14 +175,14 @@ def read_manifest(folder: Path, sealed: bool = True) -> Manifest:
     if written != FORMAT:
         reader = f"itransf {READERS[written]}" if written in READERS else "a newer version of itransf"
         raise CheckpointError(f"{path}: has format {written}, which {reader} reads; this version reads {FORMAT}")
-    check_object({"members": [], "final": False, **content}, _MANIFEST, path)
+    check_object({**_LATER, **content}, _MANIFEST, path)
     unsealed = {key: value for key, value in content.items() if key != "checksum"}
     if sealed and raw != format_sealed(unsealed).encode():
         raise changed(path)
     known = {entry.name for entry in fields(RunRecord)}
-    record = RunRecord(**{key: value for key, value in content.items() if key in known})
+    lists = {key: tuple(content.get(key, ())) for key in _LISTS}
+    record = RunRecord(**{key: value for key, value in {**content, **lists}.items() if key in known})
     files = {name: Checksum(**check_object(entry, _CHECKSUM, path)) for name, entry in content["files"].items()}
-    record = replace(record, notes=tuple(record.notes), members=tuple(record.members))
     return Manifest(record, files, content["commit"])
 
 
@@ -269,6 +273,11 @@ def _is_metrics(value: Any) -> bool:
     return plain and len(best) == 1 and is_number(best[0])
 
 
+def _is_step(value: Any) -> bool:
+    """Return whether a value is an object of texts and counts."""
+    return isinstance(value, dict) and all(is_text(part) or is_count(part) for part in value.values())
+
+
 _MANIFEST: dict[str, Callable[[Any], bool]] = {
     **dict.fromkeys(("id", "created", "version", "graph", "data_hash", "model", "commit", "checksum"), is_text),
     "seed": lambda value: isinstance(value, int) and not isinstance(value, bool) and abs(value) < 2**64,
@@ -276,6 +285,7 @@ _MANIFEST: dict[str, Callable[[Any], bool]] = {
     "seconds": is_number,
     "metrics": _is_metrics,
     **dict.fromkeys(("notes", "members"), lambda value: isinstance(value, list) and all(map(is_text, value))),
+    "lineage": lambda value: isinstance(value, list) and all(map(_is_step, value)),
     "plugins": is_texts,
     "final": lambda value: isinstance(value, bool),
     "files": lambda value: isinstance(value, dict) and all(map(_NAME.fullmatch, value)),

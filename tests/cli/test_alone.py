@@ -37,6 +37,7 @@ TOLD = {
     "models": (),
     "report": ("RUN", "--out", "report.html"),
     "learn": ("RUN", "pairs.tsv", "--relation", "twin", "--out", "new"),
+    "update": ("RUN", "triples.tsv", "--out", "new", "--quiet"),
     "edit": ("RUN", "--prune", "3", "--epochs", "0", "--out", "new"),
     "interpret": ("RUN", "--no-ranking"),
 }

@@ -33,6 +33,8 @@ def test_a_run_described() -> None:
         "seconds": 41.7,
         "warm_start_epochs": 0,
         "refit_epochs": 0,
+        "update_epochs": 0,
+        "lineage": [],
         "best": {"phase": "training", "epoch": 55, "mrr": 0.65432},
         "unfinished": None,
         "config": {"seed": 0, "model": {"name": "itransf", "dim": 64}, "training": {"decay": "none"}},

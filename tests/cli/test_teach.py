@@ -11,7 +11,7 @@ import itransf
 from cli.conftest import call, write_triples
 from golden.comparing import check_golden, make_paper
 from itransf.cli import teach
-from itransf.cli.teach import parse_place, show_edit, show_learned
+from itransf.cli.teach import parse_place, show_edit, show_learned, show_update
 
 RELATION: dict[str, Any] = {
     "run": "runs/new places",
@@ -229,3 +229,72 @@ def test_what_is_no_run_is_never_overwritten(run: Path, tmp_path: Path) -> None:
     done = call("edit", run, "--out", tmp_path, "--prune", 2, "--epochs", 0, "--overwrite")
     assert done.code == 2
     assert (tmp_path / "mine.txt").read_text(encoding="utf-8") == "mine"
+
+
+UPDATED: dict[str, Any] = {
+    "run": "runs/new places",
+    "before": "runs/places",
+    **{"added": 1200, "known": 1, "entities": 3, "relations": 1, "removed": 2, "absent": 0},
+    "seconds": 1.25,
+    "valid": {"before": figures(0.75), "after": figures(0.76)},
+}
+
+
+def test_what_people_see_of_updates() -> None:
+    console, paper = make_paper()
+    show_update(UPDATED, console)
+    check_golden("update.txt", paper.getvalue())
+
+
+@pytest.fixture
+def more(tmp_path: Path) -> Path:
+    return write_triples(tmp_path / "more.tsv", [("Nantes", "city_in", "France"), ("Lyon", "city_in", "France")])
+
+
+def test_an_update_adds_removes_and_compares(run: Path, more: Path, tmp_path: Path) -> None:
+    gone = write_triples(tmp_path / "gone.tsv", [("Torino", "city_in", "Italy"), ("Torino", "near", "Lyon")])
+    asked = ("update", run, more, "--remove", gone, "--out", tmp_path / "new", "--epochs", 1, "--quiet", "--json")
+    done = call(*asked)
+    assert done.code == 0, done.err
+    shown = json.loads(done.out)
+    assert [shown[key] for key in ("added", "known", "entities", "removed", "absent")] == [1, 1, 1, 1, 1]
+    assert f"{gone}, line 2: Torino near Lyon" in done.err
+    new = itransf.open(tmp_path / "new", device="cpu")
+    assert shown["valid"]["after"]["mrr"] == new.evaluate("valid")["mrr"]
+    assert shown["valid"]["before"]["mrr"] == itransf.open(run, device="cpu").evaluate("valid")["mrr"]
+    assert "Updated  1 time: 1 triple added, 1 known already, 1 new entity" in call("info", tmp_path / "new").out
+    assert call("diff", run, tmp_path / "new").code == 0
+
+
+def test_an_alert_is_a_failure_after_the_run_is_written(
+    run: Path, more: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(itransf.run, "compare_valid", lambda *_: {"before": figures(0.75), "after": figures(0.7)})
+    asked = ("update", run, more, "--epochs", 0, "--quiet", "--alert")
+    assert call(*asked, 0.06, "--out", tmp_path / "fine").code == 0
+    done = call(*asked, 0.04, "--out", tmp_path / "low")
+    assert done.code == 1
+    assert "fell from 0.750 to 0.700" in done.err
+    assert itransf.open(tmp_path / "low", device="cpu").graph.entities.has_name("Nantes")
+
+
+@pytest.mark.parametrize(
+    ("lines", "options", "message"),
+    [
+        ("Lyon\tnear\n", (), "line 1"),
+        ("Lyon\tnear\tParis\n", ("--overwrite", "--out", "RUN"), "is the run itself"),
+        ("Lyon\tnear\tParis\n", ("--out", "RUN/../places"), "is the run itself"),
+        ("Lyon\tnear\tParis\n", ("--epochs", "-1"), "epochs must be"),
+        ("Lyon\tnear\tParis\n", ("--remove", "nowhere.tsv"), "nowhere.tsv"),
+    ],
+)
+def test_mistakes_about_updates_are_misuse(
+    lines: str, options: tuple[str, ...], message: str, run: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "more.tsv").write_text(lines, encoding="utf-8")
+    given = [option.replace("RUN", str(run)) for option in options]
+    done = call("update", run, tmp_path / "more.tsv", "--out", tmp_path / "new", *given)
+    assert done.code == 2
+    assert re.search(message, done.err)
+    assert done.out == ""
+    assert not (tmp_path / "new").exists()

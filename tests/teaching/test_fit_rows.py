@@ -12,7 +12,7 @@ from itransf.data.graph import Graph
 from itransf.models import ITransF, Sizes
 from itransf.run import Run
 from itransf.teaching import Effort, fit_rows
-from itransf.teaching.fit_rows import choose_batch, keep_last_row, keep_relations, measure_hold, pull_back, rebuild
+from itransf.teaching.fit_rows import choose_batch, keep_last_rows, keep_relations, measure_hold, pull_back, rebuild
 from itransf.training.trainer import weights
 
 PAIRS = [("e0", "e1"), ("e2", "e3"), ("e4", "e5")]
@@ -72,15 +72,19 @@ def test_the_pull_is_the_gradient_of_what_is_added() -> None:
 
 
 @pytest.mark.parametrize("is_sparse", [False, True])
-def test_the_last_row_of_a_gradient_is_kept(is_sparse: bool) -> None:
+@pytest.mark.parametrize("count", [1, 2])
+def test_the_last_rows_of_a_gradient_are_kept(is_sparse: bool, count: int) -> None:
     dense = torch.arange(12.0).view(4, 3)
     twice = torch.sparse_coo_tensor(torch.tensor([[3, 0, 3]]), torch.ones(3, 3), (4, 3), check_invariants=True)
-    kept = keep_last_row(twice if is_sparse else dense, torch.full((3,), 0.5))
+    given = twice if is_sparse else dense
+    kept = keep_last_rows(given, torch.full((count, 3), 0.5))
     assert kept is not None
-    expected = torch.zeros(4, 3)
-    expected[3] = 2.5 if is_sparse else dense[3] + 0.5
+    expected = given.to_dense().clone()
+    expected[-count:] += 0.5
+    expected[:-count] = 0
     assert torch.equal(kept.to_dense(), expected)
-    assert keep_last_row(None, torch.zeros(3)) is None
+    assert kept._nnz() == count
+    assert keep_last_rows(None, torch.zeros(1, 3)) is None
 
 
 def test_the_regularizer_has_its_part_in_the_fit(short: Callable[..., Run], graph: Graph) -> None:

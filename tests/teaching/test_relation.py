@@ -311,7 +311,7 @@ def test_a_planted_pair_is_recovered(configure: Callable[..., Any], number_graph
     config = configure("itransf", *LOSS)
     costs = measure_pairs(model, torch.as_tensor(graph.train), config)
     assert divmod(int(costs.argmin()), 8) == (3, 5)
-    start_attention(model, graph, config, 6)
+    start_attention(model, torch.as_tensor(graph.train[-6:]), config)
     for side, best, own in (("head", 3, costs[:, 5]), ("tail", 5, costs[3])):
         projection = model.concept_attention(side)  # type: ignore[arg-type]
         assert projection.support[-1].tolist() == sorted(own.argsort()[:2].tolist())

@@ -31,7 +31,7 @@ from itransf.cli.predict import predict_triples, score_file
 from itransf.cli.questions import doubt_triples, find_names, list_missing, show_difference, show_entity
 from itransf.cli.runs import export_run, list_runs, seal_run, show_info
 from itransf.cli.settings import show_presets, show_settings
-from itransf.cli.teach import edit_concepts, learn_triples
+from itransf.cli.teach import edit_concepts, learn_triples, update_run
 from itransf.cli.train import Stopped, train_model
 from itransf.errors import ITransFError, UsageError
 from itransf.registry import TRUSTED
@@ -61,6 +61,7 @@ EXAMPLES: dict[str, tuple[Callable[..., Any], str]] = {
     "interpret": (interpret_run, "runs/seed0 runs/seed1 --baseline runs/stranse"),
     "report": (write_report, "runs/world --out report.html"),
     "learn": (learn_triples, "runs/world pairs.tsv --relation twin_of --out runs/taught"),
+    "update": (update_run, "runs/monday tuesday.csv --remove wrong.csv --out runs/tuesday"),
     "edit": (edit_concepts, "runs/world --forbid borders.head=3 --out runs/edited"),
     "info": (show_info, "runs/world"),
     "runs": (list_runs, "runs"),

@@ -10,7 +10,17 @@ from typer import Argument, Option
 
 import itransf
 from itransf.cli.options import AsJson, Device, Out, RunFolder, describe_checkpoint, open_run
-from itransf.cli.output import Screen, count, describe_training, format_number, format_share, tell, tell_rows, warn
+from itransf.cli.output import (
+    Screen,
+    count,
+    describe_changes,
+    describe_training,
+    format_number,
+    format_share,
+    tell,
+    tell_rows,
+    warn,
+)
 from itransf.config import format_toml
 from itransf.records import find_runs
 
@@ -41,6 +51,7 @@ def describe_run(info: Mapping[str, Any]) -> str:
         "Run": info["id"],
         "Created": f"{info['created']} by itransf {info['version']}",
         "Parent": info["parent"],
+        "Updated": info["lineage"] and f"{count(len(info['lineage']), 'time')}: {describe_changes(info['lineage'])}",
         "Model": f"{info['model']}, {info['parameters']:,} parameters",
         "Graph": f"{info['graph']}: {info['entities']:,} entities, {info['relations']:,} relations",
         "Triples": ", ".join(f"{number:,} {split}" for split, number in info["triples"].items()),
@@ -71,7 +82,7 @@ def describe_best(best: Mapping[str, Any] | None) -> str:
     (metric, value), *_ = ((key, value) for key, value in best.items() if key not in ("phase", "epoch"))
     if "epoch" not in best:
         return f"validation {metric} {value:.4g}"
-    refit = "re-fit, " if best["phase"] != "training" else ""
+    refit = f"{best['phase']}, " if best["phase"] != "training" else ""
     return f"{refit}epoch {best['epoch']:,}, validation {metric} {value:.4g}"
 
 

@@ -1,10 +1,10 @@
-"""`itransf learn` and `itransf edit`: new relations and entities, and concepts changed by hand."""
+"""`itransf learn`, `update` and `edit`: new relations, entities and triples, and concepts changed by hand."""
 
 from __future__ import annotations
 
 import shlex
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -13,10 +13,10 @@ from typer import Argument, Option
 import itransf
 from itransf.cli.evaluate import MAIN, format_metrics, name_metrics
 from itransf.cli.options import AsJson, Device, NewRun, Overwrite, Quiet, RunFolder, open_run, refuse_taken, takes_form
-from itransf.cli.output import Screen, count, format_uses, tell, warn
-from itransf.errors import ConfigError
+from itransf.cli.output import Screen, count, describe_changes, format_uses, tell, warn
+from itransf.errors import ConfigError, ITransFError
 
-STEPS = {"before": "before", "edited": "edited", "refitted": "re-fitted"}
+STEPS = {"before": "before", "edited": "edited", "refitted": "re-fitted", "after": "after"}
 
 
 @takes_form
@@ -92,6 +92,59 @@ def show_learned(found: Mapping[str, Any], screen: Screen) -> None:
     screen.say(f"\nWhat next:\n  itransf predict {place} {shlex.join(found['ask'])}")
     if found["kind"] == "relation":
         screen.say(f"  itransf relation {place} {shlex.quote(found['name'])}")
+
+
+def update_run(
+    run: RunFolder,
+    new: Annotated[Path, Argument(metavar="NEW", help="New triples; unknown names become entities and relations.")],
+    out: NewRun,
+    remove: Annotated[Path | None, Option(metavar="FILE", help="Triples to remove.")] = None,
+    epochs: Annotated[int | None, Option(metavar="N", help="Epochs of training. [default: by size]")] = None,
+    alert: Annotated[float | None, Option(metavar="X", help="Exit with 1 if the MRR on valid falls by more.")] = None,
+    overwrite: Overwrite = False,
+    quiet: Quiet = False,
+    device: Device = "auto",
+    as_json: AsJson = False,
+) -> None:
+    """Add and remove triples, entities and relations, and train briefly.
+
+    New names are fitted to their triples first; then everything is trained for a few epochs. The run is not changed,
+    the new one appears when it is complete. Triples that are known already are skipped.
+    """
+    if out.resolve() == run.resolve():
+        raise ConfigError(f"--out {out} is the run itself, which is not changed; choose another folder")
+    refuse_taken(out, overwrite)
+    before, started = open_run(run, device), time.perf_counter()
+    growth = itransf.teaching.grow_graph(before.graph, new, remove or ())
+    warn(growth.notes)
+    after = before.update(growth, out=out, overwrite=overwrite, epochs=epochs, progress=not quiet)
+    seconds = time.perf_counter() - started
+    valid = itransf.run.compare_valid(before, after)
+    found = {"run": str(out), "before": str(run), **growth.counts, "seconds": seconds, "valid": valid}
+    tell(found, as_json, lambda screen: show_update(found, screen))
+    if alert is not None and valid and valid["before"]["mrr"] - valid["after"]["mrr"] > alert:
+        fall = " to ".join(f"{valid[step]['mrr']:.3f}" for step in ("before", "after"))
+        raise ITransFError(
+            f"the MRR on valid fell from {fall}, by more than {alert:g}; see 'itransf diff {run} {out}' before using "
+            f"{out}, and train again if it stays low"
+        )
+
+
+def show_update(found: Mapping[str, Any], screen: Screen) -> None:
+    """Print what changed, and the metrics before and after."""
+    screen.say(f"{describe_changes([found])}; {found['seconds']:.1f} s\n")
+    show_steps(found["valid"], "Ranks on the same triples of valid, filtered (Hits in percent)", screen)
+    places = shlex.quote(found["before"]), shlex.quote(found["run"])
+    screen.say(f"\nWhat next:\n  itransf diff {places[0]} {places[1]}\n  itransf evaluate {places[1]}")
+
+
+def show_steps(valid: Mapping[str, Mapping[str, float]] | None, title: str, screen: Screen) -> None:
+    """Print the metrics of each step."""
+    if not valid:
+        screen.say("There are no validation triples to evaluate.")
+        return
+    rows = ((STEPS[step], *format_metrics(metrics, MAIN)) for step, metrics in valid.items())
+    screen.tabulate(("", *name_metrics(MAIN)), rows, title=title)
 
 
 def edit_concepts(
@@ -173,13 +226,6 @@ def show_edit(found: Mapping[str, Any], screen: Screen) -> None:
     if then != now:
         screen.say(f"There are {now} concepts, numbered 0 to {now - 1}, instead of {then}.")
     screen.say()
-    if found["valid"] is None:
-        screen.say("There are no validation triples to evaluate.")
-    else:
-        rows: Iterable[tuple[str, ...]] = (
-            (STEPS[step], *format_metrics(metrics, MAIN)) for step, metrics in found["valid"].items()
-        )
-        refit = f"; re-fitted for {count(found['epochs'], 'epoch')}" if found["epochs"] else ""
-        title = f"Ranks on valid, filtered (Hits in percent{refit})"
-        screen.tabulate(("", *name_metrics(MAIN)), rows, title=title)
+    refit = f"; re-fitted for {count(found['epochs'], 'epoch')}" if found["epochs"] else ""
+    show_steps(found["valid"], f"Ranks on valid, filtered (Hits in percent{refit})", screen)
     screen.say(f"\nThe new run: {found['run']}")

@@ -6,6 +6,7 @@ from itransf.run.ensemble import EnsembleRun
 from itransf.run.opening import open_run, seal, train, train_final
 from itransf.run.run import Run
 from itransf.run.settings import choose_device, flatten, list_idle, list_rescheduled, read_given, resolve_config
+from itransf.run.views import compare_valid
 
 open = open_run
 
@@ -13,6 +14,7 @@ __all__ = [
     "EnsembleRun",
     "Run",
     "choose_device",
+    "compare_valid",
     "flatten",
     "list_idle",
     "list_rescheduled",

@@ -20,6 +20,7 @@ from itransf.prediction.search import DEFAULT_MEMORY, Search
 from itransf.records import Manifest, RunRecord, hash_graph, write_manifest
 from itransf.run.run import Run
 from itransf.storage import RunFolder, name_member
+from itransf.teaching import Growth
 
 
 class EnsembleRun(Run):
@@ -111,6 +112,13 @@ class EnsembleRun(Run):
             f"name concepts in one of its members, such as {self.locate(self.chosen)} "
             f"(run.members[{self._chosen}] in Python)"
         )
+
+    def _update(self, growth: Growth, epochs: int | None, progress: bool) -> Run:
+        """Return the ensemble of the updated members."""
+        updated = EnsembleRun([member._update(growth, epochs, progress) for member in self.members]).calibrate()
+        parent = self.record.id if self.is_stored else self.record.parent
+        updated.record = self._trace(replace(updated.record, parent=parent), growth)
+        return updated
 
     learn_relation = learn_entity = edit = refit = export = name_concepts = _refuse
 

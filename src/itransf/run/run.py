@@ -414,6 +414,52 @@ class Run:
         model, history = teaching.refit(self.model, self.graph, self.config, epochs, progress)
         return self._derive(model, history=[*self.history, *history]).calibrate()
 
+    def update(
+        self,
+        new: teaching.Given | teaching.Growth,
+        remove: teaching.Given = (),
+        *,
+        out: str | Path | None = None,
+        overwrite: bool = False,
+        epochs: int | None = None,
+        progress: bool = False,
+    ) -> Run:
+        """Return a run with new triples and without some others, trained briefly from this one, which stays as it is.
+
+        Args:
+            new: Triples by names or labels, in a file, rows or a data frame; unknown names become new entities and
+                relations, known triples are skipped. Or the result of `itransf.teaching.grow_graph`.
+            remove: Triples to remove, likewise; those that are not there are skipped.
+            out: Folder for the new run; by default it is not written.
+            overwrite: Whether to replace the run in `out`.
+            epochs: Epochs of training on the new triples and on old ones; by default chosen by the size of the graph.
+            progress: Whether to show progress.
+
+        Raises:
+            ConfigError: The model cannot grow.
+            DataError: Triples cannot be read, or none would be left.
+            RunError: A run is in `out` and may not be overwritten.
+        """
+        if out is not None and not overwrite and RunFolder(Path(out)).is_occupied:
+            raise RunFolder(Path(out)).refuse()
+        growth = new if isinstance(new, teaching.Growth) else teaching.grow_graph(self.graph, new, remove)
+        updated = self._update(growth, epochs, progress)
+        if out is not None:
+            updated.save(out, overwrite)
+        return updated
+
+    def _update(self, growth: teaching.Growth, epochs: int | None, progress: bool) -> Run:
+        """Return the run for a grown graph."""
+        model, history = teaching.update_model(self.model, growth, self.config, epochs, progress)
+        updated = self._derive(model, graph=growth.graph, history=[*self.history, *history])
+        updated.record = self._trace(updated.record, growth)
+        return updated.calibrate(isotonic=self.calibration is not None and bool(self.calibration.steps))
+
+    def _trace(self, record: RunRecord, growth: teaching.Growth) -> RunRecord:
+        """Return the record of an updated run with its lineage."""
+        step = {"run": self.record.id, "date": record.created, **growth.counts}
+        return replace(record, lineage=(*self.record.lineage, step))
+
     def calibrate(self, isotonic: bool = False) -> Self:
         """Fit probabilities on validation triples, as training does at its end, and return the run.
 
@@ -430,7 +476,8 @@ class Run:
         kept = {"graph": self.graph, "config": self.config, "history": list(self.history)}
         made = {**kept, "concept_names": self.concept_names, **changes}
         parent = self.record.id if self.is_stored else self.record.parent
-        return Run(model=model, **made, record=RunRecord.new(made["graph"], made["config"], parent))
+        record = RunRecord.new(made["graph"], made["config"], parent)
+        return Run(model=model, **made, record=replace(record, lineage=self.record.lineage))
 
     def info(self) -> dict[str, Any]:
         """Return a description of the run for JSON."""
@@ -447,6 +494,8 @@ class Run:
             "epochs": phases["training"],
             "warm_start_epochs": phases["warm start"],
             "refit_epochs": phases[teaching.REFIT],
+            "update_epochs": phases[teaching.UPDATE],
+            "lineage": record.get("lineage", []),
             "seconds": record["seconds"],
             "unfinished": self.unfinished,
             "best": record["metrics"].get("valid"),

@@ -11,6 +11,7 @@ from torch.nn.functional import cosine_similarity
 
 from itransf.data.graph import SPLITS
 from itransf.errors import DataError
+from itransf.evaluation import evaluate
 from itransf.interpret.alignment import FOUND, match_concepts
 from itransf.interpret.naming import call_concept
 from itransf.interpret.sharing import name_concepts
@@ -86,6 +87,18 @@ def compare_runs(left: Run, right: Run, top: int) -> dict[str, Any]:
         "answers": answers,
         "concepts": compare_concepts(left, right) if left.has_concepts and right.has_concepts else None,
     }
+
+
+def compare_valid(before: Run, after: Run) -> dict[str, dict[str, float]] | None:
+    """Return the filtered metrics of a run and of an update of it on the triples that are in valid of both, if any."""
+    sizes, same = (len(before.graph.entities), len(before.graph.relations)), after.graph.valid
+    same = same[(same < [sizes[0], sizes[1], sizes[0]]).all(1)]
+    same = same[before.graph.known_in("valid").contains(same)]
+    if not len(same):
+        return None
+    steps = {"before": before, "after": after}
+    found = {step: evaluate(run.model, replace(run.graph, valid=same), "valid") for step, run in steps.items()}
+    return {step: each.overall["filtered"]["both"] for step, each in found.items()}
 
 
 def compare_concepts(left: Run, right: Run) -> list[dict[str, Any]]:

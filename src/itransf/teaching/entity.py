@@ -6,16 +6,15 @@ from collections.abc import Callable, Iterable
 
 import numpy as np
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from itransf.config import Config
 from itransf.data.graph import Graph, Triples
-from itransf.data.known import Integers
 from itransf.data.statistics import RelationStatistics
 from itransf.errors import DataError
 from itransf.models import Model
 from itransf.prediction.inputs import GivenTriple, list_names, locate_triple
-from itransf.teaching.fit_rows import Effort, check_new_name, extend_graph, extend_model, fit_row, is_called
+from itransf.teaching.fit_rows import Effort, NewRows, check_new_name, extend_graph, extend_model, fit_rows, is_called
 
 ENTITY_EFFORT = Effort(steps=60, rate=0.05, hold=3.0)  # its start says less than a relation's
 
@@ -59,10 +58,8 @@ def learn_entity(
     larger = extend_model(model, extended, list_tables, refusal)
     (table,) = list_tables(larger)
     new = extended.train[len(graph.train) :]
-    alike = find_alike(graph.statistics, new, len(graph.entities))
-    with torch.no_grad():
-        table[-1] = table[torch.as_tensor(alike, device=table.device)].mean(0)
-    fit_row(larger, extended, config, "entity", [table], len(new), effort)
+    start_entities(table, graph.statistics, new, 1)
+    fit_rows(larger, extended, config, {"entity": NewRows([table], 1, effort)}, len(new))
     return larger, extended
 
 
@@ -71,12 +68,27 @@ def list_tables(model: Model) -> list[nn.Parameter]:
     return [table for kind, table in model.embeddings().items() if kind == "entities"]
 
 
-def find_alike(statistics: RelationStatistics, triples: Triples, entity: int) -> Integers:
-    """Return the entities with the same roles as a new one in its triples, once per role; all, if there are none."""
-    found = [statistics.head_domain(relation) for head, relation, _ in triples.tolist() if head == entity]
-    found += [statistics.tail_domain(relation) for _, relation, tail in triples.tolist() if tail == entity]
-    alike = np.concatenate([np.zeros(0, dtype=np.int64), *found])
-    return alike if len(alike) else np.arange(entity)
+@torch.no_grad()
+def start_entities(table: Tensor, statistics: RelationStatistics, triples: Triples, count: int) -> None:
+    """Start the last entities at the mean of those with the same roles, once per triple; of all, if there are none.
+
+    Args:
+        table: Embeddings, whose last rows are changed.
+        statistics: Statistics of the graph without the new entities.
+        triples: Triples with them, (n, 3).
+        count: Number of new entities.
+    """
+    first = len(table) - count
+    sums, counts = torch.zeros_like(table[first:]), table.new_zeros(count)
+    for column, find_domain in ((0, statistics.head_domain), (2, statistics.tail_domain)):
+        own = triples[triples[:, column] >= first]
+        for relation in np.unique(own[:, 1]).tolist():
+            alike = table[torch.as_tensor(find_domain(relation), device=table.device)]
+            rows = torch.as_tensor(own[own[:, 1] == relation, column] - first, device=table.device)
+            sums.index_add_(0, rows, alike.sum(0).expand(len(rows), *alike.shape[1:]))
+            counts.index_add_(0, rows, counts.new_full((len(rows),), len(alike)))
+    means = sums / counts.clamp_min(1).view(-1, *[1] * (table.dim() - 1))
+    table[first:] = torch.where(counts.view(-1, *[1] * (table.dim() - 1)) > 0, means, table[:first].mean(0))
 
 
 @torch.no_grad()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeVar
 
@@ -25,6 +25,7 @@ from itransf.training.trainer import add_penalties, weights
 BATCH = 1000  # maximum number of triples in one step
 NEGATIVES = 64  # negatives of each triple in each step, where the run's own loss samples fewer
 Kind = Literal["entity", "relation"]
+KINDS: tuple[Kind, Kind] = ("entity", "relation")
 M = TypeVar("M", bound=Model)
 
 
@@ -127,26 +128,34 @@ def extend_model(model: M, graph: Graph, tables: Callable[[M], Iterable[nn.Param
     return larger
 
 
-def fit_row(
-    model: Model,
-    graph: Graph,
-    config: Config,
-    kind: str,
-    parameters: Sequence[nn.Parameter],
-    count: int,
-    effort: Effort,
-) -> None:
-    """Fit the last row of these tables to the last training triples, by the run's own loss and penalties.
+@dataclass(frozen=True)
+class NewRows:
+    """The last rows of some tables, which are to be fitted.
 
-    Args:
-        model: Model, changed in this row alone.
-        graph: Graph with the triples.
-        config: Settings of the run.
-        kind: "entity" or "relation".
-        parameters: Tables with such a row.
-        count: Number of triples.
+    Attributes:
+        tables: Tables, all with a row per entity or per relation.
+        count: Number of rows.
         effort: Length of the fit.
     """
+
+    tables: Sequence[nn.Parameter]
+    count: int
+    effort: Effort
+
+
+def fit_rows(model: Model, graph: Graph, config: Config, rows: Mapping[Kind, NewRows], count: int) -> None:
+    """Fit the last rows of some tables to the last training triples, by the run's own loss and penalties.
+
+    Args:
+        model: Model, changed in these rows alone.
+        graph: Graph with the triples.
+        config: Settings of the run.
+        rows: New rows of entities, of relations, or both.
+        count: Number of triples.
+    """
+    tables = {f"{kind}.{i}": (table, new) for kind, new in rows.items() for i, table in enumerate(new.tables)}
+    if not tables or not count:
+        return
     near = keep_relations(graph, graph.train[-count:, 1])  # other relations do not affect the loss of these triples
     device = next(model.parameters()).device
     train = torch.as_tensor(near.train, device=device)
@@ -155,25 +164,32 @@ def fit_row(
     settings = replace(config, negatives=negatives)
     objective = make_objective(near, train, make_sampler(near, negatives, device), settings)
     generator = torch.Generator(device).manual_seed(config.seed)
-    tables = {str(number): table for number, table in enumerate(parameters)}
-    holds = {name: measure_hold(table, effort.hold / count) for name, table in tables.items()}
-    starts = {name: table.detach()[-1].clone() for name, table in tables.items()}
-    optimizer = Adam(tables.items(), effort.rate)
-    last, none = torch.tensor([len(parameters[0]) - 1], device=device), train.new_empty(0)
+    holds = {name: measure_hold(table, new.effort.hold / count) for name, (table, new) in tables.items()}
+    starts = {name: table.detach()[-new.count :].clone() for name, (table, new) in tables.items()}
+    steps, rate = (max(getattr(new.effort, key) for new in rows.values()) for key in ("steps", "rate"))
+    optimizer = Adam([(name, table) for name, (table, _) in tables.items()], rate)
+    sizes = (model.sizes.entities, model.sizes.relations)
+    touched = [list_last(rows.get(kind), size, device) for kind, size in zip(KINDS, sizes, strict=True)]
     model.requires_grad_(False)
-    for table in parameters:
+    for table, _ in tables.values():
         table.requires_grad_(True)
-    for step in range(effort.steps):
+    for step in range(steps):
         batch = choose_batch(triples, BATCH, generator)
         (drawn,) = objective.draw(batch, len(batch), generator)
         loss, _ = objective(model, batch, drawn)
         add_penalties(loss, model, train[batch], config).backward()  # type: ignore[no-untyped-call]
-        for name, table in tables.items():
-            table.grad = keep_last_row(table.grad, pull_back(table.detach()[-1], starts[name], holds[name]))
-        optimizer.learning_rate = effort.rate * (1 - step / effort.steps)
+        for name, (table, new) in tables.items():
+            pull = pull_back(table.detach()[-new.count :], starts[name], holds[name])
+            table.grad = keep_last_rows(table.grad, pull)
+        optimizer.learning_rate = rate * (1 - step / steps)
         optimizer.step()
-        model.constrain(*((last, none) if kind == "entity" else (none, last)))
+        model.constrain(*touched)
     model.requires_grad_(True)
+
+
+def list_last(new: NewRows | None, size: int, device: torch.device) -> Tensor:
+    """Return the numbers of the last rows of a table of this size."""
+    return torch.arange(size - (new.count if new else 0), size, device=device)
 
 
 def keep_relations(graph: Graph, relations: Integers) -> Graph:
@@ -195,16 +211,20 @@ def measure_hold(table: Tensor, weight: float) -> float:
     return weight / max(size, torch.finfo(table.dtype).tiny)
 
 
-def pull_back(row: Tensor, start: Tensor, hold: float) -> Tensor:
-    """Return the gradient of hold |row - start|^2."""
-    return 2 * hold * (row - start)
+def pull_back(rows: Tensor, starts: Tensor, hold: float) -> Tensor:
+    """Return the gradient of hold |row - start|^2 for each row."""
+    return 2 * hold * (rows - starts)
 
 
-def keep_last_row(gradient: Tensor | None, pull: Tensor) -> Tensor | None:
-    """Return the last row of a gradient plus `pull` as a sparse gradient: the optimizer leaves all other rows alone."""
+def keep_last_rows(gradient: Tensor | None, pull: Tensor) -> Tensor | None:
+    """Return the last rows of a gradient plus `pull` as a sparse gradient: the optimizer leaves all others alone."""
     if gradient is None:
         return None
-    row = gradient.shape[0] - 1
-    own = gradient._values()[gradient._indices()[0] == row].sum(0) if gradient.is_sparse else gradient[row]
-    place = torch.tensor([[row]], device=own.device)
-    return torch.sparse_coo_tensor(place, (own + pull)[None], gradient.shape, device=own.device, check_invariants=False)
+    first = len(gradient) - len(pull)
+    if gradient.is_sparse:
+        rows, values = gradient._indices()[0], gradient._values()
+        own = pull.index_add(0, rows[rows >= first] - first, values[rows >= first])
+    else:
+        own = gradient[first:] + pull
+    places = torch.arange(first, len(gradient), device=own.device)[None]
+    return torch.sparse_coo_tensor(places, own, gradient.shape, device=own.device, check_invariants=False)

@@ -8,11 +8,11 @@ import torch
 from torch import Tensor, nn
 
 from itransf.config import Config
-from itransf.data.graph import Graph
+from itransf.data.graph import Graph, Triples
 from itransf.errors import DataError
 from itransf.models import SIDES, ConceptModel, Model, ProjectingConcepts
 from itransf.prediction.inputs import GivenTriple, list_names, locate_triple
-from itransf.teaching.fit_rows import Effort, check_new_name, extend_graph, extend_model, fit_row, is_called
+from itransf.teaching.fit_rows import Effort, NewRows, check_new_name, extend_graph, extend_model, fit_rows, is_called
 from itransf.training.assignment import Sample, choose_pairs, pair_costs
 from itransf.training.losses import make_contrast_loss
 from itransf.training.negatives import Corruption
@@ -50,11 +50,8 @@ def learn_relation(
         DataError: The name is taken, or a triple has an unknown entity or another relation.
     """
     larger, extended, count = begin_relation(model, graph, config.name, name, triples, locate)
-    if isinstance(larger, ProjectingConcepts):
-        start_attention(larger, extended, config, count)
-    heads, _, tails = torch.as_tensor(extended.train[-count:], device=next(larger.parameters()).device).unbind(1)
-    larger.start_relation(heads, tails)
-    fit_row(larger, extended, config, "relation", list_tables(larger), count, effort)
+    start_relation(larger, extended.train[-count:], config)
+    fit_rows(larger, extended, config, {"relation": NewRows(list_tables(larger), 1, effort)}, count)
     return larger, extended
 
 
@@ -92,10 +89,17 @@ def list_tables(model: Model) -> list[nn.Parameter]:
     return [table, *scores] if table.dim() == 2 else []
 
 
+def start_relation(model: Model, triples: Triples, config: Config) -> None:
+    """Start the last relation from its triples, (n, 3)."""
+    rows = torch.as_tensor(triples, device=next(model.parameters()).device)
+    if isinstance(model, ProjectingConcepts):
+        start_attention(model, rows, config)
+    model.start_relation(rows[:, 0], rows[:, 2])
+
+
 @torch.no_grad()
-def start_attention(model: ProjectingConcepts, graph: Graph, config: Config, count: int) -> None:
+def start_attention(model: ProjectingConcepts, triples: Tensor, config: Config) -> None:
     """Choose the supports of the last relation, and start its attention scores from the costs of the concepts."""
-    triples = torch.as_tensor(graph.train[-count:], device=model.concepts.device)
     costs = measure_pairs(model, triples, config)
     rules = {side: model.rules(side)[-1:] for side in SIDES}
     supports = choose_pairs(costs[None], model.supports("head").shape[1], rules)

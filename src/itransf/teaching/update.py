@@ -1,0 +1,229 @@
+"""Update a trained model: new triples, entities and relations, and removals, without training from the beginning."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from itransf.config import Config
+from itransf.data.frames import NamedTriples, gather_triples
+from itransf.data.graph import SPLITS, Graph, Triples
+from itransf.data.known import KnownIndex
+from itransf.data.layout import Table
+from itransf.data.reading import read_columns
+from itransf.data.splits import encode, keep_distinct
+from itransf.data.vocabulary import Vocabulary
+from itransf.errors import ConfigError, DataError, check_count
+from itransf.fitting import Fit
+from itransf.models import Model
+from itransf.models.base import SMALL
+from itransf.teaching import entity, relation
+from itransf.teaching.edit import shorten
+from itransf.teaching.fit_rows import Kind, M, NewRows, fit_rows, rebuild
+from itransf.training.trainer import weights
+
+UPDATE = "update"  # phase of an update in the history
+EPOCHS = {True: 5, False: 2}  # of an update, on a small graph and on another
+RATES = {"adagrad": 2.0}  # learning rate of an update, relative to that of training, by optimizer
+OTHER_RATE = 0.3
+SHOWN = 5  # removals listed that are not in the graph
+
+Given = str | Path | NamedTriples
+"""Triples: a file, rows of three names, or a data frame."""
+
+
+@dataclass(frozen=True)
+class Growth:
+    """A graph after an update, and what changed.
+
+    Attributes:
+        graph: The graph; names keep their numbers, and new triples are the last ones of their split.
+        counts: Numbers of triples that are "added", were "known" already or given twice, are "removed", or were to be
+            removed and "absent"; of new "entities" and "relations".
+        trained: Number of new triples in train.
+        unseen: Number of those, the last ones, that have a new entity or relation.
+        notes: Remarks on what was given.
+    """
+
+    graph: Graph
+    counts: Mapping[str, int]
+    trained: int
+    unseen: int
+    notes: tuple[str, ...] = ()
+
+
+def read_given(given: Given, source: str) -> Table:
+    """Return given triples as a table; it may be empty."""
+    return read_columns(given) if isinstance(given, str | Path) else gather_triples(given, source)
+
+
+def grow_graph(graph: Graph, new: Given, remove: Given = ()) -> Growth:
+    """Return the graph without some triples and with new ones.
+
+    Removals come first, so that a triple in both is there afterwards. Names stay, even without triples.
+
+    Args:
+        graph: Graph of a run, which is not changed.
+        new: Triples by names or labels; unknown names become new entities and relations.
+        remove: Triples to remove; those that are not there are noted.
+
+    Raises:
+        DataError: A file cannot be read, a label belongs to several names, or no training triples would be left.
+    """
+    tables = read_given(new, "new"), read_given(remove, "remove")
+    sizes = np.array([len(graph.entities), len(graph.relations), len(graph.entities)])
+    gone, *_ = number_triples(graph, tables[1])
+    is_there = np.all(gone < sizes, axis=1)
+    is_there[is_there] = graph.known.contains(gone[is_there])
+    index = KnownIndex(gone[is_there], *sizes[:2])
+    train, valid, test = (part[~index.contains(part)] for part in list_splits(graph))
+    left = replace(graph, train=train, valid=valid, test=test)
+    rows, *names = number_triples(graph, tables[0])
+    vocabularies = zip((graph.entities, graph.relations), names, strict=True)
+    entities, relations = (Vocabulary([*old.names, *more], old.labels, old.kind) for old, more in vocabularies)
+    grown = replace(left, entities=entities, relations=relations)
+    added = keep_distinct(rows, len(entities), len(relations))
+    added = added[~grown.known.contains(added)]
+    is_unseen = (added >= sizes).any(1)
+    train = np.concatenate([left.train, added[~is_unseen], added[is_unseen]])
+    if not len(train):
+        raise DataError(f"{tables[1].source}: no training triples would be left; remove fewer")
+    counts = {
+        "added": len(added),
+        "known": len(rows) - len(added),
+        "removed": sum(map(len, list_splits(graph))) - sum(map(len, list_splits(left))),
+        "absent": int((~is_there).sum()),
+        **{kind: len(more) for kind, more in zip(("entities", "relations"), names, strict=True)},
+    }
+    notes = (*tables[0].notes, *tables[1].notes, *note_absent(tables[1], np.flatnonzero(~is_there).tolist()))
+    return Growth(replace(grown, train=train), counts, len(added), int(is_unseen.sum()), notes)
+
+
+def note_absent(table: Table, rows: list[int]) -> list[str]:
+    """Return a remark on removals that are not in the graph, if there are any."""
+    if not rows:
+        return []
+    listed = "; ".join(f"{table.locate(row)}: {' '.join(table.rows()[row])}" for row in rows[:SHOWN])
+    more = f"; and {len(rows) - SHOWN:,} more" if len(rows) > SHOWN else ""
+    return [
+        f"{len(rows):,} of {len(table):,} triples to remove are not in the graph and were skipped ({listed}{more})."
+    ]
+
+
+def list_splits(graph: Graph) -> list[Triples]:
+    """Return train, valid and test."""
+    return [graph.split(split) for split in SPLITS]
+
+
+def number_triples(graph: Graph, table: Table) -> tuple[Triples, list[str], list[str]]:
+    """Return the triples of a table as numbers; unknown entities and relations, which are returned, get the next."""
+    encoded, new = encode([table.data]), []
+    (triples,) = encoded.splits
+    found = np.empty_like(triples)
+    for columns, names, vocabulary in (
+        ([0, 2], encoded.entities, graph.entities),
+        ([1], encoded.relations, graph.relations),
+    ):
+        numbers, unknown = [], list[str]()
+        for place, name in enumerate(names):
+            try:
+                number = vocabulary.find(name)
+            except DataError as error:
+                row = int(np.argmax((triples[:, columns] == place).any(1)))
+                raise DataError(f"{table.locate(row)}: {error}") from None
+            numbers.append(len(vocabulary) + len(unknown) if number is None else number)
+            unknown += [name] if number is None else []
+        found[:, columns] = np.array(numbers, dtype=np.int64)[triples[:, columns]]
+        new.append(unknown)
+    return found, new[0], new[1]
+
+
+@torch.inference_mode(mode=False)
+@torch.enable_grad()
+def update_model(
+    model: Model, growth: Growth, config: Config, epochs: int | None = None, progress: bool = False
+) -> tuple[Model, list[dict[str, Any]]]:
+    """Return the model for the grown graph, and the history of its training.
+
+    The rows of new entities and relations are fitted with all else fixed; then everything is trained for a few epochs,
+    on old triples as well: without them, their scores would fall.
+
+    Args:
+        model: Trained model, which is not changed.
+        growth: The grown graph.
+        config: Settings of the run.
+        epochs: Number of epochs; by default chosen by the size of the graph.
+        progress: Whether to show a progress bar.
+
+    Raises:
+        ConfigError: The number of epochs is not valid, or the model cannot grow.
+    """
+    wanted = EPOCHS[len(growth.graph.train) < SMALL] if epochs is None else check_count("epochs", epochs)
+    folded = fold_in(model, growth, config)
+    if not wanted or not (growth.trained or growth.counts["removed"]):
+        return folded, []
+    device = next(model.parameters()).device
+    fit = Fit(growth.graph, shorten_more(config, wanted), device, progress=progress, start=weights(folded))
+    return fit.run(), [{**line, "phase": UPDATE} for line in fit.history]
+
+
+def fold_in(model: M, growth: Growth, config: Config) -> M:
+    """Return the model with rows for the new entities and relations, fitted to their triples with all else fixed."""
+    graph, sizes = growth.graph, model.sizes
+    before = replace(graph, train=graph.train[: len(graph.train) - growth.trained])
+    triples = graph.train[len(graph.train) - growth.unseen :]
+    larger = extend(model, graph, sizes.relations, config.name)
+    for table in entity.list_tables(larger) if growth.counts["entities"] else ():
+        entity.start_entities(table, before.statistics, triples, growth.counts["entities"])
+    for number in range(sizes.relations, len(graph.relations)):
+        larger = extend(larger, graph, number + 1, config.name)
+        if "relations" in larger.embeddings() or type(larger).start_relation is not Model.start_relation:
+            relation.start_relation(larger, triples[triples[:, 1] == number], config)
+    found: dict[Kind, NewRows] = {
+        "entity": NewRows(entity.list_tables(larger), growth.counts["entities"], entity.ENTITY_EFFORT),
+        "relation": NewRows(relation.list_tables(larger), growth.counts["relations"], relation.RELATION_EFFORT),
+    }
+    rows = {kind: new for kind, new in found.items() if new.count}
+    fit_rows(larger, graph, config, rows, growth.unseen)
+    return larger
+
+
+def extend(model: M, graph: Graph, relations: int, name: str) -> M:
+    """Return the model with a row for each entity and for the first relations of a graph.
+
+    Raises:
+        ConfigError: Parameters depend on the number of names otherwise than by a row each.
+    """
+    names, train = graph.relations.names[:relations], graph.train[graph.train[:, 1] < relations]
+    larger = rebuild(model, replace(graph, relations=Vocabulary(names), train=train), model.config)
+    old = weights(model)
+    sizes = set(zip(vars(model.sizes).values(), vars(larger.sizes).values(), strict=True))
+    odd = [
+        name
+        for name, tensor in weights(larger).items()
+        if tensor.shape != old[name].shape
+        and ((len(old[name]), len(tensor)) not in sizes or tensor.shape[1:] != old[name].shape[1:])
+    ]
+    if odd:
+        raise ConfigError(
+            f"the model {name} cannot be updated with new names: {', '.join(odd)} depend on them otherwise than by a "
+            "row each; train again with the new triples"
+        )
+    return larger
+
+
+def shorten_more(config: Config, epochs: int) -> Config:
+    """Return the settings of an update: as those of a re-fit at another rate, but supports stay."""
+    settings = shorten(config, epochs)
+    rate = RATES.get(config.training.optimizer, OTHER_RATE) * config.training.learning_rate
+    return replace(
+        settings,
+        training=replace(settings.training, learning_rate=rate, lr_decay="linear"),
+        assignment=replace(settings.assignment, every=0),
+        validation=replace(settings.validation, every=epochs),
+    )
