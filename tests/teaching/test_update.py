@@ -90,7 +90,7 @@ class TestTheGraph:
         file.write_text("Zero,r0,One\n" + "".join(f"e{n},r9,nobody\n" for n in range(7)), encoding="utf-8")
         growth = grow_graph(graph, [], file)
         assert (growth.counts["removed"], growth.counts["absent"]) == (1, 7)
-        (note,) = growth.notes
+        note = growth.notes[-1]
         assert note.startswith("7 of 8 triples to remove are not in the graph")
         assert f"{file}, line 2: e0 r9 nobody" in note
         assert note.endswith("and 2 more).")
@@ -104,6 +104,31 @@ class TestTheGraph:
         file.write_text("e0,r0,e1\ne0,e1\n", encoding="utf-8")
         with pytest.raises(DataError, match="line 2"):
             grow_graph(graph, file)
+
+    def test_the_rule_of_the_split_decides_and_moves_nothing(self) -> None:
+        rows = [(f"e{a}", f"r{(a + b) % 3}", f"e{b}") for a in range(14) for b in range(14)]
+        part, whole = Graph.from_triples(rows[:150]), Graph.from_triples(rows)
+        growth = grow_graph(part, rows)
+        assert growth.counts["known"] == 150
+        assert growth.trained == len(growth.graph.train) - len(part.train)
+        for split in ("train", "valid", "test"):
+            found, expected = ({name(each, row) for row in each.split(split)} for each in (growth.graph, whole))
+            assert found == expected
+            assert growth.graph.split(split)[: len(part.split(split))].tolist() == part.split(split).tolist()
+
+    def test_weights_of_new_triples_join_those_of_old_ones(self, tmp_path: Path) -> None:
+        first, more = tmp_path / "first.csv", tmp_path / "more.csv"
+        first.write_text("head,relation,tail,weight\na,r,b,0.5\nb,r,c,0.25\n", encoding="utf-8")
+        more.write_text("head,relation,tail,weight\na,r,b,9\nc,r,d,0.75\n", encoding="utf-8")
+        weighted = itransf.load(first)
+        grown = grow_graph(weighted, more).graph
+        assert grown.weights is not None
+        assert dict(zip(map(tuple, grown.weights.triples.tolist()), grown.weights.values.tolist(), strict=True)) == {
+            tuple(grown.train[0].tolist()): 0.5,
+            tuple(grown.train[1].tolist()): 0.25,
+            tuple(grown.train[2].tolist()): 0.75,
+        }
+        assert grow_graph(weighted, [("c", "r", "d")]).graph.weights is weighted.weights
 
 
 class TestTheModel:
@@ -235,3 +260,9 @@ class TestTheRun:
         assert new.record.parent == old.record.id == new.record.lineage[0]["run"]
         assert [each.record.parent for each in new.members] == [each.record.id for each in old.members]
         assert new.graph.entities.names[-1] == "other"
+
+    def test_a_run_trained_on_all_triples_stays_one(self, run: Run) -> None:
+        run.record = replace(run.record, final=True, metrics={"test": {"mrr": 0.5}})
+        updated = run.update(NEW, epochs=1)
+        assert updated.record.final
+        assert updated.record.metrics == {"test": {"mrr": 0.5}}

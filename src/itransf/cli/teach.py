@@ -94,9 +94,11 @@ def show_learned(found: Mapping[str, Any], screen: Screen) -> None:
         screen.say(f"  itransf relation {place} {shlex.quote(found['name'])}")
 
 
+@takes_form
 def update_run(
     run: RunFolder,
     new: Annotated[Path, Argument(metavar="NEW", help="New triples; unknown names become entities and relations.")],
+    *,
     out: NewRun,
     remove: Annotated[Path | None, Option(metavar="FILE", help="Triples to remove.")] = None,
     epochs: Annotated[int | None, Option(metavar="N", help="Epochs of training. [default: by size]")] = None,
@@ -105,6 +107,7 @@ def update_run(
     quiet: Quiet = False,
     device: Device = "auto",
     as_json: AsJson = False,
+    form: Mapping[str, Any],
 ) -> None:
     """Add and remove triples, entities and relations, and train briefly.
 
@@ -115,7 +118,7 @@ def update_run(
         raise ConfigError(f"--out {out} is the run itself, which is not changed; choose another folder")
     refuse_taken(out, overwrite)
     before, started = open_run(run, device), time.perf_counter()
-    growth = itransf.teaching.grow_graph(before.graph, new, remove or ())
+    growth = itransf.teaching.grow_graph(before.graph, new, remove or (), itransf.data.Form(**form))
     warn(growth.notes)
     after = before.update(growth, out=out, overwrite=overwrite, epochs=epochs, progress=not quiet)
     seconds = time.perf_counter() - started

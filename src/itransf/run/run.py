@@ -453,6 +453,10 @@ class Run:
         model, history = teaching.update_model(self.model, growth, self.config, epochs, progress)
         updated = self._derive(model, graph=growth.graph, history=[*self.history, *history])
         updated.record = self._trace(updated.record, growth)
+        if self.record.final:  # there is nothing to judge it by either
+            updated.record = replace(updated.record, final=True, metrics=self.record.metrics)
+            updated.calibration = self.calibration
+            return updated
         return updated.calibrate(isotonic=self.calibration is not None and bool(self.calibration.steps))
 
     def _trace(self, record: RunRecord, growth: teaching.Growth) -> RunRecord:

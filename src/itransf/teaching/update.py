@@ -14,10 +14,11 @@ from itransf.config import Config
 from itransf.data.frames import NamedTriples, gather_triples
 from itransf.data.graph import SPLITS, Graph, Triples
 from itransf.data.known import KnownIndex
-from itransf.data.layout import Table
+from itransf.data.layout import DETECTED, Form, Table
 from itransf.data.reading import read_columns
-from itransf.data.splits import encode, keep_distinct
+from itransf.data.splits import EXTRA, encode, keep_distinct
 from itransf.data.vocabulary import Vocabulary
+from itransf.data.weights import Weights, gather_weights
 from itransf.errors import ConfigError, DataError, check_count
 from itransf.fitting import Fit
 from itransf.models import Model
@@ -57,30 +58,35 @@ class Growth:
     notes: tuple[str, ...] = ()
 
 
-def read_given(given: Given, source: str) -> Table:
+def read_given(given: Given, source: str, form: Form = DETECTED) -> Table:
     """Return given triples as a table; it may be empty."""
-    return read_columns(given) if isinstance(given, str | Path) else gather_triples(given, source)
+    if isinstance(given, str | Path):
+        return read_columns(given, extra=EXTRA, form=form)
+    return gather_triples(given, source)
 
 
-def grow_graph(graph: Graph, new: Given, remove: Given = ()) -> Growth:
+def grow_graph(graph: Graph, new: Given, remove: Given = (), form: Form = DETECTED) -> Growth:
     """Return the graph without some triples and with new ones.
 
-    Removals come first, so that a triple in both is there afterwards. Names stay, even without triples.
+    Removals come first, so that a triple in both is there afterwards. Names stay, even without triples. New triples go
+    to train or, if a rule made the splits, where it puts them.
 
     Args:
         graph: Graph of a run, which is not changed.
         new: Triples by names or labels; unknown names become new entities and relations.
         remove: Triples to remove; those that are not there are noted.
+        form: Form of the files; what it does not say is detected.
 
     Raises:
         DataError: A file cannot be read, a label belongs to several names, or no training triples would be left.
     """
-    tables = read_given(new, "new"), read_given(remove, "remove")
-    sizes = np.array([len(graph.entities), len(graph.relations), len(graph.entities)])
+    tables = read_given(new, "new", form), read_given(remove, "remove", form)
+    before = len(graph.entities), len(graph.relations)
+    sizes = np.array([*before, before[0]])
     gone, *_ = number_triples(graph, tables[1])
     is_there = np.all(gone < sizes, axis=1)
     is_there[is_there] = graph.known.contains(gone[is_there])
-    index = KnownIndex(gone[is_there], *sizes[:2])
+    index = KnownIndex(gone[is_there], *before)
     train, valid, test = (part[~index.contains(part)] for part in list_splits(graph))
     left = replace(graph, train=train, valid=valid, test=test)
     rows, *names = number_triples(graph, tables[0])
@@ -89,10 +95,15 @@ def grow_graph(graph: Graph, new: Given, remove: Given = ()) -> Growth:
     grown = replace(left, entities=entities, relations=relations)
     added = keep_distinct(rows, len(entities), len(relations))
     added = added[~grown.known.contains(added)]
-    is_unseen = (added >= sizes).any(1)
-    train = np.concatenate([left.train, added[~is_unseen], added[is_unseen]])
+    parts = np.zeros(len(added), dtype=np.int64)
+    if graph.rule is not None:
+        parts = graph.rule.assign(added, entities.names, relations.names, before)
+    order = np.argsort((added >= sizes).any(1), kind="stable")  # triples with new names come last
+    splits = [added[order][parts[order] == part] for part in range(len(SPLITS))]
+    train, valid, test = map(np.concatenate, zip(list_splits(left), splits, strict=True))
     if not len(train):
         raise DataError(f"{tables[1].source}: no training triples would be left; remove fewer")
+    weights = join_weights(graph.weights, gather_weights(tables[:1], [rows]), added)
     counts = {
         "added": len(added),
         "known": len(rows) - len(added),
@@ -101,7 +112,18 @@ def grow_graph(graph: Graph, new: Given, remove: Given = ()) -> Growth:
         **{kind: len(more) for kind, more in zip(("entities", "relations"), names, strict=True)},
     }
     notes = (*tables[0].notes, *tables[1].notes, *note_absent(tables[1], np.flatnonzero(~is_there).tolist()))
-    return Growth(replace(grown, train=train), counts, len(added), int(is_unseen.sum()), notes)
+    grown = replace(grown, train=train, valid=valid, test=test, weights=weights)
+    return Growth(grown, counts, len(splits[0]), int((splits[0] >= sizes).any(1).sum()), notes)
+
+
+def join_weights(old: Weights | None, new: Weights | None, added: Triples) -> Weights | None:
+    """Return the weights of old triples, and those of new ones, if they have some."""
+    if new is None or not len(added):
+        return old
+    kept = Weights(added, new.of(added))
+    if old is None:
+        return kept
+    return Weights(np.concatenate([old.triples, added]), np.concatenate([old.values, kept.values]))
 
 
 def note_absent(table: Table, rows: list[int]) -> list[str]:
