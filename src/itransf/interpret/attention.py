@@ -233,15 +233,11 @@ def find_matching(attention: Attention, patterns: Sequence[str]) -> list[int]:
     """Return the relations with these names, labels or patterns, each once; those of a pattern most frequent first."""
     vocabulary, found = attention.relations, dict[int, None]()
     for pattern in patterns:
-        matching = (
-            [vocabulary.index(pattern)]
-            if not _WILD & set(pattern) or pattern in vocabulary
-            else [
-                number
-                for number in attention.find()
-                if fnmatchcase(vocabulary.name(number), pattern) or fnmatchcase(vocabulary.label(number), pattern)
-            ]
-        )
+        if not _WILD & set(pattern) or pattern in vocabulary:
+            found[vocabulary.index(pattern)] = None
+            continue
+        called = {number: (vocabulary.name(number), vocabulary.label(number)) for number in attention.find()}
+        matching = [number for number, names in called.items() if any(fnmatchcase(name, pattern) for name in names)]
         if not matching:
             raise DataError(f"no relation matches {pattern!r}; * stands for any letters, ? for one, [ab] for a or b")
         found |= dict.fromkeys(matching)

@@ -278,21 +278,15 @@ def rank_candidates(
         shares: Shares of triples that fit, (r,).
         top: Number of relations; those with a share of at least THRESHOLD are added.
     """
-    totals = torch.stack(similarities).mean(0)
-    matrices, translations = similarities if len(similarities) > 1 else (None, None)
-    return tuple(
-        RelatedRelation(
-            graph.relations.name(int(numbers[place])),
-            graph.relations.label(int(numbers[place])),
-            float(totals[place]),
-            None if matrices is None else float(matrices[place]),
-            None if translations is None else float(translations[place]),
-            None if attention is None else float(attention[numbers[place]]),
-            float(shares[numbers[place]]),
-        )
-        for rank, place in enumerate(totals.argsort(descending=True, stable=True).tolist())
-        if rank < top or shares[numbers[place]] >= THRESHOLD
-    )
+    totals, found = torch.stack(similarities).mean(0), []
+    for rank, place in enumerate(totals.argsort(descending=True, stable=True).tolist()):
+        number = int(numbers[place])
+        own = [float(each[place]) for each in similarities] if len(similarities) > 1 else [None, None]
+        values = (*own, None if attention is None else float(attention[number]), float(shares[number]))
+        if rank < top or shares[number] >= THRESHOLD:
+            names = graph.relations.name(number), graph.relations.label(number)
+            found.append(RelatedRelation(*names, float(totals[place]), *values))
+    return tuple(found)
 
 
 def compare_vectors(model: DistMult, relation: int) -> tuple[Tensor, Tensor]:

@@ -61,15 +61,8 @@ class _SquaredDistance(torch.autograd.Function):
         lengths = torch.linalg.vector_norm(tables, dim=-1).square_()  # (u, n)
         own = torch.linalg.vector_norm(queries, dim=-1, keepdim=True).square_()  # (b, 1)
         squares = queries.new_empty(len(queries), tables.shape[1])
-        parts = zip(
-            torch.split(queries, counts),
-            torch.split(own, counts),
-            tables,
-            lengths,
-            torch.split(squares, counts),
-            strict=True,
-        )
-        for q, q_length, table, length, out in parts:
+        by_group = [torch.split(each, counts) for each in (queries, own, squares)]
+        for q, q_length, out, table, length in zip(*by_group, tables, lengths, strict=True):
             torch.mm(q, table.t().contiguous(), out=out)  # (b_u, d) @ (d, n)
             out.mul_(-2.0).add_(q_length).add_(length)
         return squares
@@ -79,15 +72,9 @@ class _SquaredDistance(torch.autograd.Function):
         queries, tables = ctx.saved_tensors
         gradient = gradients[0].contiguous()
         for_queries, for_tables = torch.empty_like(queries), torch.empty_like(tables)
-        parts = zip(
-            torch.split(gradient, ctx.counts),
-            torch.split(queries, ctx.counts),
-            tables,
-            torch.split(for_queries, ctx.counts),
-            for_tables,
-            strict=True,
-        )
-        for g, q, table, grad_q, grad_table in parts:  # d/dq: 2 (sum(g) q - g c); d/dc: 2 (sum(g) c - g' q)
+        by_group = [torch.split(each, ctx.counts) for each in (gradient, queries, for_queries)]
+        # d/dq: 2 (sum(g) q - g c); d/dc: 2 (sum(g) c - g' q)
+        for g, q, grad_q, table, grad_table in zip(*by_group, tables, for_tables, strict=True):
             torch.mul(q, g.sum(1, keepdim=True), out=grad_q)
             grad_q.addmm_(g, table, alpha=-1.0).mul_(2.0)
             torch.mul(table, g.sum(0)[:, None], out=grad_table)

@@ -94,15 +94,8 @@ class _GroupedProduct(torch.autograd.Function):
         rows, matrices = ctx.saved_tensors
         gradient = gradients[0].contiguous()
         for_rows, for_matrices = torch.empty_like(rows), torch.empty_like(matrices)
-        parts = zip(
-            torch.split(gradient, ctx.counts),
-            torch.split(rows, ctx.counts),
-            matrices.unbind(),
-            torch.split(for_rows, ctx.counts),
-            for_matrices.unbind(),
-            strict=True,
-        )
-        for g, x, w, grad_x, grad_w in parts:
+        by_group = [torch.split(each, ctx.counts) for each in (gradient, rows, for_rows)]
+        for g, x, grad_x, w, grad_w in zip(*by_group, matrices, for_matrices, strict=True):
             torch.mm(g, w, out=grad_x)
             torch.mm(g.t(), x, out=grad_w)
         return for_rows, for_matrices, None
