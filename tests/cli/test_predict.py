@@ -208,7 +208,7 @@ def test_scores_as_a_table() -> None:
         ScoredTriple("Q90", "P36", "Q183", "Paris", "capital of", "Germany", -12.25, None, 1033.0, 339.5, 8.0),
     ]
     console, paper = make_paper()
-    show_scores(triples, console)
+    show_scores([triple.to_dict() for triple in triples], console)
     check_golden("scores.txt", paper.getvalue())
 
 

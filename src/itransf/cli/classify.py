@@ -11,11 +11,12 @@ from typer import Argument, Option
 import itransf
 from itransf.cli.options import AsJson, Device, Explain, Out, RunFolder, open_run, takes_form
 from itransf.cli.output import (
-    PARTS,
+    CHANCE,
+    TRIPLE,
+    Columns,
     Screen,
     add_reasons,
     format_number,
-    format_probability,
     show_reasons,
     tell_rows,
     warn,
@@ -52,11 +53,8 @@ def classify_file(
     add_reasons(opened, rows, explain)
 
     def show(screen: Screen) -> None:
-        cells = [
-            (*(row[part] for part in PARTS), WORDS[row["verdict"]], format_probability(row["probability"]))
-            for row in rows
-        ]
-        screen.tabulate(("Head", "Relation", "Tail", "Verdict", "Prob."), cells, names=4)
+        columns: Columns = {**TRIPLE, "Verdict": lambda row: WORDS[row["verdict"]], **CHANCE}
+        screen.tabulate_each(rows, columns, names=4)
         for number, row in enumerate(rows):
             if row["problem"]:
                 screen.say(f"{given.locate(number)}: {row['problem']}")

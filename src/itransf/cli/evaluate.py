@@ -10,7 +10,7 @@ from typer import Option
 
 import itransf
 from itransf.cli.options import AsJson, Device, Explain, Out, RunFolder, open_run, parse_memory
-from itransf.cli.output import Screen, add_reasons, format_number, format_share, tell_rows
+from itransf.cli.output import Columns, Screen, add_reasons, format_number, format_share, tell_rows
 from itransf.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -143,33 +143,31 @@ def show_skill(relations: Iterable[Mapping[str, Any]], screen: Screen) -> None:
 
 def show_calibration(judged: Mapping[str, Any], screen: Screen) -> None:
     """Print what `assess_calibration` returns."""
-    rows: list[tuple[str, ...]] = [
-        (name, format_number(judged["brier"][name], 4), format_number(judged["log_loss"][name], 4))
-        for name in judged["brier"]
-    ]
     size = f"{judged['questions']:,} questions of {judged['split']}"
-    screen.tabulate(("", "Brier", "Log loss"), rows, title=f"The ten best candidates of {size}; lower is better")
+    guesses: Columns = {
+        "": str,
+        "Brier": lambda name: format_number(judged["brier"][name], 4),
+        "Log loss": lambda name: format_number(judged["log_loss"][name], 4),
+    }
+    screen.tabulate_each(judged["brier"], guesses, title=f"The ten best candidates of {size}; lower is better")
     screen.say()
-    rows = [
-        (
-            *(entry["relations"], f"{entry['questions']:,}", format_number(entry["expected"], 0)),
-            f"{max(entry['low'], 0):,.0f} to {entry['high']:,.0f}",
-            *(f"{entry['observed']:,}", "yes" if entry["agree"] else "no"),
-        )
-        for entry in judged["hits"]
-    ]
-    headings = ["Relations", "Questions", "Expected", "95 % interval", "Observed", "Agree"]
-    screen.tabulate(headings, rows, title="True candidates, by the frequency of relations in train")
+    hits: Columns = {
+        "Relations": lambda entry: entry["relations"],
+        "Questions": lambda entry: f"{entry['questions']:,}",
+        "Expected": lambda entry: format_number(entry["expected"], 0),
+        "95 % interval": lambda entry: f"{max(entry['low'], 0):,.0f} to {entry['high']:,.0f}",
+        "Observed": lambda entry: f"{entry['observed']:,}",
+        "Agree": lambda entry: "yes" if entry["agree"] else "no",
+    }
+    screen.tabulate_each(judged["hits"], hits, title="True candidates, by the frequency of relations in train")
     screen.say()
-    rows = [
-        (
-            *(format_share(entry["probability"]), format_share(entry["true"])),
-            *(f"{format_share(entry['low'])} to {format_share(entry['high'])}", f"{entry['candidates']:,}"),
-        )
-        for entry in judged["bins"]
-    ]
-    headings = ["Probability, %", "True, %", "95 % interval", "Candidates"]
-    screen.tabulate(headings, rows, names=0, title="Reliability")
+    bins: Columns = {
+        "Probability, %": lambda entry: format_share(entry["probability"]),
+        "True, %": lambda entry: format_share(entry["true"]),
+        "95 % interval": lambda entry: f"{format_share(entry['low'])} to {format_share(entry['high'])}",
+        "Candidates": lambda entry: f"{entry['candidates']:,}",
+    }
+    screen.tabulate_each(judged["bins"], bins, names=0, title="Reliability")
 
 
 def show_buckets(buckets: Iterable[Mapping[str, Any]], screen: Screen) -> None:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from typer import Argument, Option
 
 import itransf
 from itransf.cli.options import AsJson, Device, Out, RunFolder, open_run
-from itransf.cli.output import LEAST, MOST_SHARED, Screen, format_number, show_shared, tell, tell_rows
+from itransf.cli.output import LEAST, MOST_SHARED, TRIPLE, Columns, Screen, format_number, show_shared, tell, tell_rows
 
 if TYPE_CHECKING:
     from itransf.interpret import Explanation
@@ -81,10 +82,10 @@ def show_parts(found: Explanation, screen: Screen) -> None:
 
 def show_evidence(evidence: Sequence[Evidence], column: str, title: str, screen: Screen) -> None:
     """Print training triples with their values."""
-    rows = [(each.head_label, each.relation_label, each.tail_label, f"{each.value:,.3f}") for each in evidence]
-    if rows:
+    if evidence:
         screen.say()
-        screen.tabulate(("Head", "Relation", "Tail", column), rows, names=3, title=title)
+        columns: Columns = {**TRIPLE, column: lambda each: f"{each['value']:,.3f}"}
+        screen.tabulate_each(map(asdict, evidence), columns, names=3, title=title)
 
 
 def list_changes(found: Explanation) -> list[str]:

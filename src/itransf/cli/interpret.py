@@ -10,7 +10,7 @@ from typer import Argument, Option
 
 import itransf
 from itransf.cli.options import AsJson, Device, RunFolder, Triples, open_run
-from itransf.cli.output import Screen, count, format_number, tell, warn
+from itransf.cli.output import Columns, Screen, count, format_number, tell, warn
 from itransf.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -82,19 +82,15 @@ def show_interpretations(graph: str, models: Sequence[Interpretation], screen: S
     """Print the findings about a model, and a comparison with the others."""
     main, *_ = models
     screen.say(f"{main.name} on {graph}, {count(main.runs, 'run')}", "bold")
-    rows = [
-        (
-            finding.name,
-            format_number(finding.value, 3),
-            f"{format_number(finding.low, 3)} to {format_number(finding.high, 3)}",
-            format_number(finding.null, 3),
-            "" if finding.p is None else f"{finding.p:.4f}",
-            f"{finding.n:,}",
-        )
-        for finding in main.findings
-        if finding.value is not None
-    ]
-    screen.tabulate(("Measure", "Value", "95 %", "By chance", "p", "Of"), rows)
+    columns: Columns = {
+        "Measure": lambda finding: finding.name,
+        "Value": lambda finding: format_number(finding.value, 3),
+        "95 %": lambda finding: f"{format_number(finding.low, 3)} to {format_number(finding.high, 3)}",
+        "By chance": lambda finding: format_number(finding.null, 3),
+        "p": lambda finding: "" if finding.p is None else f"{finding.p:.4f}",
+        "Of": lambda finding: f"{finding.n:,}",
+    }
+    screen.tabulate_each((finding for finding in main.findings if finding.value is not None), columns)
     screen.say("\nWhat this means", "bold")
     for finding in main.findings:
         if finding.value is None:
@@ -103,11 +99,11 @@ def show_interpretations(graph: str, models: Sequence[Interpretation], screen: S
             remark = f" {finding.remark[:1].upper()}{finding.remark[1:]}." * bool(finding.remark)
             verdict = itransf.interpret.write_verdict(finding)
             screen.say(f"{finding.name}: {verdict}{remark}", wrap=True)
-    columns = [{finding.name: finding.value for finding in model.findings} for model in models]
+    values = [{finding.name: finding.value for finding in model.findings} for model in models]
     compared = (
-        (name, *(format_number(column.get(name), 3) for column in columns))
-        for name in dict.fromkeys(name for column in columns for name in column)
-        if any(column.get(name) is not None for column in columns)
+        (name, *(format_number(each.get(name), 3) for each in values))
+        for name in dict.fromkeys(name for each in values for name in each)
+        if any(each.get(name) is not None for each in values)
     )
     screen.say()
     screen.tabulate(("Measure", *(model.name for model in models)), compared, title="Comparison")

@@ -6,6 +6,7 @@ import json
 import math
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -31,6 +32,8 @@ CHANGES = {
 }
 LEAST = 0.05  # smaller weights of concepts are not listed
 MOST_SHARED = 3  # concepts of a side whose sharing is listed
+Columns = Mapping[str, Callable[[Any], str]]
+"""Headings of a table, each with a function from an item to its cell."""
 
 
 class Screen(Console):
@@ -60,6 +63,10 @@ class Screen(Console):
         if title:
             self.say(title, "bold", wrap=True)
         self.print(table)
+
+    def tabulate_each(self, items: Iterable[Any], columns: Columns, names: int = 1, title: str = "") -> None:
+        """Print a table with a row for each item; for the other arguments see `tabulate`."""
+        self.tabulate(tuple(columns), ((cell(item) for cell in columns.values()) for item in items), names, title)
 
 
 def make_screen(stderr: bool = False) -> Screen:
@@ -101,6 +108,17 @@ def tell_rows(
         print_json({**kept, "rows": len(rows), "out": str(out)})
 
 
+def find_label(part: str, row: Mapping[str, Any]) -> str:
+    """Return the label of a part of a triple, or its name where it has no label."""
+    label: str = row.get(f"{part}_label") or row[part]
+    return label
+
+
+TRIPLE: Columns = {part.capitalize(): partial(find_label, part) for part in PARTS}
+CHANCE: Columns = {"Prob.": lambda row: format_probability(row["probability"])}
+"""Columns of tables whose rows are triples."""
+
+
 def add_reasons(run: itransf.Run, rows: Sequence[dict[str, Any]], explain: bool, name: str = "reason") -> None:
     """Add the reason for each triple to its row if wanted; a row with a problem has none."""
     asked = [row for row in rows if explain and not row.get("problem")]
@@ -116,7 +134,7 @@ def show_reasons(rows: Iterable[Mapping[str, Any]], screen: Screen, name: str = 
     if told:
         screen.say(f"\n{name.capitalize()}s", "bold")
     for row in told:
-        triple = " – ".join(row.get(f"{part}_label", row[part]) for part in PARTS)
+        triple = " – ".join(cell(row) for cell in TRIPLE.values())
         screen.say(f"  {triple}: {row[name]}")
 
 

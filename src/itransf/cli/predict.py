@@ -12,13 +12,15 @@ from typer import Argument, Option
 import itransf
 from itransf.cli.options import AsJson, Device, Explain, Out, RunFolder, open_run, takes_form
 from itransf.cli.output import (
+    CHANCE,
     MOST_SHARED,
     PARTS,
+    TRIPLE,
+    Columns,
     Screen,
     add_reasons,
     count,
     format_number,
-    format_probability,
     print_json,
     remark,
     show_reasons,
@@ -30,13 +32,16 @@ from itransf.cli.output import (
 from itransf.errors import ConfigError
 
 if TYPE_CHECKING:
-    from itransf.prediction import ScoredTriple
     from itransf.prediction.inputs import LabelledTriple
 
 PROBABILITY = "Prob.: chance that the answer is true; candidates nobody labelled count as false."
 NO_PROBABILITY = "No probability is shown: the run has none, or fewer than 50 validation questions to fit it on."
 ANY = "Search all entities or relations, not only those that fit."
-AGREEMENT = ("Agree", "Ranks")  # the columns of an ensemble
+KNOWN: Columns = {"Known": lambda row: "held out" if row["known"] in ("valid", "test") else row["known"] or ""}
+AGREEMENT: Columns = {  # of an ensemble
+    "Agree": lambda row: f"{row['agree']} of {row['seeds']}",
+    "Ranks": lambda row: f"{row['best_rank']:,g} to {row['worst_rank']:,g}",
+}
 NO_ANSWER = (
     "There is no answer: every candidate is a training triple (--known includes them), or excluded by --candidates, or "
     "does not fit (--any searches all entities and relations), or has its only answer in train (--more)."
@@ -160,20 +165,15 @@ def show_predictions(answers: Sequence[Mapping[str, Any]], screen: Screen) -> No
         return
     has_chance = any(row["probability"] is not None for row in answers)
     has_known = any(row["known"] for row in answers)
-    rows = [
-        (
-            str(row.get("query", row["rank"])),
-            *(row.get(f"{part}_label", row[part]) for part in PARTS),
-            format_number(row["score"], 3),
-            *([format_probability(row["probability"])] if has_chance else []),
-            *([format_known(row["known"])] if has_known else []),
-            *format_agreement(row),
-        )
-        for row in answers
-    ]
-    further = (*(["Prob."] if has_chance else []), *(["Known"] if has_known else []), *AGREEMENT)
-    columns = ("Query" if "query" in answers[0] else "", "Head", "Relation", "Tail", "Score", *further)
-    screen.tabulate(columns[: len(rows[0])], rows, names=4)
+    columns: Columns = {
+        "Query" if "query" in answers[0] else "": lambda row: str(row.get("query", row["rank"])),
+        **TRIPLE,
+        "Score": lambda row: format_number(row["score"], 3),
+        **(CHANCE if has_chance else {}),
+        **(KNOWN if has_known else {}),
+        **(AGREEMENT if "agree" in answers[0] else {}),
+    }
+    screen.tabulate_each(answers, columns, names=4)
 
 
 def note_probability(run: itransf.Run, relations: Collection[str], screen: Screen) -> None:
@@ -185,18 +185,6 @@ def note_probability(run: itransf.Run, relations: Collection[str], screen: Scree
     for number in sorted(names.index(name) for name in relations) if calibration else ():
         if calibration is not None and calibration.lacks_skill(number):
             screen.say(f"{names.label(number)}: on valid, the model ranks answers no better than popularity.")
-
-
-def format_known(split: str | None) -> str:
-    """Return "train", "held out" for a triple of valid or test, or nothing."""
-    return "held out" if split in ("valid", "test") else split or ""
-
-
-def format_agreement(row: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return how many members of an ensemble agree and the ranks that they give, such as "4 of 5" and "1 to 7"."""
-    if "agree" not in row:
-        return ()
-    return f"{row['agree']} of {row['seeds']}", f"{row['best_rank']:,g} to {row['worst_rank']:,g}"
 
 
 @takes_form
@@ -231,7 +219,7 @@ def score_file(
 
     def show(screen: Screen) -> None:
         if scored:
-            show_scores(scored, screen)
+            show_scores([rows[row] for row in known], screen)
             note_probability(opened, {triple.relation for triple in scored}, screen)
         for row, problem in problems.items():
             screen.say(f"{given.locate(row)}: {problem}", wrap=True)
@@ -240,23 +228,18 @@ def score_file(
     tell_rows({"triples": rows}, rows, out, as_json, show)
 
 
-def show_scores(scored: Sequence[ScoredTriple], screen: Screen) -> None:
+def show_scores(rows: Sequence[Mapping[str, Any]], screen: Screen) -> None:
     """Print scored triples as a table."""
-    chances = ["Prob."] if any(triple.probability is not None for triple in scored) else []
-    columns = ("Head", "Relation", "Tail", "Score", *chances, "Tail rank", "Head rank", "Percentile", "Known")
-    rows = (
-        (
-            *(triple.head_label, triple.relation_label, triple.tail_label),
-            format_number(triple.score, 3),
-            *(format_probability(triple.probability) for _ in chances),
-            f"{triple.tail_rank:,g}",
-            f"{triple.head_rank:,g}",
-            format_number(triple.percentile, 1),
-            triple.known or "",
-        )
-        for triple in scored
-    )
-    screen.tabulate(columns, rows, names=3)
+    columns: Columns = {
+        **TRIPLE,
+        "Score": lambda row: format_number(row["score"], 3),
+        **(CHANCE if any(row["probability"] is not None for row in rows) else {}),
+        "Tail rank": lambda row: f"{row['tail_rank']:,g}",
+        "Head rank": lambda row: f"{row['head_rank']:,g}",
+        "Percentile": lambda row: format_number(row["percentile"], 1),
+        "Known": lambda row: row["known"] or "",
+    }
+    screen.tabulate_each(rows, columns, names=3)
     screen.say(
         "Ranks are among entities that fit and whose triple is unknown; the percentile is the share ranked below."
     )

@@ -8,18 +8,20 @@ from typer import Argument, Option
 
 from itransf.cli.options import AsJson, Device, Explain, Out, RunFolder, open_run
 from itransf.cli.output import (
+    CHANCE,
     PARTS,
+    TRIPLE,
+    Columns,
     Screen,
     add_reasons,
     format_number,
-    format_probability,
     remark,
     show_reasons,
     tell_rows,
 )
 
 MOST_SHOWN = 20  # rows of a long list on the screen
-TRIPLE = ("Head", "Relation", "Tail")
+DOUBT: Columns = {"Doubt": lambda each: format_number(each["doubt"], 1)}
 Relation = Annotated[str | None, Option(metavar="R", help="Only triples of this relation.")]
 
 
@@ -67,7 +69,7 @@ def doubt_triples(
     content = {"relation": relation, "triples": found}
 
     def show(screen: Screen) -> None:
-        show_triples(found, "doubt", screen)
+        show_triples(found, DOUBT, screen)
         show_reasons(found[:MOST_SHOWN], screen, "support")
 
     tell_rows(content, found, out, as_json, show)
@@ -92,7 +94,7 @@ def list_missing(
     options: dict[str, Any] = {"top": top, "explain": explain, "progress": True, "state": state}
     found = [each.to_dict() for each in open_run(run, device).missing(entity, relation, **options)]
     content = {"entity": entity, "relation": relation, "triples": found}
-    tell_rows(content, found, out, as_json, lambda screen: show_triples(found, "probability", screen))
+    tell_rows(content, found, out, as_json, lambda screen: show_triples(found, CHANCE, screen))
 
 
 def show_entity(
@@ -122,7 +124,7 @@ def show_entity(
             rows.append((ends[0], each["relation"], ends[1], f"{each['count']:,}"))
         screen.tabulate((*TRIPLE, "Triples"), rows, names=3, title="Known")
         screen.say("\nPredicted", "bold")
-        show_triples(found["predicted"], "probability", screen)
+        show_triples(found["predicted"], CHANCE, screen)
         near = [(each["label"], format_number(each["likeness"], 3)) for each in found["near"]]
         screen.say()
         screen.tabulate(("Entity", "Cosine"), near, title="Near, by embedding")
@@ -166,21 +168,10 @@ def show_difference(
     tell_rows(found, found["answers"], out, as_json, show)
 
 
-def show_triples(found: list[dict[str, Any]], value: str, screen: Screen) -> None:
+def show_triples(found: list[dict[str, Any]], value: Columns, screen: Screen) -> None:
     """Print triples with a value, and a reason where they have one."""
     has_reasons = any(each["reason"] for each in found)
-    rows = [
-        (
-            *(each[f"{part.lower()}_label"] for part in TRIPLE),
-            *([each["reason"]] if has_reasons else []),
-            format_number(each[value], 1) if value == "doubt" else format_probability(each[value]),
-        )
-        for each in found[:MOST_SHOWN]
-    ]
-    screen.tabulate(
-        (*TRIPLE, *(["Reason"] if has_reasons else []), {"doubt": "Doubt", "probability": "Prob."}[value]),
-        rows,
-        names=3 + has_reasons,
-    )
+    reasons: Columns = {"Reason": lambda each: each["reason"]} if has_reasons else {}
+    screen.tabulate_each(found[:MOST_SHOWN], {**TRIPLE, **reasons, **value}, names=3 + has_reasons)
     if len(found) > MOST_SHOWN:
         remark(f"{len(found) - MOST_SHOWN:,} more: --out FILE writes all.")

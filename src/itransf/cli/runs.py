@@ -11,6 +11,7 @@ from typer import Argument, Option
 import itransf
 from itransf.cli.options import AsJson, Device, Out, RunFolder, describe_checkpoint, open_run
 from itransf.cli.output import (
+    Columns,
     Screen,
     count,
     describe_changes,
@@ -106,24 +107,18 @@ def show_runs(runs: Sequence[tuple[Path, RunRecord]], screen: Screen) -> None:
     if not runs:
         screen.say("There are no runs.")
         return
-    columns = ("Run", "Graph", "Model", "Validation", "Test MRR", "Hits@10", "Seed", "Seconds", "Created")
-    rows = []
-    for path, record in runs:
-        valid, test = record.validation, record.metrics.get("test", {})
-        rows.append(
-            (
-                str(path),
-                record.graph,
-                record.model + " (final)" * record.final,
-                f"{valid[0]} {valid[1]:.4g}" if valid else "–",
-                format_number(test.get("mrr"), 3),
-                format_share(test.get("hits@10")),
-                list_seeds(record.to_dict()),
-                format_number(record.seconds, 0),
-                record.created[:10],
-            )
-        )
-    screen.tabulate(columns, rows, names=3)
+    columns: Columns = {
+        "Run": lambda run: str(run[0]),
+        "Graph": lambda run: run[1].graph,
+        "Model": lambda run: run[1].model + " (final)" * run[1].final,
+        "Validation": lambda run: "{} {:.4g}".format(*run[1].validation) if run[1].validation else "–",
+        "Test MRR": lambda run: format_number(run[1].metrics.get("test", {}).get("mrr"), 3),
+        "Hits@10": lambda run: format_share(run[1].metrics.get("test", {}).get("hits@10")),
+        "Seed": lambda run: list_seeds(run[1].to_dict()),
+        "Seconds": lambda run: format_number(run[1].seconds, 0),
+        "Created": lambda run: run[1].created[:10],
+    }
+    screen.tabulate_each(runs, columns, names=3)
 
 
 def seal_run(
