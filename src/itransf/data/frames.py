@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from itransf.data.layout import DETECTED, TRIPLE, Form, Table, check_bad, choose_columns, note_columns
+from itransf.data.layout import DETECTED, TRIPLE, Form, Request, Table, check_bad, choose_columns, note_columns
 from itransf.data.memory import bounded
 from itransf.data.vocabulary import check_text
 from itransf.errors import DataError
@@ -86,7 +86,7 @@ def gather_triples(triples: NamedTriples, source: str, form: Form = DETECTED, ex
             raise DataError(
                 f"{source}: the data frame cannot be read ({reason}); convert its columns to strings"
             ) from None
-        return take_columns(frame, source, extra=extra, form=form)
+        return take_columns(frame, source, Request(extra=extra, form=form))
 
     def locate(row: int) -> str:
         return f"{source}, triple {row + 1}"
@@ -96,36 +96,23 @@ def gather_triples(triples: NamedTriples, source: str, form: Form = DETECTED, ex
     return Table(pa.table(data), source, locate)
 
 
-def take_columns(
-    table: pa.Table,
-    where: str,
-    wanted: Sequence[str] = TRIPLE,
-    optional: Sequence[str] = (),
-    extra: Sequence[str] = (),
-    form: Form = DETECTED,
-    blanks: bool = False,
-    header: Sequence[str] | None = None,
-) -> Table:
+def take_columns(table: pa.Table, where: str, request: Request, header: Sequence[str] | None = None) -> Table:
     """Take the wanted columns from a table, by name or because there are no others; numbers become text.
 
     Args:
         table: The table.
         where: Name of the table for messages.
-        wanted: Names of the columns.
-        optional: Columns among them that may be missing.
-        extra: Further columns, read where the table has them; their fields may be empty.
-        form: What the user says about the columns.
-        blanks: Whether fields may be empty.
+        request: Columns to take.
         header: All columns of the source, if the table only has those that are wanted, in the order of the source.
     """
-    names = tuple(table.column_names)
+    names, form = tuple(table.column_names), request.form
     words = tuple(header or names)
-    columns = choose_columns(words, where, wanted, optional, extra, form)
+    columns = choose_columns(words, where, request)
     places = columns if header is None else {name: place for place, name in enumerate(columns)}
     data = {name: _to_text(table.column(place), names[place], where) for name, place in places.items()}
     notes = () if form.is_given else note_columns(words, columns, where)
     found = Table(pa.table(data), where, lambda row: f"{where}, row {row + 1}", notes, words)
-    free = {*extra, *(wanted if blanks else ()), *(list(columns)[1:] if form.wide else ())}
+    free = request.list_free(columns)
     empty = {name: pc.equal(column, "").to_numpy() for name, column in data.items() if name not in free}
     bad = np.logical_or.reduce([np.zeros(len(found), dtype=bool), *empty.values()])
     if form.wide:  # a row without any value is no fault

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import re
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 
@@ -100,6 +100,39 @@ DETECTED = Form()
 
 
 @dataclass(frozen=True)
+class Request:
+    """Columns to read from a table.
+
+    Attributes:
+        wanted: Names of the columns.
+        optional: Columns among them that may be missing.
+        extra: Further columns, such as "weight", read where a header or the form names them; they may have blanks.
+        form: What the user says about the table.
+        blanks: Whether fields may be empty.
+    """
+
+    wanted: Sequence[str] = TRIPLE
+    optional: Sequence[str] = ()
+    extra: Sequence[str] = ()
+    form: Form = DETECTED
+    blanks: bool = False
+
+    @property
+    def required(self) -> list[str]:
+        """Columns that may not be missing."""
+        return [name for name in self.wanted if name not in self.optional]
+
+    def list_free(self, columns: Iterable[str]) -> set[str]:
+        """Return those of the columns that are read whose fields may be empty: of a wide table, all but the key."""
+        _, *others = columns
+        return {*self.extra, *(self.wanted if self.blanks else ()), *(others if self.form.wide else ())}
+
+
+TRIPLES = Request()
+"""Triples, from a table of any form."""
+
+
+@dataclass(frozen=True)
 class Table:
     """Columns of text, with the place of each row in the source.
 
@@ -155,25 +188,15 @@ class Layout:
     wide: bool = False
 
 
-def detect_layout(
-    content: bytes,
-    where: str,
-    wanted: Sequence[str] = TRIPLE,
-    optional: Sequence[str] = (),
-    extra: Sequence[str] = (),
-    form: Form = DETECTED,
-) -> Layout:
+def detect_layout(content: bytes, where: str, request: Request = TRIPLES) -> Layout:
     """Detect the layout of a text file from its first lines.
 
     Args:
         content: The file's bytes.
         where: The file's name; quotes have a meaning where it ends in .csv.
-        wanted: Names of the columns.
-        optional: Columns among them that may be missing.
-        extra: Further columns, read where a header or the form names them.
-        form: What the user says about the file.
+        request: Columns to read.
     """
-    lines = _sample_lines(content)
+    lines, form, wanted = _sample_lines(content), request.form, request.wanted
     quoted = is_kind(where, ".csv") or (where == INPUT and bool(lines) and "\t" not in lines[0][1])
     marks = list(SEPARATORS) if form.separator is None else [_parse_separator(form.separator)]
     if not lines:
@@ -181,57 +204,47 @@ def detect_layout(
     number, first = lines[0]
     for mark in [] if form.header is False or form.wide or form.chosen else marks:
         words = split_line(first, mark, quoted)
-        if find_columns(words, wanted, optional) is not None:
-            found = choose_columns(words, where, wanted, optional, extra, form)
+        if find_columns(words, request) is not None:
+            found = choose_columns(words, where, request)
             return Layout(mark, quoted, found, len(words), number, tuple(word.strip() for word in words))
     texts = [line for _, line in lines]
     if not form.is_given:
-        mark, width = _detect_separator(texts, marks, quoted, wanted, optional, where)
-        columns = wanted if width == len(wanted) else [name for name in wanted if name not in optional]
+        mark, width = _detect_separator(texts, marks, quoted, request, where)
+        columns = wanted if width == len(wanted) else request.required
         return Layout(mark, quoted, _number(columns), width, number if form.header else 0)
     mark = _detect_regular(texts, marks, quoted, form)
     words = split_line(first, mark, quoted)
     named = form.wide or any(not _is_number(column) for column in (*form.chosen, form.weight or 1))
-    header = form.header if form.header is not None else named or find_columns(words, wanted, optional) is not None
+    header = form.header if form.header is not None else named or find_columns(words, request) is not None
     if named and not header:
         raise DataError(f"{where}: without a header there are no names of columns; give numbers, or leave --no-header")
-    found = choose_columns(words if header else [""] * len(words), where, wanted, optional, extra, form)
+    found = choose_columns(words if header else [""] * len(words), where, request)
     header_words = tuple(word.strip() for word in words) if header else ()
     return Layout(mark, quoted, found, len(words), number * header, header_words, form.wide)
 
 
-def choose_columns(
-    words: Sequence[str],
-    where: str,
-    wanted: Sequence[str] = TRIPLE,
-    optional: Sequence[str] = (),
-    extra: Sequence[str] = (),
-    form: Form = DETECTED,
-) -> dict[str, int]:
+def choose_columns(words: Sequence[str], where: str, request: Request = TRIPLES) -> dict[str, int]:
     """Return the place of each column to read: those that the form gives, or that a header names, or all.
 
     Args:
         words: The words of the header, empty where there is none.
         where: Name of the table for messages.
-        wanted: Names of the columns.
-        optional: Columns among them that may be missing.
-        extra: Further columns, read where the header or the form names them.
-        form: What the user says about the table.
+        request: Columns to read.
     """
+    form, required = request.form, request.required
     if form.wide:
         return _choose_wide(words, where, form)
-    required = [name for name in wanted if name not in optional]
     if form.chosen:
-        names = required if len(form.chosen) == len(required) else list(wanted)
+        names = required if len(form.chosen) == len(required) else list(request.wanted)
         if len(form.chosen) != len(names):
             raise DataError(
                 f"--columns (columns=...) gives {len(form.chosen)} columns; give {len(names)}: {', '.join(names)}"
             )
         found = {name: _find_column(words, column, where) for name, column in zip(names, form.chosen, strict=True)}
     else:
-        found = find_columns(words, wanted, optional) or _take_all(words, where, wanted, optional, form)
+        found = find_columns(words, request) or _take_all(words, where, request)
     plain = [_simplify(word) for word in words]
-    for name in extra:
+    for name in request.extra:
         given = getattr(form, name)
         places = [place for place, word in enumerate(plain) if word in _EXTRA_WORDS[name]]
         if given is not None:
@@ -254,13 +267,12 @@ def _choose_wide(words: Sequence[str], where: str, form: Form) -> dict[str, int]
     return found
 
 
-def _take_all(
-    words: Sequence[str], where: str, wanted: Sequence[str], optional: Sequence[str], form: Form
-) -> dict[str, int]:
+def _take_all(words: Sequence[str], where: str, request: Request) -> dict[str, int]:
     """Return the places of the only columns, an index and a column of weights aside."""
-    aside = None if form.weight is None else _find_column(words, form.weight, where)
+    wanted, weight = request.wanted, request.form.weight
+    aside = None if weight is None else _find_column(words, weight, where)
     places = [place for place, word in enumerate(words) if not _INDEX.fullmatch(word) and place != aside]
-    for columns in (wanted, [name for name in wanted if name not in optional]):
+    for columns in (wanted, request.required):
         if len(columns) == len(places):
             return dict(zip(columns, places, strict=True))
     raise DataError(
@@ -288,15 +300,13 @@ def _is_number(column: str | int) -> bool:
     return str(column).strip().isdecimal()
 
 
-def find_columns(
-    words: Sequence[str], wanted: Sequence[str] = TRIPLE, optional: Sequence[str] = ()
-) -> dict[str, int] | None:
+def find_columns(words: Sequence[str], request: Request = TRIPLES) -> dict[str, int] | None:
     """Return the position of each wanted column among the words of a header, None if they do not name them all.
 
     Optional columns may be missing if there are no others.
     """
     plain = [_simplify(word) for word in words]
-    required = [name for name in wanted if name not in optional]
+    wanted, required = request.wanted, request.required
     for names in (wanted, required) if len(words) == len(required) else (wanted,):
         for known in _HEADER_WORDS:
             places = [[place for place, word in enumerate(plain) if word in known.get(name, ())] for name in names]
@@ -397,13 +407,14 @@ def _sample_lines(content: bytes) -> list[tuple[int, str]]:
 
 
 def _detect_separator(
-    lines: Sequence[str], marks: Sequence[str], quoted: bool, wanted: Sequence[str], optional: Sequence[str], where: str
+    lines: Sequence[str], marks: Sequence[str], quoted: bool, request: Request, where: str
 ) -> tuple[str, int]:
     """Return the separator under which most lines have as many columns as are wanted, and that number of columns."""
+    wanted = request.wanted
     if len(marks) == 1 or len(wanted) == 1:
         return marks[0], len(wanted)
     widths = {mark: Counter(len(split_line(line, mark, quoted)) for line in lines) for mark in marks}
-    choices = list(product(marks, range(len(wanted), len(wanted) - len(optional) - 1, -1)))
+    choices = list(product(marks, range(len(wanted), len(request.required) - 1, -1)))
     # The first of equals. A space is also part of names: it counts for less than half of any other mark.
     mark, width = max(choices, key=lambda choice: widths[choice[0]][choice[1]] * (1 if choice[0] == " " else 2))
     if 2 * widths[mark][width] > len(lines):
@@ -412,7 +423,7 @@ def _detect_separator(
         if len(counter) == 1 and 1 not in counter:  # not as many columns as wanted, but always the same number
             words = [word.strip() for word in split_line(lines[0], other, quoted)]
             if len(words) > len(wanted) and "head" in wanted:
-                _take_all(words, f"{where}, line 1", wanted, (), DETECTED)
+                _take_all(words, f"{where}, line 1", request)
             return other, len(wanted)  # the reader reports it
     if widths[mark][width]:
         return mark, width

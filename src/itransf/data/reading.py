@@ -8,7 +8,6 @@ import re
 from collections.abc import Callable, Iterator, Sequence, Set
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -25,6 +24,7 @@ from itransf.data.layout import (
     TRIPLE,
     Form,
     Layout,
+    Request,
     Table,
     check_bad,
     choose_columns,
@@ -74,18 +74,17 @@ def read_columns(
         DataError: The file cannot be read; the message names the line.
     """
     where = INPUT if str(path) == "-" else str(path)
-    choice: dict[str, Any] = {"wanted": wanted, "optional": optional, "extra": extra, "form": form}
+    request = Request(wanted, optional, extra, form, blanks)
     content = read_content(Path(path)) if content is None else content
     refuse_formats(content, where)
     if is_kind(where, ".parquet") or (where == INPUT and content.startswith(b"PAR1")):
         with bounded() as budget:
-            return _read_parquet(content, where, choice, blanks, budget)
+            return _read_parquet(content, where, request, budget)
     content = content.removeprefix(_BYTE_ORDER_MARK)
     if len(wanted) == 1:
         content = _BLANK_LINES.sub(b"", content)
-    layout = detect_layout(content, where, **choice)
-    free = {*extra, *(wanted if blanks else ()), *(list(layout.columns)[1:] if form.wide else ())}
-    data, content, notes = _parse_text(content, layout, where, free, form)
+    layout = detect_layout(content, where, request)
+    data, content, notes = _parse_text(content, layout, where, request.list_free(layout.columns), form)
 
     @cache
     def find_lines() -> Integers:
@@ -121,14 +120,14 @@ def read_labels(path: Path) -> dict[str, str]:
     return labels
 
 
-def _read_parquet(content: bytes, where: str, choice: dict[str, Any], blanks: bool, budget: Budget) -> Table:
+def _read_parquet(content: bytes, where: str, request: Request, budget: Budget) -> Table:
     """Read the wanted columns of a Parquet file, batch by batch; repeated values are not expanded on the way."""
     before = pa.total_allocated_bytes()
     try:
         limits = {"thrift_string_size_limit": len(content), "thrift_container_size_limit": _MOST_COLUMNS}
         described = pq.ParquetFile(pa.BufferReader(content), **limits)
         schema = described.schema_arrow
-        columns = choose_columns(tuple(schema.names), where, **choice)
+        columns = choose_columns(tuple(schema.names), where, request)
         for place in columns.values():
             check_kind(schema.field(place).type, schema.names[place], where)
         names = [schema.names[place] for place in columns.values()]
@@ -144,7 +143,7 @@ def _read_parquet(content: bytes, where: str, choice: dict[str, Any], blanks: bo
         raise DataError(f"{where} is not a readable Parquet file: {reason}") from None
     empty = pa.schema([schema.field(name) for name in names])
     table = pa.Table.from_batches(batches) if batches else empty.empty_table()
-    return take_columns(table.select(names), where, **choice, blanks=blanks, header=tuple(schema.names))
+    return take_columns(table.select(names), where, request, tuple(schema.names))
 
 
 def _measure_parquet(metadata: pq.FileMetaData, names: Set[str]) -> int:
