@@ -24,6 +24,7 @@ from benchmarks import (
     removal,
     scaling,
     teaching,
+    updates,
     weights,
 )
 from benchmarks.markdown import put_tables
@@ -40,7 +41,7 @@ PAGES: Mapping[str, Mapping[str, Callable[[Record], str]]] = {
         "peers": peers.render,
     },
     "answers": {"calibration": calibration.render},
-    "teaching": {"teaching": teaching.render},
+    "teaching": {"teaching": teaching.render, "updates": updates.render},
     "defaults": {"defaults": defaults.render},
     "reading": {"ensembles": ensembles.render},
     "data-splits": {"weights": weights.render},

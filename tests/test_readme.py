@@ -89,6 +89,7 @@ def test_every_example_runs_in_its_turn(capsys: pytest.CaptureFixture[str]) -> N
         "first",
         "mine",
         "smaller",
+        "tomorrow",
         "twins",
         "world",
     ]
