@@ -143,6 +143,8 @@ def hash_graph(graph: Graph) -> str:
         digest.update(triples.astype("<i8", order="C").tobytes())
         if graph.weights is not None:
             digest.update(graph.weights.of(triples).astype("<f8").tobytes())
+    for pairs in () if graph.types is None else (graph.types.members, graph.types.sides):
+        digest.update(pairs.astype("<i8", order="C").tobytes())
     return digest.hexdigest()
 
 

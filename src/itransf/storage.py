@@ -3,7 +3,7 @@
 run.json                   identity and results of the run, and the checksums of its files (see `itransf.records`)
 config.toml                every setting
 vocabulary.json            names and labels of entities and relations
-graph.safetensors          train, valid and test triples as numbers, and their weights if they have some
+graph.safetensors          train, valid and test triples as numbers, and their weights and types if there are some
 history.jsonl              one line per epoch
 checkpoint-N.safetensors   state of training (weights, optimizer, random state); the last two while training
 model.safetensors          weights of a finished run
@@ -39,6 +39,7 @@ from torch import Tensor
 from itransf.config import Config, build_config, check_trusted, format_toml, parse_layer
 from itransf.data.graph import SPLITS, Graph, Triples
 from itransf.data.splits import SplitRule
+from itransf.data.types import Types
 from itransf.data.vocabulary import Vocabulary
 from itransf.data.weights import Weights
 from itransf.errors import CheckpointError, ConfigError, DataError, RunError, WriteError
@@ -46,6 +47,7 @@ from itransf.files import Checksum, lock, make_folder, replacing
 from itransf.prediction.calibration import Calibration
 from itransf.records import (
     FILE,
+    LARGEST,
     Manifest,
     RunRecord,
     changed,
@@ -66,6 +68,7 @@ _CHECKPOINT = re.compile(r"checkpoint(?:-(\d{1,9}))?\.safetensors")
 _FIXED = {CONFIG, NAMES, TRIPLES, HISTORY, WEIGHTS, CONCEPTS, CALIBRATION}
 _HIDDEN = re.compile(r"\.(.+)\.[^.]+\.(?:tmp|new)")  # temporary and staged files
 _WEIGHTED, _WEIGHTS = "weighted", "weights"  # tensors of the triples that have weights
+_MEMBERS, _SIDES = "types", "sides"  # tensors of given types
 _KEPT = 2  # checkpoints during training
 T = TypeVar("T")
 _LOG = logging.getLogger("itransf.storage")
@@ -218,6 +221,8 @@ class RunFolder:
         arrays: dict[str, Any] = {split: graph.split(split) for split in SPLITS}
         if graph.weights is not None:
             arrays |= {_WEIGHTED: graph.weights.triples, _WEIGHTS: graph.weights.values}
+        if graph.types is not None:
+            arrays |= {_MEMBERS: graph.types.members, _SIDES: graph.types.sides}
         tensors = {name: torch.from_numpy(np.ascontiguousarray(array)) for name, array in arrays.items()}
         self.stage_tensors(TRIPLES, tensors, {} if graph.rule is None else {"rule": asdict(graph.rule)})
         self.stage_config(config)
@@ -424,13 +429,29 @@ class RunFolder:
             rule = SplitRule(**meta["rule"]) if "rule" in meta else None
         except (DataError, TypeError) as error:
             raise damaged(self.path / TRIPLES, f"has no rule of its split ({error})") from None
-        weights = None
+        given: dict[str, Any] = {"notes": record.notes, "rule": rule}
         if _WEIGHTS in tensors:
             rows = self._check_triples(_WEIGHTED, tensors.get(_WEIGHTED), entities, relations)
-            weights = Weights(rows, tensors[_WEIGHTS].numpy())
-            if not (weights.values.dtype == np.float64 and weights.values.shape == rows.shape[:1] and len(rows)):
-                raise damaged(self.path / TRIPLES, "has weights of other triples")
-        return Graph(record.graph, entities, relations, **splits, notes=record.notes, rule=rule, weights=weights)
+            given["weights"] = Weights(rows, self._check_array(_WEIGHTS, tensors[_WEIGHTS], len(rows)))
+        if _MEMBERS in tensors:
+            given["types"] = Types(
+                self._check_array(_MEMBERS, tensors[_MEMBERS], 2, len(entities)),
+                self._check_array(_SIDES, tensors.get(_SIDES), 2, 2 * len(relations)),
+            )
+        return Graph(record.graph, entities, relations, **splits, **given)  # type: ignore[arg-type]
+
+    def _check_array(self, name: str, tensor: Tensor | None, size: int, most: int = 0) -> Any:
+        """Return weights (size,), or the rows (n, size) of types whose first number is below `most`."""
+        kind = torch.int64 if most else torch.float64
+        is_whole = tensor is not None and (tensor.dtype, tensor.dim()) == (kind, 1 + (most > 0))
+        if (
+            tensor is None
+            or not is_whole
+            or tensor.shape[-1] != size
+            or (most and bool(((tensor < 0) | (tensor >= torch.tensor([most, LARGEST]))).any()))
+        ):
+            raise damaged(self.path / TRIPLES, f"has {name} of other names")
+        return tensor.numpy()
 
     def _read_names(self) -> tuple[Vocabulary, Vocabulary]:
         """Read the names of entities and relations, and their labels."""

@@ -26,6 +26,10 @@ Labels = Annotated[Path | None, Option("--labels", metavar="FILE", help="Two col
 Separator = Annotated[str | None, Option("--separator", metavar="S", help="Column separator. [default: detected]")]
 Header = Annotated[bool | None, Option("--header/--no-header", help="Line 1 names the columns. [default: detected]")]
 Columns = Annotated[str | None, Option("--columns", metavar="H,R,T", help="Columns to read: names or numbers from 1.")]
+Types = Annotated[Path | None, Option("--types", metavar="FILE", help="Two columns: entity, type.")]
+Domains = Annotated[
+    Path | None, Option("--domains", metavar="FILE", help="Three columns: relation, type of heads, type of tails.")
+]
 Weight = Annotated[
     str | None, Option("--weight", metavar="C", help="Column of weights. [default: weight, confidence or count]")
 ]

@@ -16,6 +16,7 @@ from itransf.cli.options import (
     AsJson,
     DataSource,
     Device,
+    Domains,
     Labels,
     Literals,
     Memory,
@@ -23,6 +24,7 @@ from itransf.cli.options import (
     Quiet,
     Settings,
     Strict,
+    Types,
     parse_memory,
     refuse_taken,
     takes_form,
@@ -52,6 +54,8 @@ def train_model(
     final: Annotated[bool, Option("--final", help="Then train on all triples as well, in RUN-final.")] = False,
     literals: Literals = "drop",
     labels: Labels = None,
+    types: Types = None,
+    domains: Domains = None,
     strict: Strict = False,
     memory: Memory = None,
     device: Device = "auto",
@@ -71,7 +75,8 @@ def train_model(
         raise ConfigError("--resume and --overwrite exclude each other")
     if final and seeds > 1:
         raise ConfigError("--final trains one model; leave out --seeds")
-    reading: dict[str, Any] = {**form, "literals": literals, "labels": labels, "strict": strict}
+    reading: dict[str, Any] = {**form, "literals": literals, "labels": labels, "types": types, "domains": domains}
+    reading["strict"] = strict
     reading["memory"] = parse_memory(memory) if memory else None
     graph = itransf.load(data, **reading, progress=not quiet)
     warn(graph.notes)

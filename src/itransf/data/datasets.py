@@ -95,6 +95,8 @@ def load(
     weight: str | int | None = None,
     literals: str = "drop",
     labels: str | Path | Mapping[str, str] | None = None,
+    types: str | Path | None = None,
+    domains: str | Path | None = None,
     strict: bool = False,
     seed: int = 0,
     valid_share: float = VALID_SHARE,
@@ -121,6 +123,9 @@ def load(
         literals: What to do with tails that are numbers, dates or long texts: "drop", "keep" them as entities, or
             "bin", which makes entities such as "price 20 to 50" of numbers and dates.
         labels: Labels to show instead of names: a two-column file (name, label) or a mapping.
+        types: File with the columns entity and type; candidates and typed metrics go by them.
+        domains: File with the columns relation, type of its heads, type of its tails; by default the types that train
+            has there.
         strict: Whether to refuse entities and relations of valid and test that train does not have.
         seed: Random seed of the split of a single file, and of a planted graph.
         valid_share: Share of a single file's triples for valid.
@@ -135,6 +140,8 @@ def load(
     dataset = find_dataset(source) if isinstance(source, str) else None
     form = Form(separator, header, columns, weight, wide=wide, key=key, split=split, skip_bad=skip_bad)
     rule = SplitRule(seed, valid_share, test_share)
+    if domains is not None and types is None:
+        raise DataError("--domains (domains=...) names types of entities; give them with --types (types=...) as well")
     with bounded(memory):
         if not isinstance(source, str | os.PathLike):
             (table,) = treat_literals([gather_triples(source, "triples", form, EXTRA)], literals)
@@ -151,6 +158,8 @@ def load(
                 name = "stdin" if str(source) == "-" else Path(strip_compression(path.name)).stem
                 encoded = encode_and_split(treat_literals([read(path)], literals)[0], rule)
             graph = build_graph(name if dataset is None else dataset.name, encoded)
+        if types is not None:
+            graph = graph.typed(types, domains)
         return graph if labels is None else graph.labelled(labels)
 
 

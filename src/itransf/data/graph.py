@@ -27,6 +27,7 @@ from itransf.data.splits import (
     keep_distinct,
 )
 from itransf.data.statistics import RelationStatistics
+from itransf.data.types import Types, read_types
 from itransf.data.typing import Typing
 from itransf.data.vocabulary import Vocabulary, check_text, note_similar
 from itransf.data.weights import Weights
@@ -53,6 +54,7 @@ class Graph:
         notes: Findings of the reader, as plain sentences.
         rule: Rule that made the splits, if they were not given.
         weights: Weights of the triples in the loss, if they have some.
+        types: Given types of entities, if any.
     """
 
     name: str
@@ -64,6 +66,7 @@ class Graph:
     notes: tuple[str, ...] = ()
     rule: SplitRule | None = None
     weights: Weights | None = None
+    types: Types | None = None
 
     def __repr__(self) -> str:
         sizes = ", ".join(f"{len(self.split(split)):,} {split}" for split in SPLITS)
@@ -106,6 +109,12 @@ class Graph:
             _log(notes)
         return replace(self, entities=entities, relations=relations, notes=(*self.notes, *notes))
 
+    def typed(self, types: str | Path, domains: str | Path | None = None) -> Graph:
+        """Return the same graph with given types of entities; see `itransf.data.types.read_types`."""
+        found, notes = read_types(self.entities, self.relations, types, domains)
+        _log(notes)
+        return replace(self, types=found, notes=(*self.notes, *notes))
+
     def merged(self) -> Graph:
         """Return the graph with the triples of all splits in train."""
         together = np.concatenate([self.split(split) for split in SPLITS])
@@ -142,8 +151,8 @@ class Graph:
 
     @cached_property
     def typing(self) -> Typing:
-        """Which entities fit the sides of relations, learned from train."""
-        return Typing(self.train, len(self.entities), len(self.relations))
+        """Which entities fit the sides of relations, by given types or learned from train."""
+        return Typing(self.train, len(self.entities), len(self.relations), self.types)
 
     @classmethod
     def from_names(

@@ -3,6 +3,9 @@
 The sides on which an entity occurs in train are its type. An entity fits a side if it occurs there, or if entities
 with its sides do: the evidence of a side u for a side s is the log of P(u | s) / P(u), and its mean over all sides of
 the entity has to be at least `LEAST_LIFT`. An entity without triples in train fits every side.
+
+Given types (see `itransf.data.types`) come before this rule: an entity that has some fits a side if it occurs there or
+has a type of the side, which is given or else one that entities have which occur there.
 """
 
 from __future__ import annotations
@@ -10,6 +13,7 @@ from __future__ import annotations
 import numpy as np
 
 from itransf.data.known import Booleans, Floats, Integers, sort_distinct
+from itransf.data.types import Types
 
 LEAST_LIFT = -1.0
 """Least mean log lift of an entity that fits. With this one, nearly all right answers of valid fit on world, CoDEx-S,
@@ -26,9 +30,11 @@ class Typing:
         triples: Training triples, (n, 3).
         entity_count: Number of entities.
         relation_count: Number of relations.
+        types: Given types, if any.
     """
 
-    def __init__(self, triples: Integers, entity_count: int, relation_count: int) -> None:
+    def __init__(self, triples: Integers, entity_count: int, relation_count: int, types: Types | None = None) -> None:
+        self._types = types
         heads, relations, tails = (np.ascontiguousarray(column, dtype=np.int64) for column in triples.T)
         width = max(2 * relation_count, 1)
         # Sides are numbered: heads of relation r are 2 r, its tails 2 r + 1.
@@ -85,6 +91,9 @@ class Typing:
 
     def _fit_sides(self, entity: int) -> Booleans:
         """Return for each side whether an entity fits it, as `_select` does for all entities and one side."""
+        if self._types is not None:
+            sides = range(len(self._side_sizes))
+            return np.array([self.fits(entity, number // 2, ("head", "tail")[number % 2]) for number in sides])
         own = self._sides[slice(*np.searchsorted(self._entities, [entity, entity + 1]))]
         sums = np.zeros(len(self._side_sizes))
         for side in own.tolist():
@@ -100,7 +109,22 @@ class Typing:
         prior = PRIOR * self._shares
         lifts = np.log((self._count_shared(seen) + prior) / ((self._side_sizes[number] + PRIOR) * self._shares))
         sums = np.bincount(self._entities, weights=lifts[self._sides], minlength=self._entity_count)
-        return np.asarray(seen | (sums / self._degrees >= LEAST_LIFT))
+        fits = sums / self._degrees >= LEAST_LIFT
+        if self._types is not None:
+            fits = self._obey(number, seen, fits)
+        return np.asarray(seen | fits)
+
+    def _obey(self, number: int, seen: Booleans, fits: Booleans) -> Booleans:
+        """Return which entities fit a side by their given types; those that have none, as `fits` says."""
+        assert self._types is not None
+        (entities, kinds), (sides, given) = self._types.members.T, self._types.sides.T
+        wanted = given[sides == number] if (sides == number).any() else kinds[seen[entities]]
+        if not len(wanted):
+            return fits
+        obeyed = fits.copy()
+        obeyed[entities] = False
+        obeyed[entities[np.isin(kinds, wanted)]] = True
+        return obeyed
 
     def _mark(self, number: int) -> Booleans:
         """Return for each entity whether it occurs on a side in train."""

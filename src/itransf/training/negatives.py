@@ -67,13 +67,17 @@ class _Side:
         packed = others[:, 0] * len(graph.relations) + others[:, 1]
         _, pairs, counts = np.unique(packed, return_inverse=True, return_counts=True)
         name = "tail" if column == 2 else "head"
-        sizes = np.diff(getattr(statistics, f"{name}_domain_offsets"))
+        offsets, values = (getattr(statistics, f"{name}_domain_{part}") for part in ("offsets", "values"))
+        if graph.types is not None:
+            domains = [graph.typing.candidates(relation, name) for relation in range(len(graph.relations))]
+            offsets, values = np.cumsum([0, *map(len, domains)]), np.concatenate(domains)
+        sizes = np.diff(offsets)
         relations = graph.train[:, 1]
         self.entities = entities
         self.pair_of_triple = torch.as_tensor(pairs.reshape(-1), device=device)
         self.keys = torch.as_tensor(np.sort(pairs.reshape(-1) * entities + graph.train[:, column]), device=device)
-        self.domain_offsets = torch.as_tensor(getattr(statistics, f"{name}_domain_offsets"), device=device)
-        self.domain_values = torch.as_tensor(getattr(statistics, f"{name}_domain_values"), device=device)
+        self.domain_offsets = torch.as_tensor(offsets, device=device)
+        self.domain_values = torch.as_tensor(values, device=device)
         # Where every member of the domain is a training answer, the domain holds no negative.
         has_negatives = counts[pairs.reshape(-1)] < sizes[relations]
         chance = domain_probabilities(statistics, strength)[relations] * has_negatives

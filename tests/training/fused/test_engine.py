@@ -115,7 +115,8 @@ def run_fused(
 ) -> tuple[list[float], dict[str, Tensor]]:
     trainer = make_trainer(graph, config)
     assert can_fuse(trainer.model, config)
-    engine = kind(trainer.model, trainer.train, trainer.objective.factors, trainer.sampler, trainer.optimizer, config)
+    engine = kind(trainer.model, trainer.train, trainer.sampler, trainer.optimizer, config)
+    engine.factors = trainer.objective.factors
     order = sort_by_relation(order, trainer.train[order, 1], config.training.batch_size)
     losses = engine.run(order, trainer.generator)
     return losses.tolist(), {**weights(trainer.model), **trainer.optimizer.state}

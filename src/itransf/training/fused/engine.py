@@ -55,7 +55,9 @@ def make_engine(
     kind = load_engine(train.device.type)
     if kind is None or (config.negatives.shared and not kind.shares_negatives):
         return None
-    return kind(model, train, objective.factors, sampler, optimizer, config)
+    engine = kind(model, train, sampler, optimizer, config)
+    engine.factors = objective.factors
+    return engine
 
 
 def load_engine(device: str) -> type[FusedEngine] | None:
@@ -154,12 +156,11 @@ class Buffers(NamedTuple):
 
 
 class FusedEngine(ABC):
-    """Trains a translation model on many batches at once, planned together.
+    """Trains a translation model on many batches at once, planned together; losses are multiplied by `factors`, (f,).
 
     Args:
         model: Model, trained in place.
         train: Training triples on the model's device, (f, 3).
-        factors: Factor of each triple's loss, (f,).
         sampler: Sampler of the negatives.
         optimizer: Optimizer, whose states and step count are updated in place.
         config: All settings.
@@ -168,15 +169,9 @@ class FusedEngine(ABC):
     shares_negatives: ClassVar[bool]
 
     def __init__(
-        self,
-        model: Translation,
-        train: Tensor,
-        factors: Tensor,
-        sampler: NegativeSampler,
-        optimizer: RowOptimizer,
-        config: Config,
+        self, model: Translation, train: Tensor, sampler: NegativeSampler, optimizer: RowOptimizer, config: Config
     ) -> None:
-        self.factors = factors
+        self.factors = torch.ones(len(train), device=train.device)
         self.model, self.train, self.sampler, self.optimizer, self.config = model, train, sampler, optimizer, config
         self.weights, self.projections = weigh_triples(train, config.loss.subsampling), list_projections(model)
         self.layout = make_layout(model, self.projections, len(train), config)

@@ -36,15 +36,9 @@ class GPUEngine(FusedEngine):
     shares_negatives = True
 
     def __init__(
-        self,
-        model: Translation,
-        train: Tensor,
-        factors: Tensor,
-        sampler: NegativeSampler,
-        optimizer: RowOptimizer,
-        config: Config,
+        self, model: Translation, train: Tensor, sampler: NegativeSampler, optimizer: RowOptimizer, config: Config
     ) -> None:
-        super().__init__(model, train, factors, sampler, optimizer, config)
+        super().__init__(model, train, sampler, optimizer, config)
         self.recording: Any = None
         self.counter = torch.zeros(1, dtype=torch.int32, device=train.device)
         self.arguments: dict[str, Any] = {
