@@ -24,6 +24,7 @@ from benchmarks import (
     removal,
     scaling,
     teaching,
+    typed,
     updates,
     weights,
 )
@@ -44,7 +45,7 @@ PAGES: Mapping[str, Mapping[str, Callable[[Record], str]]] = {
     "teaching": {"teaching": teaching.render, "updates": updates.render},
     "defaults": {"defaults": defaults.render},
     "reading": {"ensembles": ensembles.render},
-    "data-splits": {"weights": weights.render},
+    "data-splits": {"weights": weights.render, "typed": typed.render},
     "explaining": {"new_triples": new_triples.render, "removal": removal.render},
 }
 """Pages, and the functions that render their records, by the name of the benchmark."""

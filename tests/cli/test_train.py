@@ -159,6 +159,23 @@ def test_weights_are_read_stored_and_used_by_evaluation(tmp_path: Path) -> None:
     assert call("train", path, "--out", out, "--resume", *QUICK, *CONCEPTS).code == 2
 
 
+def test_types_restrict_the_answers(data: Path, tmp_path: Path) -> None:
+    types, domains = tmp_path / "types.csv", tmp_path / "domains.csv"
+    cities = "".join(f"{head},city\n" for head, relation, _ in TRAIN if relation == "city_in")
+    types.write_text(cities + "".join(f"{name},country\n" for name in ("France", "Spain", "Italy", "Poland")))
+    domains.write_text("near,city,city\n")
+    options = ("--types", types, "--domains", domains, "--out", tmp_path / "run", *QUICK, *CONCEPTS)
+    done = call("train", data, *options)
+    assert done.code == 0, done.err
+    run = itransf.open(tmp_path / "run")
+    assert {each.tail for each in run.predict(head="Lyon", relation="near", top=99)} <= {
+        line.partition(",")[0] for line in cities.split()
+    }
+    assert len(run.graph.typing.candidates(run.graph.relations.index("near"), "tail")) == 12
+    done = call("train", data, "--domains", domains)
+    assert (done.code, "give them with --types" in done.err) == (2, True)
+
+
 def test_a_single_file_is_split_and_the_note_is_a_warning(tmp_path: Path) -> None:
     path = write_triples(tmp_path / "triples.csv", [(f"{h},{r},{t}", "", "") for h, r, t in TRAIN])
     path.write_text("".join(",".join(triple) + "\n" for triple in TRAIN))
