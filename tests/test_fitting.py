@@ -15,6 +15,7 @@ from itransf import fitting
 from itransf.config import Config
 from itransf.data.graph import Graph
 from itransf.data.planted import plant
+from itransf.data.vocabulary import Vocabulary
 from itransf.errors import CheckpointError, ConfigError
 from itransf.evaluation import evaluate
 from itransf.fitting import (
@@ -239,6 +240,22 @@ class TestWarmStart:
         model = start(graph, config).run()
         assert torch.equal(weights(model)["entities"], stored["entities"])
         assert torch.equal(weights(model)["relations"], stored["relations"])
+
+    def test_rows_of_an_earlier_graph_are_found_by_name(
+        self, configure: Configure, graph: Graph, tmp_path: Path
+    ) -> None:
+        stored = self.make_run(graph, configure("transe", "seed=5"), tmp_path / "other")
+        names = {kind: getattr(graph, kind).names for kind in ("entities", "relations")}
+        grown = replace(
+            graph,
+            entities=Vocabulary(["new", *reversed(names["entities"])]),
+            relations=Vocabulary(["newer", *reversed(names["relations"])], kind="relation"),
+        )
+        config = configure("stranse", "training.epochs=0", f"warm_start.run={tmp_path / 'other'}")
+        found, usual = weights(start(grown, config).run()), weights(build_model(grown, warm_config(config), CPU))
+        for kind in names:
+            assert torch.equal(found[kind][1:].flip(0), stored[kind])
+            assert torch.equal(found[kind][0], usual[kind][0])
 
     def test_a_run_that_does_not_fit_is_refused(
         self, configure: Configure, graph: Graph, number_graph: GraphMaker, tmp_path: Path

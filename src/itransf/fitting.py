@@ -18,7 +18,9 @@ from torch import Tensor
 
 from itransf.config import CHOOSE, Config, WarmStartConfig
 from itransf.data.graph import Graph
+from itransf.data.known import Integers
 from itransf.data.leakage import mine_structure
+from itransf.data.vocabulary import Vocabulary
 from itransf.errors import CheckpointError, ConfigError
 from itransf.evaluation import rank_triples, summarise
 from itransf.models import MODELS, SIDES, Model, ProjectingConcepts
@@ -221,24 +223,41 @@ class Fit:
         return validate
 
     def _read_start(self) -> Model:
-        """Read the parameters of another run on the same graph into a model of the kind that this one starts from."""
+        """Read the parameters of another run into a model of the kind that this one starts from.
+
+        Rows are found by name; those of other names have their usual start.
+        """
         other = RunFolder(Path(self.config.warm_start.run))
         other.read_record()  # raises if there is no run
         graph = other.read_graph()
-        if graph.entities.names != self.graph.entities.names or graph.relations.names != self.graph.relations.names:
-            raise ConfigError(f"warm_start.run: {other.path} was trained on another graph; choose a run on this one")
+        rows = {
+            "entities": match_names(graph.entities, self.graph.entities),
+            "relations": match_names(graph.relations, self.graph.relations),
+        }
+        if 2 * len(rows["entities"]) < len(graph.entities):
+            raise ConfigError(
+                f"warm_start.run: {other.path} was trained on another graph: of its {len(graph.entities):,} entities, "
+                f"{len(rows['entities']):,} are in this one; choose a run on this graph or an earlier state of it"
+            )
         tensors, _ = other.read_tensors(WEIGHTS)
         start = build_model(self.graph, warm_config(self.config), self.device)
         for name, table in start.named_parameters():
-            if name not in tensors or tensors[name].shape != table.shape:
+            places = rows["entities" if table is start.embeddings().get("entities") else "relations"]
+            if name not in tensors or tensors[name].shape[1:] != table.shape[1:]:
                 found = tuple(tensors[name].shape) if name in tensors else "none"
                 raise ConfigError(
                     f"warm_start.run: {other.path} has {name} embeddings of shape {found}, this model needs "
                     f"{tuple(table.shape)} (model.dim = {self.config.model.dim})"
                 )
             with torch.no_grad():
-                table.copy_(tensors[name])
+                table[places[:, 1]] = tensors[name][places[:, 0]].to(table.device)
         return start
+
+
+def match_names(old: Vocabulary, new: Vocabulary) -> Integers:
+    """Return the numbers that each common name has in two vocabularies, (n, 2)."""
+    pairs = [(number, new.index(name)) for number, name in enumerate(old) if new.has_name(name)]
+    return np.array(pairs, dtype=np.int64).reshape(-1, 2)
 
 
 def warm_config(config: Config) -> Config:

@@ -167,7 +167,11 @@ class WarmStartConfig:
     sampler: str = setting(
         "same", "Negative sampler of these epochs: same as in training, or a sampler's name without domain sampling."
     )
-    run: str = setting("", "Folder of a finished run of that model on the same graph that is used instead.")
+    run: str = setting(
+        "",
+        "Folder of a finished run of that model that is used instead. Its graph may be an earlier state of this one: "
+        "names that it does not have start at random.",
+    )
 
 
 @dataclass(frozen=True)
