@@ -138,7 +138,7 @@ def test_mistakes_about_reports_are_misuse(name: str, message: str, run: Path, t
 def test_a_path_that_cannot_be_written_is_refused_before_any_work(
     run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.delattr("itransf.interpret.report.evaluate")
+    monkeypatch.delattr("itransf.Run.evaluate")
     (tmp_path / "page.html").mkdir()
     done = call("report", run, "--out", tmp_path / "page.html")
     assert done.code == 1

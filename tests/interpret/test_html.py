@@ -14,7 +14,7 @@ from itransf.interpret import Attention, build_sharing_graph
 from itransf.interpret.html import embed, format_metric, read_asset, render, soften
 from itransf.interpret.html.circle import SIZE, choose_links, choose_members, draw_circle
 from itransf.interpret.html.heatmap_page import collect_heatmap, count_relations, make_heatmap_page
-from itransf.interpret.html.report_page import draw_training
+from itransf.interpret.html.report_page import choose_ticks, draw_training
 from itransf.interpret.sharing import SharingGraph
 
 EVIL = "</script><script>alert(1)</script>"
@@ -114,16 +114,40 @@ def test_an_empty_graph_can_be_drawn() -> None:
     assert draw_circle(SharingGraph((), ()))["nodes"] == []
 
 
-def test_the_curve_of_training_needs_two_epochs() -> None:
-    line = {"phase": "training", "loss": 2.0}
-    assert draw_training([{**line, "epoch": 1}], "mrr") is None
-    history = [{**line, "epoch": 1}, {**line, "epoch": 2, "loss": 1.0, "metric": 40.0}, {"phase": "warm", "epoch": 1}]
-    curve = draw_training(history, "mr")
-    assert curve is not None
-    assert "best 40" in curve["metric"]
-    plain = draw_training([{**line, "epoch": 1}, {**line, "epoch": 2}], "mrr")
-    assert plain is not None
-    assert (plain["metric"], len(plain["paths"])) == ("", 1)
+def test_training_is_drawn_over_the_epochs_of_all_phases() -> None:
+    losses, metrics = (4.0, 2.0, 3.0, 1.0, 0.5), (None, None, 0.25, None, 0.5)
+    phases = ("warm start", "warm start", "training", "training", "training")
+    lines = [{"phase": phase, "loss": loss} for phase, loss in zip(phases, losses, strict=True)]
+    history = [line if value is None else {**line, "metric": value} for line, value in zip(lines, metrics, strict=True)]
+    loss, valid = draw_training(history, "hits@10")
+    assert (loss["title"], valid["title"]) == ("Mean loss", "Hits@10 on valid, %")
+    assert [text for _, text in loss["columns"]] == ["0", "1", "2", "3", "4", "5"]
+    assert [text for _, text in loss["rows"]] == ["0", "1", "2", "3", "4"]
+    assert [text for _, text in valid["rows"]] == ["25", "30", "35", "40", "45", "50"]
+    assert loss["breaks"] == valid["breaks"] == [loss["columns"][2][0]]
+    heights = {text: y for y, text in loss["rows"]}
+    wanted = [(loss["columns"][epoch][0], heights[str(int(each))]) for epoch, each in enumerate(losses[:4], 1)]
+    assert loss["line"].startswith("M" + "L".join(f"{x} {y}" for x, y in wanted))
+    assert valid["line"].split("L")[1].split() == [valid["columns"][5][0], valid["rows"][-1][0]]
+    assert loss["dots"].count("M") == 5
+    assert [chart["title"] for chart in draw_training(lines, "mrr")] == ["Mean loss"]
+    assert draw_training(history[:1], "mrr") == []
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "whole", "wanted"),
+    [
+        (0.7849, 0.7894, False, [0.784, 0.785, 0.786, 0.787, 0.788, 0.789, 0.79]),
+        (0, 30, True, [0, 10, 20, 30]),
+        (0, 2, True, [0, 1, 2]),
+        (0, 500, True, [0, 100, 200, 300, 400, 500]),
+        (2.0, 2.0, False, [2.0, 2.5]),
+        (0.0, 0.0, False, [0.0, 0.2]),
+        (-3.0, 1.0, False, [-3.0, -2.0, -1.0, 0.0, 1.0]),
+    ],
+)
+def test_ticks_are_round_and_enclose_the_values(low: float, high: float, whole: bool, wanted: list[float]) -> None:
+    assert choose_ticks(low, high, whole=whole) == pytest.approx(wanted)
 
 
 def test_metrics_are_written_as_people_do() -> None:

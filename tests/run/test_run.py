@@ -16,7 +16,7 @@ from comparing import same_weights
 from itransf.data.graph import Graph
 from itransf.errors import CheckpointError, ConfigError, DataError, RunError, WriteError
 from itransf.evaluation import evaluate
-from itransf.interpret import explain, export, make_cards, write_report
+from itransf.interpret import explain, export, make_cards
 from itransf.models import MODELS
 from itransf.prediction import complete, score_triples
 from itransf.run import Run, open_run, train
@@ -41,10 +41,9 @@ OFFERED: dict[str, Callable[..., Any]] = {
     "cards": make_cards,
     "learn_relation": learn_relation,
     "learn_entity": learn_entity,
-    "report": write_report,
     "export": export,
 }
-KNOWN_TO_A_RUN = {"model", "graph", "config", "attention", "shown", "names", "info", "history"}
+KNOWN_TO_A_RUN = {"model", "graph", "config", "attention", "names"}
 
 
 class TestUse:
@@ -55,8 +54,7 @@ class TestUse:
         del offered["self"]
         assert [name for name in wanted if name not in KNOWN_TO_A_RUN] == list(offered)
         for name, parameter in offered.items():
-            if name != "path":  # a report has a usual place
-                assert parameter.default == wanted[name].default
+            assert parameter.default == wanted[name].default
 
     def test_a_run_can_be_asked(self, short: Any, graph: Graph) -> None:
         run = short(graph)

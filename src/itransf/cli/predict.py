@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from itransf.prediction.inputs import LabelledTriple
 
 PROBABILITY = "Prob.: chance that the answer is true; candidates nobody labelled count as false."
-NO_PROBABILITY = "No probability is shown: the run has none, or fewer than 50 validation questions to fit it on."
 ANY = "Search all entities or relations, not only those that fit."
 KNOWN: Columns = {"Known": lambda row: "held out" if row["known"] in ("valid", "test") else row["known"] or ""}
 AGREEMENT: Columns = {  # of an ensemble
@@ -181,7 +180,7 @@ def note_probability(run: itransf.Run, relations: Collection[str], screen: Scree
     calibration, names = run.calibration, run.graph.relations
     if not relations:
         return
-    screen.say(PROBABILITY if calibration else NO_PROBABILITY)
+    screen.say(PROBABILITY if calibration else itransf.interpret.sentences.NO_PROBABILITY)
     for number in sorted(names.index(name) for name in relations) if calibration else ():
         if calibration is not None and calibration.lacks_skill(number):
             screen.say(f"{names.label(number)}: on valid, the model ranks answers no better than popularity.")

@@ -34,7 +34,7 @@ METRICS = {"mr": "MR", "mrr": "MRR", "amri": "AMRI", **{f"hits@{k}": f"Hits@{k}"
 
 @dataclass(frozen=True)
 class Evaluation:
-    """Metrics of a split, by the standard protocol; `typed` has those by the rule of predictions.
+    """Metrics of a split, by the standard protocol; `typed` and `typed_ranks` follow the rule of predictions.
 
     It is a mapping of the filtered metrics over both sides: `evaluation["mrr"]`, `dict(evaluation)`.
     """
@@ -48,6 +48,7 @@ class Evaluation:
     buckets: list[dict[str, Any]]
     categories: list[dict[str, Any]]
     ranks: Ranks
+    typed_ranks: Ranks
     weighted: bool = False
 
     def __getitem__(self, metric: str) -> float:
@@ -146,6 +147,7 @@ def evaluate(
         _by_bucket(table, graph, numbers, bucket_weighting),
         _by_category(table, graph),
         ranks,
+        fitting,
         weighted,
     )
 

@@ -14,7 +14,6 @@ from itransf.interpret.measures.structure import read_model
 from itransf.interpret.measures.verdicts import write_verdict
 from itransf.interpret.naming import call_concept, check_names
 from itransf.interpret.plot import find_missing_letters, write_heatmap, write_reliability
-from itransf.interpret.report import Shown, write_report
 from itransf.interpret.sentences import tabulate_split
 from itransf.interpret.sharing import (
     RARE,
@@ -40,7 +39,6 @@ __all__ = [
     "RelationProfile",
     "SharedConcept",
     "SharingGraph",
-    "Shown",
     "Use",
     "align_concepts",
     "build_sharing_graph",
@@ -64,6 +62,5 @@ __all__ = [
     "write_attention",
     "write_heatmap",
     "write_reliability",
-    "write_report",
     "write_verdict",
 ]

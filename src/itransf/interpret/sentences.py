@@ -24,6 +24,7 @@ LEVEL = 1e-6
 """Leads, as shares of `find_size`, that are rounding errors of single precision."""
 MOST_PARTS = 6
 """Parts of a side in the table of a split; a dense attention has hundreds."""
+NO_PROBABILITY = "No probability is shown: the run has none, or fewer than 50 validation questions to fit it on."
 _TEENS = (11, 12, 13)
 
 

@@ -25,6 +25,7 @@ from itransf.models import ConceptModel, Model
 from itransf.prediction.inputs import GivenTriple, resolve_triples
 from itransf.prediction.search import DEFAULT_MEMORY, Search
 from itransf.records import RunRecord, read_manifest
+from itransf.run.report import write_report
 from itransf.run.views import compare_runs, show_entity
 from itransf.storage import WEIGHTS, RunFolder
 from itransf.training.trainer import weights
@@ -102,6 +103,7 @@ class Run:
     assess_calibration = _method(prediction.assess_calibration)
     relation = _method(interpret.profile_relation)
     export = _method(interpret.export)
+    report = write_report
 
     def find(self, text: str, top: int = 10) -> list[FoundName]:
         """Find entities and relations by name or label; see `itransf.data.search.find_names`."""
@@ -229,33 +231,6 @@ class Run:
         """Return which relations share concepts, and which relations the rare ones learn from."""
         rare = self.graph.statistics.frequency_buckets() == interpret.RARE
         return interpret.build_sharing_graph(self.concepts(), rare)
-
-    def report(
-        self,
-        path: str | Path = "report.html",
-        split: str | None = None,
-        *,
-        most_triples: int = 1000,
-        progress: bool = False,
-    ) -> Path:
-        """Write a self-contained HTML page about the run, and return its path.
-
-        Args:
-            path: File that ends in .html.
-            split: Triples to rank; by default test, or valid if there are no test triples.
-            most_triples: Maximum number of validation triples to rank again for one concept card; 0 takes all.
-            progress: Whether to show progress.
-
-        Raises:
-            ConfigError: The path does not end in .html.
-            DataError: The split has no triples.
-            WriteError: The file cannot be written.
-        """
-        options: dict[str, Any] = {"split": split, "most_triples": most_triples, "progress": progress}
-        shown = interpret.Shown(self.chosen.model, self.concepts() if self.has_concepts else None, self.concept_names)
-        return interpret.write_report(
-            path, self.model, self.graph, self.info(), self.chosen.history, shown=shown, **options
-        )
 
     def name_concepts(self, names: Mapping[int, str], path: str | Path | None = None) -> None:
         """Name concepts; an empty name removes one.

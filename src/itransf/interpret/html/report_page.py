@@ -1,10 +1,12 @@
-"""The report page: key numbers, metrics by group, and the curve of training."""
+"""The report page: key numbers, metrics by group, and the curves of training."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from itransf.evaluation import METRICS as EVALUATED
 from itransf.interpret.attention import Attention
 from itransf.interpret.html import METRICS, format_metric
 
@@ -28,7 +30,8 @@ ABOUT_SUMS = {
     "of a name such as /film/film/genre?",
 }
 """The same where a relation is a signed sum of concepts."""
-_WIDTH, _HEIGHT, _EDGE = 560, 170, 26  # of the curve of training
+_WIDTH, _HEIGHT, _LEFT, _RIGHT, _TOP, _BOTTOM = 360, 220, 50, 16, 28, 38  # of a chart of training, and its margins
+_DOTS = 60  # most values that are drawn as dots, too
 
 
 def list_tiles(
@@ -60,32 +63,61 @@ def list_categories(evaluation: Mapping[str, Any]) -> list[tuple[str, Mapping[st
     return [(entry["category"], entry["both"]) for entry in evaluation["categories"] if entry["both"]["queries"]]
 
 
-def draw_training(history: Sequence[Mapping[str, Any]], metric: str) -> dict[str, Any] | None:
-    """Return the curves of loss and validation, each on a scale of its own; None with fewer than two epochs."""
-    lines = [line for line in history if line.get("phase") == "training"]
-    losses = [(line["epoch"], line["loss"]) for line in lines if line.get("loss") is not None]
-    validations = [(line["epoch"], line["metric"]) for line in lines if line.get("metric") is not None]
-    if len(losses) < 2:
-        return None
-    last = max(epoch for epoch, _ in losses)
-    curves = [("--soft", losses), ("--accent", validations)]
-    best = (min if metric == "mr" else max)((value for _, value in validations), default=0.0)
+def draw_training(history: Sequence[Mapping[str, Any]], metric: str) -> list[dict[str, Any]]:
+    """Return charts of the loss and of the validation metric over the epochs of all phases; none of a single value."""
+    title, unit = EVALUATED[metric], 100.0 if metric.startswith("hits") else 1.0
+    phases = [line["phase"] for line in history]
+    breaks = [place for place in range(1, len(phases)) if phases[place] != phases[place - 1]]
+    charts = []
+    for key, name, scale in (("loss", "Mean loss", 1.0), ("metric", f"{title} on valid{', %' * (unit > 1)}", unit)):
+        points = [(epoch, scale * line[key]) for epoch, line in enumerate(history, 1) if line.get(key) is not None]
+        if len(points) > 1:
+            charts.append(draw_chart(name, points, len(history), breaks))
+    return charts
+
+
+def draw_chart(title: str, points: Sequence[tuple[int, float]], last: int, breaks: Sequence[int]) -> dict[str, Any]:
+    """Return a line chart over epochs with its axes, as text for an SVG.
+
+    Args:
+        title: What the values are.
+        points: Epochs and values.
+        last: Last epoch of the axis.
+        breaks: Last epoch of each phase but the last.
+    """
+    values = [value for _, value in points]
+    marks, epochs = choose_ticks(min(values), max(values)), choose_ticks(0, last, whole=True)
+    width, height = _WIDTH - _LEFT - _RIGHT, _HEIGHT - _TOP - _BOTTOM
+    span, decimals = marks[-1] - marks[0], max(-math.floor(math.log10(marks[1] - marks[0]) + 1e-9), 0)
+    across = [
+        f"{_LEFT + width * epoch / epochs[-1]:.1f}" for epoch in (*epochs, *breaks, *(each for each, _ in points))
+    ]
+    up = [f"{_TOP + height * (marks[-1] - value) / span:.1f}" for value in (*marks, *values)]
+    places = list(zip(across[-len(points) :], up[len(marks) :], strict=True))
     return {
-        "width": _WIDTH,
-        "height": _HEIGHT,
-        "edge": _EDGE,
-        "axis": f"M{_EDGE} {_HEIGHT - _EDGE}H{_WIDTH}",
-        "paths": [(colour, _write_curve(points, last)) for colour, points in curves if points],
-        "loss": f"loss {losses[0][1]:.3g} → {losses[-1][1]:.3g} over {last:,} epochs",
-        "metric": f"validation {metric}, best {best:.3g}" if validations else "",
+        "title": title,
+        "size": (_WIDTH, _HEIGHT),
+        "box": (_LEFT, _TOP, _WIDTH - _RIGHT, _HEIGHT - _BOTTOM),
+        "rows": list(zip(up, (f"{mark:,.{decimals}f}" for mark in marks), strict=False)),
+        "columns": list(zip(across, (f"{epoch:,.0f}" for epoch in epochs), strict=False)),
+        "breaks": across[len(epochs) : -len(points)],
+        "line": "M" + "L".join(f"{x} {y}" for x, y in places),
+        "dots": "".join(f"M{x} {y}h0" for x, y in places if len(places) <= _DOTS),
     }
 
 
-def _write_curve(points: Sequence[tuple[int, float]], last: int) -> str:
-    values = [value for _, value in points]
-    low, span = min(values), (max(values) - min(values)) or 1.0
-    places = [
-        (_EDGE + (_WIDTH - _EDGE - 4) * epoch / max(last, 1), 8 + (_HEIGHT - _EDGE - 16) * (1 - (value - low) / span))
-        for epoch, value in points
-    ]
-    return " ".join(f"{'L' if number else 'M'}{x:.1f} {y:.1f}" for number, (x, y) in enumerate(places))
+def choose_ticks(low: float, high: float, most: int = 5, whole: bool = False) -> list[float]:
+    """Return round numbers at equal distances, from one that is not above `low` to one that is not below `high`.
+
+    Args:
+        low: Least value.
+        high: Largest value.
+        most: Steps between them at most.
+        whole: Whether only whole numbers are meant.
+    """
+    span = (high - low) or abs(high) or 1.0
+    power = 10.0 ** math.floor(math.log10(span / most))
+    step = next(power * factor for factor in (1, 2, 5, 10) if span <= most * power * factor * (1 + 1e-9))
+    step = max(step, 1.0) if whole else step
+    first = math.floor(low / step)
+    return [step * number for number in range(first, max(math.ceil(high / step), first + 1) + 1)]

@@ -1,0 +1,268 @@
+"""The report of a run, one HTML file: answers first, then concepts, then measures."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from itransf.config import format_toml
+from itransf.data.graph import Graph
+from itransf.errors import ConfigError, check_count
+from itransf.evaluation import Evaluation, Ranks
+from itransf.evaluation.skill import NO_BETTER
+from itransf.files import check_place, write_text
+from itransf.interpret.attention import Attention
+from itransf.interpret.cards import MOST_TRIPLES, MOST_USERS, list_entities
+from itransf.interpret.explanation import Explanation
+from itransf.interpret.html import render
+from itransf.interpret.html.circle import draw_circle
+from itransf.interpret.html.heatmap_page import collect_heatmap
+from itransf.interpret.html.report_page import (
+    ABOUT,
+    ABOUT_SUMS,
+    draw_training,
+    list_buckets,
+    list_categories,
+    list_tiles,
+)
+from itransf.interpret.measures import find_scale, measure_attention
+from itransf.interpret.measures.structure import mine_gold, read_model
+from itransf.interpret.measures.verdicts import write_verdict
+from itransf.interpret.sentences import NO_PROBABILITY, format_probability, name_rank, tabulate_split, write_triple
+from itransf.interpret.sharing import LEAST_WEIGHT
+from itransf.models import SIDES, is_explainable
+from itransf.prediction.inputs import LabelledTriple, name_triple
+from itransf.prediction.missing import MissingTriple
+from itransf.prediction.predict import Prediction
+
+if TYPE_CHECKING:
+    from itransf.run.run import Run
+
+SEARCHED, NEW, NEW_OF_RELATION = 200, 20, 4
+"""The number of new triples that are searched, shown, and shown of one relation."""
+HITS, MISSES = 6, 4
+"""The number of held-out triples that the model finds, and that it misses, among those shown."""
+MISSED = 10
+"""The rank beyond which a triple counts as missed."""
+ANSWERS, DOUBTFUL, ENTITIES, KNOWN = 3, 12, 6, 8  # shown: answers, doubtful triples, entities, relations of an entity
+OPEN_CARDS = 12
+"""Cards shown before the rest is unfolded."""
+MOST_USES = 3  # concepts of a side in the table of relations
+NO_CONCEPTS: dict[str, Any] = {
+    **dict.fromkeys(("attention", "sharing", "drawing", "heat")),
+    **dict.fromkeys(("cards", "names", "findings", "about"), ()),
+}
+"""The part about concepts in the report of a model without them."""
+
+
+class HeldOut(NamedTuple):
+    """A held-out triple.
+
+    Attributes:
+        triple: The triple.
+        rank: Rank of its tail by the rule of predictions.
+        candidates: Number of tails that it was compared with, and itself.
+        answers: The first answers for its tail.
+        explanation: Explanation of its score; None if the score cannot be split.
+    """
+
+    triple: LabelledTriple
+    rank: float
+    candidates: int
+    answers: list[Prediction]
+    explanation: Explanation | None
+
+
+def write_report(
+    run: Run,
+    path: str | Path = "report.html",
+    split: str | None = None,
+    *,
+    most_triples: int = MOST_TRIPLES,
+    progress: bool = False,
+) -> Path:
+    """Write a self-contained HTML page about the run, and return its path.
+
+    Args:
+        run: The run.
+        path: File that ends in .html.
+        split: Triples to rank; by default test, or valid if there are no test triples.
+        most_triples: Maximum number of validation triples to rank again for one concept card; 0 takes all.
+        progress: Whether to show progress.
+
+    Raises:
+        ConfigError: The path does not end in .html, or the number of triples is not valid.
+        DataError: The split has no triples.
+        WriteError: The file cannot be written.
+    """
+    target = Path(path)
+    if target.suffix.lower() not in (".html", ".htm"):
+        raise ConfigError(f"{path}: a report is written as .html; choose such a name")
+    check_place(target)
+    most_triples = check_count("most_triples", most_triples)
+    splits = [split] if split else [name for name in ("test", "valid") if len(run.graph.split(name))]
+    evaluation = run.evaluate(splits[0], progress=progress) if splits else None
+    metrics = None if evaluation is None else evaluation.to_dict()
+    concepts = describe_concepts(run, most_triples, progress) if run.has_concepts else NO_CONCEPTS
+    relations = list_relations(run.graph, metrics, concepts["attention"])
+    info, model = run.info(), type(run.chosen.model).__name__
+    page = render(
+        "report.html",
+        title=f"{info['graph']}: what {model} learned",
+        scripts=("tables.js", "heatmap.js", "circle.js"),
+        model=model,
+        info=info,
+        evaluation=metrics,
+        tiles=list_tiles(info, metrics, concepts["attention"]),
+        new=find_new(run, progress),
+        held_out=show_held_out(run, evaluation),
+        doubtful=run.doubt(top=DOUBTFUL, progress=progress),
+        entities=[run.show(name) for name in list_connected(run.graph)],
+        buckets=list_buckets(metrics) if metrics else (),
+        categories=list_categories(metrics) if metrics else (),
+        relations=relations,
+        columns=list_columns(concepts["attention"]),
+        **concepts,
+        charts=draw_training(run.chosen.history, info["config"]["validation"]["metric"]),
+        settings=format_toml(info["config"]),
+        no_probability="" if run.calibration else NO_PROBABILITY,
+        chance=lambda relation, value: format_chance(run, relation, value),
+        unskilled=[each["relation"] for each in relations if each["skill"]["verdict"] == NO_BETTER],
+        list_entities=list_entities,
+        name_rank=name_rank,
+        write_triple=write_triple,
+        tabulate_split=tabulate_split,
+        write_verdict=write_verdict,
+        KNOWN=KNOWN,
+        MOST_USERS=MOST_USERS,
+        MOST_USES=MOST_USES,
+        OPEN_CARDS=OPEN_CARDS,
+    )
+    write_text(target, page)
+    return target
+
+
+def find_new(run: Run, progress: bool) -> list[MissingTriple]:
+    """Return the most probable new triples with reasons, at most a few of a relation."""
+    seen, found = Counter[str](), list[MissingTriple]()
+    for each in run.missing(top=SEARCHED, progress=progress):
+        seen[each.relation] += 1
+        if seen[each.relation] <= NEW_OF_RELATION and len(found) < NEW:
+            found.append(each)
+    return [replace(each, reason=reason) for each, reason in zip(found, run.give_reasons(found), strict=True)]
+
+
+def format_chance(run: Run, relation: str, chance: float | None) -> str:
+    """Return a probability in percent, in one piece; nothing where no calibration gives one."""
+    is_known = run.calibration is not None and run.calibration.covers(run.graph.relations.index(relation))
+    return format_probability(chance).replace(" ", "\N{NO-BREAK SPACE}") if is_known and chance is not None else ""
+
+
+def show_held_out(run: Run, evaluation: Evaluation | None) -> list[list[HeldOut]]:
+    """Return held-out triples that the model ranks first, and those that it ranks worst, with its answers."""
+    chosen = [] if evaluation is None else choose_triples(evaluation.typed_ranks)
+    return [[show_triple(run, evaluation.typed_ranks, row) for row in rows] for rows in chosen if evaluation]
+
+
+def show_triple(run: Run, ranks: Ranks, row: int) -> HeldOut:
+    """Return a ranked triple with the answers of the model and, where the score can be split, its explanation."""
+    triple, side = LabelledTriple(*name_triple(run.graph, ranks.triples[row].tolist())), SIDES.index("tail")
+    names = (triple.head, triple.relation, triple.tail)
+    explained = run.explain(*names, removals=False) if is_explainable(run.chosen.model) else None
+    answers = run.predict(triple.head, triple.relation, top=ANSWERS)
+    return HeldOut(triple, float(ranks.ranks("tail")[row]), int(ranks.rivals[0, side, row]) + 1, answers, explained)
+
+
+def choose_triples(ranks: Ranks, hits: int = HITS, misses: int = MISSES) -> list[list[int]]:
+    """Return rows of ranked triples, found ones and missed ones, no relation and no entity twice among each.
+
+    Args:
+        ranks: Ranks of the triples to choose from.
+        hits: Number of triples whose tail is ranked first, those with most competitors.
+        misses: Number of triples whose tail is ranked worst, beyond the tenth place.
+    """
+    tails, rivals = ranks.ranks("tail"), ranks.rivals[0, SIDES.index("tail")]
+    easiest, worst = (np.argsort(-values, kind="stable") for values in (rivals, tails))
+    found = _choose_diverse(ranks, easiest[tails[easiest] == 1.0].tolist(), hits)
+    return [found, _choose_diverse(ranks, worst[tails[worst] > MISSED].tolist(), misses)]
+
+
+def _choose_diverse(ranks: Ranks, rows: list[int], count: int) -> list[int]:
+    """Return the first rows that repeat no relation and no entity."""
+    chosen: list[int] = []
+    relations, entities = set[int](), set[int]()
+    for row in rows:
+        head, relation, tail = ranks.triples[row].tolist()
+        if len(chosen) < count and relation not in relations and not {head, tail} & entities:
+            chosen.append(row)
+            relations.add(relation)
+            entities |= {head, tail}
+    return chosen
+
+
+def list_connected(graph: Graph, count: int = ENTITIES) -> list[str]:
+    """Return the entities with the most sides of relations in train, then with the most triples."""
+    heads, relations, tails = graph.train.T
+    size, entities = 2 * len(graph.relations), np.concatenate([heads, tails])
+    sides = np.concatenate([2 * relations, 2 * relations + 1])
+    kinds = np.bincount(np.unique(entities * size + sides) // size, minlength=len(graph.entities))
+    order = np.lexsort((-np.bincount(entities, minlength=len(kinds)), -kinds))
+    return [graph.entities.name(number) for number in order[:count].tolist()]
+
+
+def describe_concepts(run: Run, most_triples: int, progress: bool) -> dict[str, Any]:
+    """Return the part of a report about concepts.
+
+    Args:
+        run: Run of a model with concepts.
+        most_triples: Maximum number of validation triples to rank again for one concept card.
+        progress: Whether to show progress.
+    """
+    reading = read_model(run.chosen.model, run.graph, run.config.name)
+    attention, sharing = run.concepts(), run.sharing()
+    cards = run.cards(most_triples=most_triples, progress=progress)
+    findings = measure_attention([reading], mine_gold(run.graph), find_scale(reading))
+    return {
+        "attention": attention,
+        "cards": cards,
+        "names": {card.concept: card.name for card in cards},
+        "sharing": sharing,
+        "drawing": draw_circle(sharing),
+        "heat": collect_heatmap(attention, run.concept_names, {card.concept: card.suggestion for card in cards}),
+        "findings": [each for each in findings if each.value is not None and each.measure in ABOUT],
+        "about": ABOUT_SUMS if attention.symmetries else ABOUT,
+    }
+
+
+def list_relations(
+    graph: Graph, evaluation: Mapping[str, Any] | None, attention: Attention | None
+) -> list[dict[str, Any]]:
+    """Return every relation, most frequent first: its metrics where it was ranked, and its strong concepts."""
+    measured = () if evaluation is None else evaluation["relations"]
+    ranked = {entry["relation"]: entry for entry in measured}
+    names, statistics = graph.relations, graph.statistics
+    found = []
+    for number in np.argsort(-statistics.counts, kind="stable").tolist():
+        parts = [] if attention is None else [attention.row(number, part).concepts for part in attention.parts]
+        relation = {
+            "relation": names.name(number),
+            "label": names.label(number),
+            "train_triples": int(statistics.counts[number]),
+            "category": statistics.categories[number],
+            "both": {"mrr": None, "hits@10": None, "queries": None},
+            "skill": {"gain": None, "low": None, "high": None, "verdict": ""},
+            "concepts": [[use for use in part if abs(use.weight) >= LEAST_WEIGHT] for part in parts],
+        }
+        found.append({**relation, **ranked.get(relation["relation"], {})})
+    return found
+
+
+def list_columns(attention: Attention | None) -> list[tuple[str, bool]]:
+    """Return the headings of the concepts of relations; none holds numbers."""
+    parts = () if attention is None else attention.parts
+    return [(f"{part} concepts".capitalize() if len(parts) > 1 else "Concepts", False) for part in parts]
