@@ -131,13 +131,11 @@ def _suggest(unknown: _UnknownKeyError, model: type) -> str:
 def _merge(into: dict[str, Any], content: Mapping[str, Any], source: str, sources: dict[str, str], at: str) -> None:
     for key, value in content.items():
         sources[at + key] = source
-        if isinstance(value, Mapping) and isinstance(into.get(key), dict):
+        is_section = isinstance(value, Mapping)
+        if not is_section or not isinstance(into.get(key), dict):
+            into[key] = {} if is_section else value
+        if is_section:
             _merge(into[key], value, source, sources, f"{at}{key}.")
-        elif isinstance(value, Mapping):
-            into[key] = {}
-            _merge(into[key], value, source, sources, f"{at}{key}.")
-        else:
-            into[key] = value
 
 
 def _fill(kind: type, content: Any, at: str, sources: Mapping[str, str]) -> Any:

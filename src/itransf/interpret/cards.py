@@ -267,14 +267,12 @@ class _CardMaker:
         typical = np.flatnonzero(counts >= np.median(counts))
         order = typical[np.argsort(-distances[typical], kind="stable")]
         ends = order[: (len(order) + 1) // 2], order[::-1][: len(order) // 2]
+        names = self.graph.entities
         most, least = (
-            tuple(self._describe(int(entities[i]), float(distances[i])) for i in end[:SHOWN_ENTITIES].tolist())
-            for end in ends
+            tuple(MovedEntity(names.name(entities[i]), names.label(entities[i]), float(distances[i])) for i in end)
+            for end in (ends[0][:SHOWN_ENTITIES], ends[1][:SHOWN_ENTITIES])
         )
         return float(distances.mean()), most, least
-
-    def _describe(self, entity: int, movement: float) -> MovedEntity:
-        return MovedEntity(self.graph.entities.name(entity), self.graph.entities.label(entity), movement)
 
     @torch.no_grad()
     def _find_raised(self, concept: int) -> tuple[RaisedTriple, ...]:
