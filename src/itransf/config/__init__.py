@@ -6,52 +6,24 @@ layer.
 
 from __future__ import annotations
 
-from itransf.config.layers import (
-    Layer,
-    Setting,
-    assignments_layer,
-    build_config,
-    check_trusted,
-    describe_settings,
-    format_toml,
-    parse_layer,
-    read_layer,
-)
-from itransf.config.sections import (
-    CHOOSE,
-    DEFAULT_MODEL,
-    AssignmentConfig,
-    CheckpointConfig,
-    Config,
-    LossConfig,
-    NegativesConfig,
-    RegularizerConfig,
-    TrainingConfig,
-    ValidationConfig,
-    WarmStartConfig,
-    setting,
-)
-
-__all__ = [
-    "CHOOSE",
-    "DEFAULT_MODEL",
-    "AssignmentConfig",
-    "CheckpointConfig",
-    "Config",
-    "Layer",
-    "LossConfig",
-    "NegativesConfig",
-    "RegularizerConfig",
-    "Setting",
-    "TrainingConfig",
-    "ValidationConfig",
-    "WarmStartConfig",
-    "assignments_layer",
-    "build_config",
-    "check_trusted",
-    "describe_settings",
-    "format_toml",
-    "parse_layer",
-    "read_layer",
-    "setting",
-]
+from itransf.config.layers import Layer as Layer
+from itransf.config.layers import Setting as Setting
+from itransf.config.layers import assignments_layer as assignments_layer
+from itransf.config.layers import build_config as build_config
+from itransf.config.layers import check_trusted as check_trusted
+from itransf.config.layers import describe_settings as describe_settings
+from itransf.config.layers import format_toml as format_toml
+from itransf.config.layers import parse_layer as parse_layer
+from itransf.config.layers import read_layer as read_layer
+from itransf.config.sections import CHOOSE as CHOOSE
+from itransf.config.sections import DEFAULT_MODEL as DEFAULT_MODEL
+from itransf.config.sections import AssignmentConfig as AssignmentConfig
+from itransf.config.sections import CheckpointConfig as CheckpointConfig
+from itransf.config.sections import Config as Config
+from itransf.config.sections import LossConfig as LossConfig
+from itransf.config.sections import NegativesConfig as NegativesConfig
+from itransf.config.sections import RegularizerConfig as RegularizerConfig
+from itransf.config.sections import TrainingConfig as TrainingConfig
+from itransf.config.sections import ValidationConfig as ValidationConfig
+from itransf.config.sections import WarmStartConfig as WarmStartConfig
+from itransf.config.sections import setting as setting

@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-from itransf.evaluation.metrics import METRICS, Evaluation, evaluate, format_metric, summarise
-from itransf.evaluation.ranking import Ranks, rank_as_predicted, rank_triples
-from itransf.evaluation.skill import Skill, measure_skill
-
-__all__ = [
-    "METRICS",
-    "Evaluation",
-    "Ranks",
-    "Skill",
-    "evaluate",
-    "format_metric",
-    "measure_skill",
-    "rank_as_predicted",
-    "rank_triples",
-    "summarise",
-]
+from itransf.evaluation.metrics import METRICS as METRICS
+from itransf.evaluation.metrics import Evaluation as Evaluation
+from itransf.evaluation.metrics import evaluate as evaluate
+from itransf.evaluation.metrics import format_metric as format_metric
+from itransf.evaluation.metrics import summarise as summarise
+from itransf.evaluation.ranking import Ranks as Ranks
+from itransf.evaluation.ranking import rank_as_predicted as rank_as_predicted
+from itransf.evaluation.ranking import rank_triples as rank_triples
+from itransf.evaluation.skill import Skill as Skill
+from itransf.evaluation.skill import measure_skill as measure_skill

@@ -2,46 +2,32 @@
 
 from __future__ import annotations
 
-from itransf.prediction.agreement import AGREED, Agreement
-from itransf.prediction.batch import answer_queries
-from itransf.prediction.calibration import Calibration, find_probabilities, fit_calibration
-from itransf.prediction.classification import ClassifiedTriple, classify_triples, judge, read_claims
-from itransf.prediction.doubt import DoubtfulTriple, doubt_triples
-from itransf.prediction.inputs import Query, TripleFile, find_problems, read_candidates, read_queries, read_triples
-from itransf.prediction.missing import MissingTriple, find_missing
-from itransf.prediction.outputs import check_suffix, write_rows, write_table
-from itransf.prediction.predict import Prediction, complete, find_only_answers
-from itransf.prediction.reliability import assess_calibration
-from itransf.prediction.score import ScoredTriple, score_triples
-
-__all__ = [
-    "AGREED",
-    "Agreement",
-    "Calibration",
-    "ClassifiedTriple",
-    "DoubtfulTriple",
-    "MissingTriple",
-    "Prediction",
-    "Query",
-    "ScoredTriple",
-    "TripleFile",
-    "answer_queries",
-    "assess_calibration",
-    "check_suffix",
-    "classify_triples",
-    "complete",
-    "doubt_triples",
-    "find_missing",
-    "find_only_answers",
-    "find_probabilities",
-    "find_problems",
-    "fit_calibration",
-    "judge",
-    "read_candidates",
-    "read_claims",
-    "read_queries",
-    "read_triples",
-    "score_triples",
-    "write_rows",
-    "write_table",
-]
+from itransf.prediction.agreement import AGREED as AGREED
+from itransf.prediction.agreement import Agreement as Agreement
+from itransf.prediction.batch import answer_queries as answer_queries
+from itransf.prediction.calibration import Calibration as Calibration
+from itransf.prediction.calibration import find_probabilities as find_probabilities
+from itransf.prediction.calibration import fit_calibration as fit_calibration
+from itransf.prediction.classification import ClassifiedTriple as ClassifiedTriple
+from itransf.prediction.classification import classify_triples as classify_triples
+from itransf.prediction.classification import judge as judge
+from itransf.prediction.classification import read_claims as read_claims
+from itransf.prediction.doubt import DoubtfulTriple as DoubtfulTriple
+from itransf.prediction.doubt import doubt_triples as doubt_triples
+from itransf.prediction.inputs import Query as Query
+from itransf.prediction.inputs import TripleFile as TripleFile
+from itransf.prediction.inputs import find_problems as find_problems
+from itransf.prediction.inputs import read_candidates as read_candidates
+from itransf.prediction.inputs import read_queries as read_queries
+from itransf.prediction.inputs import read_triples as read_triples
+from itransf.prediction.missing import MissingTriple as MissingTriple
+from itransf.prediction.missing import find_missing as find_missing
+from itransf.prediction.outputs import check_suffix as check_suffix
+from itransf.prediction.outputs import write_rows as write_rows
+from itransf.prediction.outputs import write_table as write_table
+from itransf.prediction.predict import Prediction as Prediction
+from itransf.prediction.predict import complete as complete
+from itransf.prediction.predict import find_only_answers as find_only_answers
+from itransf.prediction.reliability import assess_calibration as assess_calibration
+from itransf.prediction.score import ScoredTriple as ScoredTriple
+from itransf.prediction.score import score_triples as score_triples

@@ -2,27 +2,18 @@
 
 from __future__ import annotations
 
-from itransf.run.ensemble import EnsembleRun
-from itransf.run.opening import open_run, seal, train, train_final
-from itransf.run.run import Run
-from itransf.run.settings import choose_device, flatten, list_idle, list_rescheduled, read_given, resolve_config
-from itransf.run.views import compare_valid
+from itransf.run.ensemble import EnsembleRun as EnsembleRun
+from itransf.run.opening import open_run as open_run
+from itransf.run.opening import seal as seal
+from itransf.run.opening import train as train
+from itransf.run.opening import train_final as train_final
+from itransf.run.run import Run as Run
+from itransf.run.settings import choose_device as choose_device
+from itransf.run.settings import flatten as flatten
+from itransf.run.settings import list_idle as list_idle
+from itransf.run.settings import list_rescheduled as list_rescheduled
+from itransf.run.settings import read_given as read_given
+from itransf.run.settings import resolve_config as resolve_config
+from itransf.run.views import compare_valid as compare_valid
 
 open = open_run
-
-__all__ = [
-    "EnsembleRun",
-    "Run",
-    "choose_device",
-    "compare_valid",
-    "flatten",
-    "list_idle",
-    "list_rescheduled",
-    "open",
-    "open_run",
-    "read_given",
-    "resolve_config",
-    "seal",
-    "train",
-    "train_final",
-]

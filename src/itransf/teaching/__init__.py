@@ -2,27 +2,19 @@
 
 from __future__ import annotations
 
-from itransf.teaching.edit import REFIT, REFIT_EPOCHS, Place, edit_concepts, refit
-from itransf.teaching.entity import ENTITY_EFFORT, find_closest, learn_entity
-from itransf.teaching.fit_rows import Effort
-from itransf.teaching.relation import RELATION_EFFORT, learn_relation
-from itransf.teaching.update import UPDATE, Given, Growth, grow_graph, update_model
-
-__all__ = [
-    "ENTITY_EFFORT",
-    "REFIT",
-    "REFIT_EPOCHS",
-    "RELATION_EFFORT",
-    "UPDATE",
-    "Effort",
-    "Given",
-    "Growth",
-    "Place",
-    "edit_concepts",
-    "find_closest",
-    "grow_graph",
-    "learn_entity",
-    "learn_relation",
-    "refit",
-    "update_model",
-]
+from itransf.teaching.edit import REFIT as REFIT
+from itransf.teaching.edit import REFIT_EPOCHS as REFIT_EPOCHS
+from itransf.teaching.edit import Place as Place
+from itransf.teaching.edit import edit_concepts as edit_concepts
+from itransf.teaching.edit import refit as refit
+from itransf.teaching.entity import ENTITY_EFFORT as ENTITY_EFFORT
+from itransf.teaching.entity import find_closest as find_closest
+from itransf.teaching.entity import learn_entity as learn_entity
+from itransf.teaching.fit_rows import Effort as Effort
+from itransf.teaching.relation import RELATION_EFFORT as RELATION_EFFORT
+from itransf.teaching.relation import learn_relation as learn_relation
+from itransf.teaching.update import UPDATE as UPDATE
+from itransf.teaching.update import Given as Given
+from itransf.teaching.update import Growth as Growth
+from itransf.teaching.update import grow_graph as grow_graph
+from itransf.teaching.update import update_model as update_model

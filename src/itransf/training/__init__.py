@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itransf.training.assignment import AssignmentReport
-from itransf.training.trainer import EpochReport, Trainer
-
-__all__ = ["AssignmentReport", "EpochReport", "Trainer"]
+from itransf.training.assignment import AssignmentReport as AssignmentReport
+from itransf.training.trainer import EpochReport as EpochReport
+from itransf.training.trainer import Trainer as Trainer
