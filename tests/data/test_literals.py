@@ -22,6 +22,7 @@ VALUES = {
     "sold": [f"{number % 28 + 1}.{number % 12 + 1}.{2000 + number // 3}" for number in range(60)],
     "stock": [str(7 * number + 1) for number in range(60)],
     "text": [f"{number} {TEXT}" for number in range(60)],
+    "paid": [f"{number // 7}{number % 10}.{number:03},{number % 9}0 €" for number in range(70, 130)],
     "mixed": ["free"] * 5 + [str(number) if number % 2 else f"{number}.5" for number in range(55)],
 }
 IDENTIFIERS = {

@@ -3,6 +3,7 @@ from __future__ import annotations
 import gzip
 import io
 import re
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -407,6 +408,16 @@ def test_parquet_by_place_by_name_and_from_numbers() -> None:
     ) == [
         ("1", "r", "b"),
         ("2", "r", "c"),
+    ]
+
+
+def test_wide_parquet() -> None:
+    content = write_parquet(sku=[1, 2], price=[19.5, None], made=[date(2024, 5, 6), None], name=["a", "b"])
+    assert rows_of(read(content, "f.parquet", wide=True)) == [
+        ("1", "price", "19.5"),
+        ("1", "made", "2024-05-06"),
+        ("1", "name", "a"),
+        ("2", "name", "b"),
     ]
 
 

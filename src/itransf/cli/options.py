@@ -61,21 +61,18 @@ AsJson = Annotated[bool, Option("--json", help="Print JSON.")]
 
 def takes_form(command: Callable[..., None]) -> Callable[..., None]:
     """Give a command the options of `FORM`, which it gets as one mapping, its argument `form`."""
-    signature = inspect.signature(command, eval_str=True)
-    own = [parameter for parameter in signature.parameters.values() if parameter.name != "form"]
-    added = [
-        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=FORM[name])
-        for name in FORM
-        for default in [False if get_args(FORM[name])[0] is bool else None]
-    ]
+    signature, kind = inspect.signature(command, eval_str=True), inspect.Parameter.KEYWORD_ONLY
+    parameters = [parameter for name, parameter in signature.parameters.items() if name != "form"]
+    for name, option in FORM.items():
+        default = False if get_args(option)[0] is bool else None
+        parameters.append(inspect.Parameter(name, kind, default=default, annotation=option))
 
     @wraps(command)
     def run(**arguments: Any) -> None:
-        form = {name: arguments.pop(name) for name in FORM}
-        command(**arguments, form=form)
+        command(form={name: arguments.pop(name) for name in FORM}, **arguments)
 
-    run.__signature__ = signature.replace(parameters=[*own, *added])  # type: ignore[attr-defined]
-    run.__annotations__ = {parameter.name: parameter.annotation for parameter in (*own, *added)}
+    run.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
+    run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
     return run
 
 

@@ -113,16 +113,18 @@ def take_columns(table: pa.Table, where: str, request: Request, header: Sequence
     notes = () if form.is_given else note_columns(words, columns, where)
     found = Table(pa.table(data), where, lambda row: f"{where}, row {row + 1}", notes, words)
     free = request.list_free(columns)
-    empty = {name: pc.equal(column, "").to_numpy() for name, column in data.items() if name not in free}
-    bad = np.logical_or.reduce([np.zeros(len(found), dtype=bool), *empty.values()])
-    if form.wide:  # a row without any value is no fault
-        bad &= np.logical_or.reduce([pc.not_equal(column, "").to_numpy() for column in data.values()])
-    if bad.any():
-        faults = []
-        for row in np.flatnonzero(bad).tolist():
-            name = next(name for name in empty if empty[name][row])
-            faults.append((row + 1, f"{names[places[name]]!r} is empty; fill it in or remove the row"))
-        found = found.take(np.flatnonzero(~bad), notes=check_bad(faults, where, form, "row"))
+    faults = {
+        row: f"{names[places[name]]!r} is empty; fill it in or remove the row"
+        for name in reversed(places)
+        for row in (np.flatnonzero(pc.equal(data[name], "").to_numpy()).tolist() if name not in free else ())
+        if not form.wide or any(column[row].as_py() for column in data.values())  # else it is a blank line
+    }
+    if faults:
+        kept, listed = (
+            np.delete(np.arange(len(found)), list(faults)),
+            [(row + 1, faults[row]) for row in sorted(faults)],
+        )
+        found = found.take(kept, notes=check_bad(listed, where, form, "row"))
     return melt(found, form.split) if form.wide else found
 
 
@@ -134,25 +136,16 @@ def melt(table: Table, split: str | None) -> Table:
         split: Mark between several values in a cell, if any.
     """
     heads, *columns = (column.combine_chunks() for column in table.data.columns)
-    rows, relations, tails = [], [], []
-    for number, column in enumerate(columns):
-        own, cells = np.arange(len(column)), column
-        if split:
-            lists = pc.split_pattern(column, split)
-            own, cells = pc.list_parent_indices(lists).to_numpy(), pc.utf8_trim_whitespace(pc.list_flatten(lists))
-        kept = np.flatnonzero(pc.not_equal(cells, "").to_numpy(zero_copy_only=False))
-        rows.append(own[kept])
-        relations.append(np.full(len(kept), number))
-        tails.append(pc.replace_substring_regex(cells.take(kept), r"\s*[\r\n]+\s*", " "))
-    places = np.concatenate(rows)
-    order = np.argsort(places, kind="stable")
-    names = pa.array(table.data.column_names[1:], pa.string())
-    data = {
-        "head": heads.take(places[order]),
-        "relation": names.take(np.concatenate(relations)[order]),
-        "tail": pa.concat_arrays(tails).take(order),
-    }
-    return table.take(places[order], pa.table(data))
+    cells = pc.replace_substring_regex(pa.concat_arrays(columns), r"\s*[\r\n]+\s*", " ")
+    owners = np.arange(len(cells))
+    if split:
+        lists = pc.split_pattern(cells, split)
+        owners, cells = pc.list_parent_indices(lists).to_numpy(), pc.utf8_trim_whitespace(pc.list_flatten(lists))
+    kept = np.flatnonzero(pc.not_equal(cells, "").to_numpy(zero_copy_only=False))
+    kept = kept[np.argsort(owners[kept] % len(heads), kind="stable")]
+    numbers, rows = np.divmod(owners[kept], len(heads))
+    relations = pa.array(table.data.column_names[1:], pa.string()).take(numbers)
+    return table.take(rows, pa.table([heads.take(rows), relations, cells.take(kept)], names=TRIPLE))
 
 
 def _check_names(names: tuple[Any, ...], row: int, locate: Callable[[int], str]) -> list[str]:

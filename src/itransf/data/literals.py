@@ -16,12 +16,17 @@ from itransf.data.layout import Table
 from itransf.data.splits import encode
 from itransf.errors import ConfigError, DataError
 
-MODES = ("drop", "keep", "bin")
+_DONE = {
+    "drop": "were left out: {}. --literals keep (literals='keep') keeps them as entities, --literals bin makes bins.",
+    "bin": "were put into bins: {}. Long texts were left out.",
+    "keep": "",
+}
 _KINDS = ("whole number", "number", "date", "long text")
 _WHOLE, _NUMBER, _DATE, _TEXT = range(len(_KINDS))
 _PATTERNS = (
-    r"^[-+]?(0|[1-9]\d*)$",  # 00260881 is a name
-    r"^[-+]?[$€£]? ?(0|[1-9]\d*|[1-9]\d{0,2}(,\d{3})+)(\.\d+)?([eE][-+]?\d+)? ?[%$€£]?$",
+    r"^[-+]?(0|[1-9]\d{0,14})$",  # 00260881 is a name
+    r"^[-+]?[$€£]? ?(0|[1-9]\d{0,14}|[1-9]\d{0,2}(,\d{3})+)(\.\d+)?([eE][-+]?\d\d?)? ?[%$€£]?$"
+    r"|^[-+]?[$€£]? ?(0|[1-9]\d{0,2}(\.?\d{3})*),\d{1,2} ?[%$€£]?$",  # 1.234,50
     r"^\d{4}[-/](0?[1-9]|1[0-2])([-/]\d{1,2}([T ]\d{1,2}:\d{2}.*)?)?$|^\d{1,2}[./]\d{1,2}[./]\d{4}$",
     r"^(\S+\s+){14,}\S",
 )
@@ -35,7 +40,6 @@ _NUMERIC = 0.1  # share of heads that are numbers from which whole numbers name 
 _BINS, _USUAL = 8, 5  # bins at most, and values in each at least
 _SHOWN = 8  # relations listed
 _STEPS = [factor * 10.0**power for power in range(15, -16, -1) for factor in (1.0, 0.5, 0.2)]
-_NO_DIGIT = re.compile(r"[^\d.eE+-]")
 _MONTHS = [1200.0, 120.0, 60.0, 12.0, 6.0, 3.0, 1.0]
 
 
@@ -50,7 +54,7 @@ def treat_literals(tables: Sequence[Table], mode: str = "drop") -> list[Table]:
     Raises:
         DataError: Nothing is left to train on.
     """
-    if mode not in MODES:
+    if mode not in _DONE:
         raise ConfigError(f"literals = {mode!r}: give drop, keep or bin")
     columns = [table.data.column("tail") for table in tables]
     if mode == "keep" or not any(pc.any(pc.match_substring_regex(each, _POSSIBLE)).as_py() for each in columns):
@@ -72,18 +76,12 @@ def treat_literals(tables: Sequence[Table], mode: str = "drop") -> list[Table]:
     if not texts[:first].any():
         raise DataError(f"{tables[0].source}: all tails are numbers, dates or long texts; give --literals keep or bin")
     listed = ", ".join(text for _, text in sorted(told)[:_SHOWN]) + (", ..." if len(told) > _SHOWN else "")
-    done = "were left out" if mode == "drop" else "were put into bins"
-    done += ", long texts left out" if mode == "bin" and _TEXT in chosen else ""
-    note = f"{len(rows):,} of {len(triples):,} tails are literals and {done}: {listed}."
-    if mode == "drop":
-        note += " --literals keep (literals='keep') keeps them as entities, --literals bin puts numbers into bins."
-    found = []
-    for number, (table, new) in enumerate(
-        zip(tables, np.split(texts, np.cumsum([*map(len, tables)])[:-1]), strict=True)
-    ):
-        data = table.data.set_column(table.data.column_names.index("tail"), "tail", pa.array(new, pa.string()))
-        kept = np.flatnonzero(new.astype(bool))
-        found.append(table.take(kept, data.take(kept), [note] if number == 0 else []))
+    note = f"{len(rows):,} of {len(triples):,} tails are literals and {_DONE[mode].format(listed)}"
+    found: list[Table] = []
+    for table, new in zip(tables, np.split(texts, np.cumsum([len(table) for table in tables])[:-1]), strict=True):
+        kept = np.flatnonzero(new)
+        data = table.data.set_column(2, "tail", pa.array(new, pa.string())).take(kept)
+        found.append(table.take(kept, data, () if found else (note,)))
     return found
 
 
@@ -140,7 +138,7 @@ def _name_bins(relation: str, texts: Iterable[str], known: npt.NDArray[np.bool_]
         known: Which values decide on the edges; all if none.
         is_date: Whether the values are dates, or numbers.
     """
-    values = np.array([_read_month(text) if is_date else float(_NO_DIGIT.sub("", text)) for text in texts])
+    values = np.array([_read_month(text) if is_date else _read_number(text) for text in texts])
     known_values = values[known] if known.any() else values
     count = min(_BINS, max(2, len(known_values) // _USUAL))
     cuts = np.unique(np.quantile(known_values, np.arange(count + 1) / count))
@@ -154,6 +152,11 @@ def _name_bins(relation: str, texts: Iterable[str], known: npt.NDArray[np.bool_]
     names.insert(0, f"{relation} {'before' if is_date else 'below'} {written[0]}")
     names.append(f"{relation} {written[-1]} {'or later' if is_date else 'or more'}")
     return [names[place] for place in np.searchsorted(edges, values, side="right")]
+
+
+def _read_number(text: str) -> float:
+    point = "," if re.search(r",\d\d?\D*$", text) else "."
+    return float(re.sub(rf"[^\d{point}eE+-]", "", text).replace(point, "."))
 
 
 def _read_month(text: str) -> float:

@@ -160,7 +160,7 @@ def _parse_text(
     empty = pa.table({name: pa.array([], pa.string()) for name in layout.columns})
     if not content.strip():
         return empty, content, ()
-    problem = "it has an empty field"
+    problem = ""
     for text in (content, _BLANK_LINES.sub(b"", content)):  # the other lines keep their numbers
         try:
             data = _parse(text, layout)
@@ -173,8 +173,8 @@ def _parse_text(
     faults = _find_faults(text, layout, where, blanks)
     if not faults and next(_iterate_records(text, layout), None) is None:
         return empty, text, ()
-    if not faults and not form.wide:
-        raise DataError(f"{where} cannot be read: {problem}; check that it is a text file")
+    if not faults and (problem or not layout.wide):
+        raise DataError(f"{where} cannot be read: {problem or 'it has an empty field'}; check that it is a text file")
     notes = check_bad(faults, where, form) if faults else ()
     parts = re.split(b"(%s)" % _LINE_ENDS.pattern, text)
     for line, _ in faults:
