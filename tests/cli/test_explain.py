@@ -57,7 +57,7 @@ def test_parts_are_shown_on_request() -> None:
     console, paper = make_paper(120)
     show_explanation(make_product(), console)
     assert "sum of parts" not in paper.getvalue()
-    assert "Paths in train" in paper.getvalue()
+    assert "Reasons in train" in paper.getvalue()
 
 
 @pytest.mark.parametrize("model", ["icomplex", "complex", "distmult"])

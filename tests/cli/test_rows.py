@@ -72,7 +72,7 @@ def test_the_ranks_of_an_evaluation(run: Path, opened: Any, tmp_path: Path) -> N
 
 def test_what_supports_a_doubtful_triple_is_shown(run: Path, opened: Any) -> None:
     told = " ".join(call("doubt", run, "--top", 1, "--explain").out.split())
-    assert "Supports " in told
+    assert "What supports them " in told
     assert opened.give_reasons(opened.doubt(top=1))[0] in told
 
 

@@ -57,6 +57,23 @@ def count_slowly(graph: Graph, triple: Link) -> dict[tuple[int, ...], Count]:
     return found
 
 
+def share_slowly(graph: Graph, triple: Link) -> dict[tuple[int, int, int], tuple[int, int]]:
+    """Return the number of others that have each link of head and tail, and of those linked to the other end."""
+    links, found = list_links(graph, triple), {}
+    facts = {(h, 2 * r, t) for h, r, t in graph.train.tolist()} | {
+        (t, 2 * r + 1, h) for h, r, t in graph.train.tolist()
+    }
+    head, relation, tail = triple
+    for end, other, asked in ((head, tail, 2 * relation), (tail, head, 2 * relation + 1)):
+        goal = {start for start, step, stop in facts if (step, stop) == (asked, other)}
+        base = len(goal) / max(len({start for start, step, _ in facts if step == asked}), 1)
+        for _, step, middle in (link for link in links if link[0] == end and link[2] != other):
+            others = {start for start, way, stop in facts if (way, stop) == (step, middle)} - {end, other}
+            if (len(others & goal) - 1) / (len(others) + PRIOR) >= base:
+                found[end, step, middle] = (len(others), len(others & goal))
+    return found
+
+
 def choose_triples(graph: Graph) -> list[Link]:
     """Return some training triples and some that are not known, none a loop."""
     others = [(0, 1, 5), (3, 0, 2), (7, 2, 1)]
@@ -75,12 +92,36 @@ def test_counts_are_those_of_the_reference(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(4))
+def test_shared_links_are_those_of_the_reference(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(paths, "MOST_FINE", 1000)
+    rng, seen = np.random.default_rng(seed), 0
+    noise = rng.integers(0, [40, 3, 40], (60, 3)).tolist()
+    groups = [(head, relation, 40 + head % 4 + 4 * relation) for head in range(40) for relation in range(3)]
+    names = [(f"e{head}", f"r{relation}", f"e{tail}") for head, relation, tail in [*groups, *noise]]
+    graph = Graph.from_triples(names, name="groups", valid_share=0.0, test_share=0.0)
+    for triple in choose_triples(graph):
+        found = paths._Links(graph, triple).find_shared()
+        expected = share_slowly(graph, triple)
+        assert sorted((path.pairs, path.held) for path in found) == sorted(expected.values())
+        assert {path.text for path in found} == {path_text(graph, *link) for link in expected}
+        seen += len(found)
+    assert seen
+
+
+def path_text(graph: Graph, end: int, step: int, middle: int) -> str:
+    names = [graph.entities.label(end), graph.relations.label(step // 2), graph.entities.label(middle)]
+    return " – ".join(names[::-1] if step % 2 else names)
+
+
+@pytest.mark.parametrize("seed", range(4))
 def test_the_best_patterns_come_first(seed: int) -> None:
     graph = make_graph(seed)
     for triple in choose_triples(graph):
         shares = [path.share for path in find_paths(graph, triple)]
         assert shares == sorted(shares, reverse=True)
         worthy = [each.share for each in count_slowly(graph, triple).values() if each.held >= 2 and each.share >= 0.05]
+        shared = ((held - 1) / (pairs + PRIOR) for pairs, held in share_slowly(graph, triple).values() if held >= 2)
+        worthy += [share for share in shared if share >= 0.05]
         assert shares[:1] == ([pytest.approx(max(worthy))] if worthy else [])
 
 
@@ -121,6 +162,20 @@ def test_shared_neighbours_in_words() -> None:
     assert (best.pairs, best.held, best.share) == (55, 42, 42 / (55 + PRIOR))
     assert [triple.head_label for triple in best.triples] == ["p7", "p0"]
     assert best.middles == ("tea", "milk")
+
+
+def test_shared_links_in_words() -> None:
+    books = [(f"b{number}", "by", "Austen") for number in range(6)]
+    shelves = [(f"b{number}", "on", "N3") for number in range(5)]
+    others = [(f"c{number}", "on", f"K{number}") for number in range(20)]
+    graph = Graph.from_triples([*books, *shelves, *others], name="books", valid_share=0.0, test_share=0.0)
+    (path,) = find(graph, "b5", "on", "N3")
+    assert (
+        path.describe("on") == "b5 – by – Austen; all 5 others linked to Austen like this are also linked to N3 by on"
+    )
+    assert (path.pairs, path.held, path.share) == (5, 5, 4 / (5 + PRIOR))
+    assert Path(1, 2, 2, shared=("a", "b")).describe("on").startswith("; both others linked to a")
+    assert find(graph, "b5", "on", "K3") == []
 
 
 def test_chains_and_reverse_links_in_words() -> None:

@@ -29,7 +29,7 @@ def test_an_answer_that_is_ahead() -> None:
 def test_an_answer_that_is_behind() -> None:
     sentence = make_loser().sentence
     assert sentence.startswith("? – capital_of – France [state]: Paris ranks 3rd of 1,234 candidates, behind Lyon; ")
-    assert "the triple is in train. No short path in train supports it." in sentence
+    assert "the triple is in train, so the model was shown it. No simple pattern in train supports it." in sentence
     assert sentence.count("Madrid – capital_of – Spain") == 1  # most similar and most supporting at once
 
 
@@ -62,7 +62,7 @@ def test_no_concept_is_said_to_matter_if_its_removal_changes_nothing() -> None:
     explanation = make_explanation()
     same = tuple(replace(removal, rank=explanation.rank) for removal in explanation.removals)
     told = describe_concepts(replace(explanation, removals=same))
-    assert told == "It depends on no concept alone: without any one of them, it still ranks first"
+    assert told == "No single concept decides it: without any one of them, it still ranks first"
     better = (*explanation.removals[1:], replace(explanation.removals[0], rank=2.0))
     told = describe_concepts(replace(explanation, removals=better, ranks={"head": 1.0, "tail": 3.0}))
     assert told == "Without the concept lies in (4) on the tail side, it would rank first"

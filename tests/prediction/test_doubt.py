@@ -29,12 +29,12 @@ def test_false_triples_are_the_most_doubtful() -> None:
     first, second, *others = doubt_triples(model, graph, top=100)
     assert (first.head, first.relation, first.tail) == ("continent1", "in", "country2")
     assert "continent1 is unlike other heads of in" in first.reason
-    assert "nothing else connects them" in first.reason
+    assert "no other triples connect the two" in first.reason
     assert (second.head, second.tail) == ("city3", "country5")
     assert "unlike" not in second.reason
     assert second.doubt == pytest.approx(second.type_misfit + second.lack_of_support + second.low_score)
     assert [each.doubt for each in others] == sorted((each.doubt for each in others), reverse=True)
-    assert others[-1].reason == "nothing speaks against it"
+    assert others[-1].reason == "no reason stands out"
     assert len(others) + 2 == len(graph.train)
     assert {each.relation for each in doubt_triples(model, graph, "on")} == {"on"}
     assert len(doubt_triples(model, graph, top=3)) == 3
@@ -47,7 +47,7 @@ def test_a_low_score_is_doubtful() -> None:
     table[head, relation, tail] = -1.0
     found = next(each for each in doubt_triples(TableModel(table), graph) if each.low_score > 1.0)
     assert (found.head, found.tail) == (graph.entities.name(head), graph.entities.name(tail))
-    assert found.reason.startswith("the model ranks ")
+    assert found.reason.startswith("the model finds ")
     assert found.tail_rank > 1
 
 

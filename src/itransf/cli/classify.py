@@ -22,6 +22,7 @@ from itransf.cli.output import (
     warn,
 )
 
+SHOWN = "The model was shown the triples of train, so a verdict on them says little; see 'itransf doubt'."
 WORDS = {True: "true", False: "false", None: "unknown"}
 
 
@@ -53,8 +54,11 @@ def classify_file(
     add_reasons(opened, rows, explain)
 
     def show(screen: Screen) -> None:
-        columns: Columns = {**TRIPLE, "Verdict": lambda row: WORDS[row["verdict"]], **CHANCE}
-        screen.tabulate_each(rows, columns, names=4)
+        known: Columns = {"Known": lambda row: row["known"] or ""}
+        columns: Columns = {**TRIPLE, "Verdict": lambda row: WORDS[row["verdict"]], **known, **CHANCE}
+        screen.tabulate_each(rows, columns, names=5)
+        if any(row["known"] == "train" for row in rows):
+            screen.say(SHOWN)
         for number, row in enumerate(rows):
             if row["problem"]:
                 screen.say(f"{given.locate(number)}: {row['problem']}")

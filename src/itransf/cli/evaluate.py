@@ -96,10 +96,17 @@ def show_evaluation(evaluation: Mapping[str, Any], screen: Screen, relations: bo
     columns = ("", "", *metrics.values(), "Queries")
     ranked = f"{evaluation['split']}, counted by weights" if evaluation.get("weighted") else evaluation["split"]
     title = f"Ranks on {ranked} (Hits in percent). Standard protocol: all entities are candidates."
+    best = evaluation["typed"]["both"]
+    shares = [itransf.evaluation.format_metric(name, best[name]) for name in ("hits@1", "hits@10")]
+    asked = f"{best['queries']:,} questions that {evaluation['split']} answers (what is the head, or the tail?)"
+    told = f"Of {asked}, predict ranks the answer first in {shares[0]} % and among its ten best in {shares[1]} %.\n"
+    screen.say(told, wrap=True)
     screen.tabulate(columns, rows, names=2, title=title)
     bounds = (evaluation[name]["both"]["mrr"] for name in ("optimistic", "pessimistic"))
     mrr = [itransf.evaluation.format_metric("mrr", bound) for bound in bounds]
-    screen.say(f"Ties: {evaluation['ties']}. Filtered MRR would be {mrr[0]} optimistic, {mrr[1]} pessimistic.\n")
+    if mrr[0] != mrr[1]:
+        screen.say(f"Ties: {evaluation['ties']}. Filtered MRR would be {mrr[0]} optimistic, {mrr[1]} pessimistic.")
+    screen.say()
     if differ(evaluation["typed"], evaluation["filtered"]):
         rows = [("", side, *format_metrics(found, metrics)) for side, found in evaluation["typed"].items()]
         title = "As predict ranks: entities that fit, and self-loops only where train has some"
@@ -184,7 +191,7 @@ def show_buckets(buckets: Iterable[Mapping[str, Any]], screen: Screen) -> None:
 def show_categories(categories: Iterable[Mapping[str, Any]], screen: Screen) -> None:
     """Print the table of mapping categories, with Hits@10 of each side."""
     rows = []
-    for category in categories:
+    for category in (each for each in categories if each["both"]["queries"]):
         *metrics, queries = format_metrics(category["both"], SHORT)
         sides = [itransf.evaluation.format_metric("hits@10", category[side]["hits@10"]) for side in ("head", "tail")]
         rows.append((category["category"], *metrics, *sides, queries))

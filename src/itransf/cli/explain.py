@@ -48,7 +48,7 @@ def show_explanation(found: Explanation, screen: Screen, parts: bool = False) ->
     """Print the sentences of an explanation, then what they are taken from; the parts of the score if asked for."""
     screen.say(found.sentence, wrap=True)
     if found.paths:
-        screen.say("\nPaths in train, and how often they hold", "bold")
+        screen.say("\nReasons in train, and how often they hold", "bold")
         for path in found.paths:
             screen.say(f"  {path.describe(found.relation_label)}")
     has_distance = found.distance is not None
@@ -140,7 +140,7 @@ def show_profile(profile: Found, names: Mapping[int, str], screen: Screen) -> No
     candidates = [found for key in ROLES for found in profile[key]]
     kinds = ["score", *(kind for kind in KINDS if any(found[kind] is not None for found in candidates))]
     rows = [row for key, role in ROLES.items() for row in list_candidates(role, profile[key], kinds)]
-    screen.tabulate(("May be", "Relation", "Score", *(KINDS[kind] for kind in kinds[1:])), rows, names=2)
+    screen.tabulate(("Closest to", "Relation", "Score", *(KINDS[kind] for kind in kinds[1:])), rows, names=2)
     used = "compare matrices and vectors of relations" if "matrices" in kinds else "are cosines of relation vectors"
     compared = "; the attention is shown for comparison" if "attention" in kinds else ""
     shares = " Triples: the share of triples that fit, in train, valid and test." if "triples" in kinds else ""

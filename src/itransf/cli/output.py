@@ -132,7 +132,7 @@ def show_reasons(rows: Iterable[Mapping[str, Any]], screen: Screen, name: str = 
     """Print the triples that have a reason, each with it."""
     told = [row for row in rows if row.get(name)]
     if told:
-        screen.say(f"\n{name.capitalize()}s", "bold")
+        screen.say("\nReasons" if name == "reason" else "\nWhat supports them", "bold")
     for row in told:
         triple = " – ".join(cell(row) for cell in TRIPLE.values())
         screen.say(f"  {triple}: {row[name]}")

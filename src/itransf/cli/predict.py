@@ -34,7 +34,11 @@ from itransf.errors import ConfigError
 if TYPE_CHECKING:
     from itransf.prediction.inputs import LabelledTriple
 
-PROBABILITY = "Prob.: chance that the answer is true; candidates nobody labelled count as false."
+PROBABILITY = "Prob.: estimated chance that the triple is true, where triples that are not in the data count as false."
+RANKS = (
+    "Ranks are among entities that fit and whose triple is unknown; the percentile is the share ranked below. Prob. is "
+    "the smaller one of two questions, for the tail and for the head."
+)
 ANY = "Search all entities or relations, not only those that fit."
 KNOWN: Columns = {"Known": lambda row: "held out" if row["known"] in ("valid", "test") else row["known"] or ""}
 AGREEMENT: Columns = {  # of an ensemble
@@ -113,7 +117,7 @@ def predict_triples(
             note_probability(opened, {each.relation for each in found}, screen)
         show_reasons(predictions, screen)
         if found and sharing:
-            screen.say("\nConcepts behind these answers", "bold")
+            screen.say(f"\nConcepts of {relation}, and who shares them", "bold")
             show_shared(sharing, screen, MOST_SHARED)
 
     tell_rows(content, predictions, out, as_json, show)
@@ -239,6 +243,4 @@ def show_scores(rows: Sequence[Mapping[str, Any]], screen: Screen) -> None:
         "Known": lambda row: row["known"] or "",
     }
     screen.tabulate_each(rows, columns, names=3)
-    screen.say(
-        "Ranks are among entities that fit and whose triple is unknown; the percentile is the share ranked below."
-    )
+    screen.say(RANKS, wrap=True)

@@ -22,6 +22,7 @@ from itransf.cli.output import (
 
 MOST_SHOWN = 20  # rows of a long list on the screen
 DOUBT: Columns = {"Doubt": lambda each: format_number(each["doubt"], 1)}
+MEANING = "Doubt: how far type, connections and score are below those of other triples of the relation; mostly about 0."
 Relation = Annotated[str | None, Option(metavar="R", help="Only triples of this relation.")]
 
 
@@ -70,6 +71,7 @@ def doubt_triples(
 
     def show(screen: Screen) -> None:
         show_triples(found, DOUBT, screen)
+        screen.say(MEANING, wrap=True)
         show_reasons(found[:MOST_SHOWN], screen, "support")
 
     tell_rows(content, found, out, as_json, show)

@@ -139,9 +139,10 @@ def show_result(run: itransf.Run, content: dict[str, Any], quiet: bool, screen: 
 
 
 def write_next_steps(run: itransf.Run, folder: str) -> str:
-    """Return commands to try on the run, with a query that has an answer."""
+    """Return commands to try on the run, with a query that a held-out triple answers, if there is one."""
     place = shlex.quote(folder)
-    head, relation, _ = run.graph.train[0].tolist()
+    splits = (run.graph.split(name) for name in ("test", "valid", "train"))
+    head, relation, _ = next(split for split in splits if len(split))[0].tolist()
     names = shlex.quote(run.graph.entities.name(head)), shlex.quote(run.graph.relations.name(relation))
     lines = ["What next:", f"  itransf predict {place} --head {names[0]} --relation {names[1]}"]
     if len(run.graph.test):

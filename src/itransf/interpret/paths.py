@@ -1,9 +1,12 @@
-"""Short paths in train that connect the head and the tail of a triple, and how often such paths hold.
+"""Reasons in train: short paths that connect the head and the tail of a triple, and links that one end shares.
 
 A pattern is a sequence of one or two relations, each read forwards or backwards. It connects h and t if train has
 h -a- t, or h -a- x -b- t for some entity x. Of the other pairs of entities that a pattern connects, a share also has
 the relation of the triple: this share is what the pattern is worth as a reason. The triple itself is left out of
 everything, and so are triples whose head is their tail.
+
+A shared link is one that the head (or the tail) and others have to the same entity. Of these others, a share is also
+linked to the tail (the head) by the relation; it counts only where it is not below that of all heads (tails).
 
 The time is bounded: where many entities have a pattern, its pairs are counted from a sample of them.
 """
@@ -32,8 +35,11 @@ MOST_EDGES, MOST_PATTERNS = 4096, 64
 ROUGH, FINE = (64, 1000), (2048, 20_000)
 """Maximum numbers of entities to start from and of paths to follow, for all patterns and then for the best."""
 MOST_FINE = 8
-"""Number of patterns that are counted again."""
+"""Number of patterns that are counted again, and of shared links of an end."""
+MOST_SHARING = 200_000
+"""Maximum number of others that shared links are counted from, those of few first."""
 SHOWN = 3  # entities in the middle that are named
+NO_REASON = "no simple pattern in train supports it"
 
 
 @dataclass(frozen=True)
@@ -66,46 +72,60 @@ class Path(Count):
         text: The paths in words.
         triples: One of them: its training triples, from head to tail.
         middles: Labels of the entities in the middle of all of them; none for a pattern of one relation.
+        shared: Of a shared link, the labels of the entity that it leads to and of the other end of the triple.
     """
 
     text: str = ""
     triples: tuple[LabelledTriple, ...] = ()
     middles: tuple[str, ...] = ()
+    shared: tuple[str, str] | None = None
+
+    @property
+    def share(self) -> float:
+        """The share of the pairs; of a shared link, the best of many, with one less that has the relation."""
+        return (self.held - (self.shared is not None)) / (self.pairs + PRIOR)
 
     def describe(self, relation: str) -> str:
         """Return the paths and how often they hold for a relation, given by its label."""
         often = f" at least {self.least} times" * (self.least > 1)
-        number = f"all {self.pairs:,}" if self.held == self.pairs else f"{self.held:,} of {self.pairs:,}"
+        number = f"{self.held:,} of {self.pairs:,}"
+        if self.held == self.pairs:
+            number = "both" if self.pairs == 2 else f"all {self.pairs:,}"
         sample = " in a sample" * self.sampled
+        if self.shared is not None:
+            middle, end = self.shared
+            return f"{self.text}; {number} others linked to {middle} like this are also linked to {end} by {relation}"
         return f"{self.text}; {number} other pairs connected like this{often}{sample} are also linked by {relation}"
 
 
 def find_paths(graph: Graph, triple: Triple, count: int = 3) -> list[Path]:
-    """Return the patterns in train that connect head and tail and hold most often, best first.
+    """Return the patterns and shared links in train that support a triple and hold most often, best first.
 
     Args:
         graph: The graph; valid and test are not used.
         triple: Head, relation and tail, known or not.
-        count: Maximum number of patterns; no entity is in the middle of two of them.
+        count: Maximum number of them; no entity is in the middle of two.
     """
+    if triple[0] == triple[2]:
+        return []
     links = _Links(graph, triple)
-    found = links.find_patterns() if triple[0] != triple[2] else {}
+    found = links.find_patterns()
     rough = {pattern: links.count_pairs(pattern, len(middles), *ROUGH) for pattern, middles in found.items()}
     fine = {each: links.count_pairs(each, len(found[each]), *FINE) for each in _sort(rough)[:MOST_FINE]}
-    paths, seen = list[Path](), set[int]()
-    for pattern in _sort(fine):
-        counted, middles = fine[pattern], set(found[pattern].tolist())
+    paths, seen = list[Path](), set[str]()
+    described = [links.describe(pattern, found[pattern], fine[pattern]) for pattern in _sort(fine)]
+    for path in sorted([*described, *links.find_shared()], key=lambda path: -path.share):
         # Inverse relations give the same paths again.
-        if counted.held >= LEAST_HELD and counted.share >= LEAST_SHARE and not seen & middles:
-            paths.append(links.describe(pattern, found[pattern], counted))
-            seen |= middles
+        if path.held >= LEAST_HELD and path.share >= LEAST_SHARE and not seen & set(path.middles):
+            paths.append(path)
+            seen |= set(path.middles)
     return paths[:count]
 
 
 def give_reason(graph: Graph, triple: Triple) -> str:
     """Return the pattern in train that supports a triple most, in words."""
     paths = find_paths(graph, triple, count=1)
-    return paths[0].describe(graph.relations.label(triple[1])) if paths else "no short path in train supports it"
+    return paths[0].describe(graph.relations.label(triple[1])) if paths else NO_REASON
 
 
 def _sort(counts: dict[Pattern, Count]) -> list[Pattern]:
@@ -174,6 +194,32 @@ class _Links:
             for least in (1, max(paths, 1))
         ]
         return max(counts, key=lambda count: count.share)
+
+    def find_shared(self) -> list[Path]:
+        """Return the links of the head, then of the tail, that they share with others, the best of each first."""
+        (head, relation, tail), found = self.triple, list[Path]()
+        for end, other, step in ((head, tail, 2 * relation), (tail, head, 2 * relation + 1)):
+            steps, middles = self._list_links(end)
+            sizes = self._count(middles, steps ^ 1)
+            rare = np.argsort(sizes, kind="stable")
+            rare = rare[(np.cumsum(sizes[rare]) <= MOST_SHARING) & (middles[rare] != other)]
+            steps, middles = steps[rare], middles[rare]
+            goal, pairs, held = self._follow(np.array([other]), step ^ 1)[1], np.zeros_like(steps), np.zeros_like(steps)
+            for way, side in enumerate(("head", "tail")):
+                own = np.flatnonzero(steps % 2 == way)
+                offsets, members = self.known.answers(middles[own], steps[own] // 2, side)
+                places, is_other = np.repeat(own, np.diff(offsets)), (members != end) & (members != other)
+                pairs += np.bincount(places[is_other], minlength=len(steps))
+                held += np.bincount(places[is_other & np.isin(members, goal)], minlength=len(steps))
+            shares = (held - 1) / (pairs + PRIOR)
+            likely = np.flatnonzero(shares * len(self._find_domain(step)) >= len(goal))
+            for place in likely[np.argsort(-shares[likely], kind="stable")][:MOST_FINE].tolist():
+                ends = (end, int(steps[place]) // 2, int(middles[place]))
+                link = LabelledTriple(*name_triple(self.graph, ends[::-1] if steps[place] % 2 else ends))
+                names = (self.graph.entities.label(ends[2]), self.graph.entities.label(other))
+                count = (1, int(pairs[place]), int(held[place]), False)
+                found.append(Path(*count, write_triple(link), (link,), names[:1], names))
+        return found
 
     def describe(self, pattern: Pattern, middles: Integers, count: Count) -> Path:
         """Return a pattern with its paths in words."""

@@ -97,7 +97,8 @@ def describe_rank(explanation: Explanation) -> str:
     asked = f"{ends['head']} – {explanation.relation_label} – {ends['tail']}"
     known = "is not in the graph"
     if explanation.known is not None:
-        known = "is in train" if explanation.known == "train" else f"was held out for {explanation.known}"
+        is_shown = explanation.known == "train"
+        known = "is in train, so the model was shown it" if is_shown else f"was held out for {explanation.known}"
     rival, lead = explanation.runner_up, explanation.lead
     if rival is None or lead is None:
         return f"{asked}: {explanation.answer} is the only candidate that is not known already; the triple {known}"
@@ -123,7 +124,7 @@ def describe_taken(explanation: Explanation) -> str:
 def describe_paths(explanation: Explanation) -> str:
     """Name the best path in train and how often such paths hold, and that of a runner-up that is ahead."""
     relation, rival = explanation.relation_label, explanation.runner_up
-    told = "No short path in train supports it"
+    told = "No simple pattern in train supports it"
     for path in explanation.paths[:1]:
         told = f"The best reason in train{', a weak one' * (path.share < WEAK)}: {path.describe(relation)}"
     if rival is not None and rival.paths:
@@ -149,7 +150,7 @@ def describe_concepts(explanation: Explanation) -> str:
     if explanation.removals:
         worst = max(explanation.removals, key=lambda removal: abs(removal.rank - rank))
         if worst.rank == rank:
-            return f"It depends on no concept alone: without any one of them, it still ranks {name_rank(rank)}"
+            return f"No single concept decides it: without any one of them, it still ranks {name_rank(rank)}"
         where = f" on the {worst.side} side" if worst.side != "relation" else ""
         called = call_concept(worst.concept, names)
         return f"Without the concept {called}{where}, it would rank {name_rank(worst.rank)}"

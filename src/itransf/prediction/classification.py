@@ -21,7 +21,7 @@ from itransf.data.reading import read_columns
 from itransf.errors import DataError
 from itransf.models.base import SIDES, Model
 from itransf.prediction.calibration import LEAST_QUESTIONS, Calibration, measure_answers, sigmoid
-from itransf.prediction.inputs import GivenTriple, TripleFile, find_problems, list_names, resolve_triples
+from itransf.prediction.inputs import GivenTriple, TripleFile, find_problems, find_splits, list_names, resolve_triples
 from itransf.prediction.search import DEFAULT_MEMORY, Search
 
 TRUTHS = {"1": True, "true": True, "yes": True, "0": False, "-1": False, "false": False, "no": False}
@@ -44,6 +44,7 @@ class ClassifiedTriple:
         score: Plausibility by the model.
         problem: What is unknown.
         label: Whether it is true, as given.
+        known: First split that contains it ("train", "valid" or "test"), or None; the model was shown train.
     """
 
     head: str
@@ -54,6 +55,7 @@ class ClassifiedTriple:
     score: float | None = None
     problem: str | None = None
     label: bool | None = None
+    known: str | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Return all fields by name, ready for JSON."""
@@ -101,12 +103,14 @@ def classify_triples(
     examples, claims = (describe(search, each, temperature) for each in (known, given))
     rule = fit_rule(examples, np.arange(len(known)) < len(graph.valid), known[:, 1], len(graph.relations))
     chances = rule.predict(rule.expand(claims), given[:, 1])
-    found = dict(zip(asked, zip(chances.tolist(), claims[:, 0].tolist(), strict=True), strict=True))
+    found = dict(
+        zip(asked, zip(chances.tolist(), claims[:, 0].tolist(), find_splits(graph, given), strict=True), strict=True)
+    )
     rows = []
     for number, (head, relation, tail) in enumerate(names):
-        chance, score = found.get(number, (None, None))
+        chance, score, split = found.get(number, (None, None, None))
         verdict, label = None if chance is None else chance > 0.5, None if labels is None else labels[number]
-        rows.append(ClassifiedTriple(head, relation, tail, verdict, chance, score, problems.get(number), label))
+        rows.append(ClassifiedTriple(head, relation, tail, verdict, chance, score, problems.get(number), label, split))
     return rows
 
 

@@ -130,9 +130,11 @@ def give_reason(triple: ScoredTriple, parts: Floats, fits: Floats, is_connected:
     """
     head, relation, tail = triple.head_label, triple.relation_label, triple.tail_label
     misfits = [f"{head} is unlike other heads of {relation}", f"{tail} is unlike other tails of {relation}"]
-    support = f"what else connects them seldom goes with {relation}"
+    support = f"pairs connected by other triples like them are seldom linked by {relation}"
     rank, asked = max((triple.tail_rank, tail), (triple.head_rank, head))
-    score = f"the model ranks {asked} {rank:,g}" if rank > 1 else f"its score is low for {relation}"
-    texts = (misfits[fits.argmin()], support if is_connected else "nothing else connects them", score)
+    others = "another answer" if rank <= 2 else f"{rank - 1:,.0f} other answers"
+    score = f"the model scores it below most triples of {relation}"
+    score = f"the model finds {others} more likely than {asked}" if rank > 1 else score
+    texts = (misfits[fits.argmin()], support if is_connected else "no other triples connect the two", score)
     told = [texts[part] for part in np.argsort(-parts) if parts[part] >= TELLING]
-    return "; ".join(told) or "nothing speaks against it"
+    return "; ".join(told) or "no reason stands out"
