@@ -30,8 +30,7 @@ from itransf.interpret.html.report_page import (
     list_categories,
     list_tiles,
 )
-from itransf.interpret.measures import find_scale, measure_attention
-from itransf.interpret.measures.structure import mine_gold, read_model
+from itransf.interpret.measures.structure import find_scale, measure_attention, mine_gold, read_model
 from itransf.interpret.measures.verdicts import write_verdict
 from itransf.interpret.sentences import NO_PROBABILITY, format_probability, name_rank, tabulate_split, write_triple
 from itransf.interpret.sharing import LEAST_WEIGHT

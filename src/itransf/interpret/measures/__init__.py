@@ -10,20 +10,15 @@ from itransf.errors import check_count
 from itransf.interpret.measures.faithfulness import MOST_TRIPLES, measure_faithfulness, measure_gain, measure_transfer
 from itransf.interpret.measures.statistics import DRAWS, FEWEST_DRAWS, MOST_DRAWS, Finding
 from itransf.interpret.measures.structure import (
-    Gold,
     Reading,
     check_same_graph,
     draw_random,
-    measure_common,
-    measure_domains,
-    measure_inverses,
-    measure_sparsity,
+    find_scale,
+    measure_attention,
     measure_stability,
-    measure_symmetry,
     mine_gold,
 )
 from itransf.interpret.measures.verdicts import judge, write_verdict
-from itransf.models import ConceptModel
 
 
 @dataclass(frozen=True)
@@ -38,14 +33,6 @@ class Interpretation:
         """Return everything by name, ready for JSON."""
         found = [{**each.to_dict(), "judgement": judge(each), "verdict": write_verdict(each)} for each in self.findings]
         return {**asdict(self), "findings": found}
-
-
-@dataclass(frozen=True)
-class Scale:
-    """The sizes at which baselines are compared: the number of concepts m and the support size k of the model."""
-
-    concepts: int
-    support: int
 
 
 def interpret_runs(
@@ -79,31 +66,10 @@ def interpret_runs(
     plain = next((other for other in baselines if other.weights is None), None)
     found = []
     for group in (list(readings), *([other] for other in baselines), [draw_random(readings[0])]):
-        findings = [*measure_attention(group, gold, scale, draws), measure_stability(group, scale.concepts, draws)]
+        findings = [*measure_attention(group, gold, scale, draws), measure_stability(group, scale[0], draws)]
         if ranked and group[0].name != "random":
             findings += measure_faithfulness(group, most_triples, draws, progress)
             findings += [measure_gain(group, plain, draws)] if plain not in (None, group[0]) else []
             findings.append(measure_transfer(group, draws))
         found.append(Interpretation(group[0].name, len(group), tuple(findings)))
     return found
-
-
-def measure_attention(readings: Sequence[Reading], gold: Gold, scale: Scale, draws: int = DRAWS) -> list[Finding]:
-    """Return the findings that need no ranking."""
-    return [
-        measure_sparsity(readings, scale.support, draws),
-        measure_inverses(readings, gold, draws),
-        measure_common(readings, gold, draws),
-        measure_symmetry(readings, gold, draws),
-        *measure_domains(readings, gold, scale.concepts, draws),
-    ]
-
-
-def find_scale(reading: Reading) -> Scale:
-    """Return a model's m and k; a model without concepts has a matrix for each relation side, or a vector."""
-    if reading.weights is None:
-        return Scale(reading.parts * len(reading.graph.relations), 1)
-    concepts, model = reading.weights.shape[2], reading.model
-    if isinstance(model, ConceptModel) and model.has_supports:
-        return Scale(concepts, model.supports(model.parts[0]).shape[1])
-    return Scale(concepts, concepts)

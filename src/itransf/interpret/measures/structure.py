@@ -400,3 +400,29 @@ def check_same_graph(readings: Sequence[Reading]) -> None:
                 f"these runs were trained on different graphs, {first.graph.name} ({first.name}) and "
                 f"{other.graph.name} ({other.name}); give runs on the same graph"
             )
+
+
+def find_scale(reading: Reading) -> tuple[int, int]:
+    """Return the number of concepts m and the support size k of a model, at which baselines are compared.
+
+    A model without concepts has a matrix for each relation side, or a vector.
+    """
+    if reading.weights is None:
+        return reading.parts * len(reading.graph.relations), 1
+    concepts, model = reading.weights.shape[2], reading.model
+    if isinstance(model, ConceptModel) and model.has_supports:
+        return concepts, model.supports(model.parts[0]).shape[1]
+    return concepts, concepts
+
+
+def measure_attention(
+    readings: Sequence[Reading], gold: Gold, scale: tuple[int, int], draws: int = DRAWS
+) -> list[Finding]:
+    """Return the findings that need no ranking, at the scale of `find_scale`."""
+    return [
+        measure_sparsity(readings, scale[1], draws),
+        measure_inverses(readings, gold, draws),
+        measure_common(readings, gold, draws),
+        measure_symmetry(readings, gold, draws),
+        *measure_domains(readings, gold, scale[0], draws),
+    ]
