@@ -442,16 +442,12 @@ class RunFolder:
 
     def _check_array(self, name: str, tensor: Tensor | None, size: int, most: int = 0) -> Any:
         """Return weights (size,), or the rows (n, size) of types whose first number is below `most`."""
-        kind = torch.int64 if most else torch.float64
-        is_whole = tensor is not None and (tensor.dtype, tensor.dim()) == (kind, 1 + (most > 0))
-        if (
-            tensor is None
-            or not is_whole
-            or tensor.shape[-1] != size
-            or (most and bool(((tensor < 0) | (tensor >= torch.tensor([most, LARGEST]))).any()))
-        ):
+        kind, rank, limit = (torch.int64, 2, [most, LARGEST]) if most else (torch.float64, 1, [LARGEST])
+        is_whole = tensor is not None and (tensor.dtype, tensor.dim(), *tensor.shape[-1:]) == (kind, rank, size)
+        array = tensor.numpy() if tensor is not None and is_whole else np.array([-1])
+        if ((array < 0) | (array >= limit)).any():
             raise damaged(self.path / TRIPLES, f"has {name} of other names")
-        return tensor.numpy()
+        return array
 
     def _read_names(self) -> tuple[Vocabulary, Vocabulary]:
         """Read the names of entities and relations, and their labels."""

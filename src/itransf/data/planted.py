@@ -159,12 +159,10 @@ def _split(triples: Triples, valid_share: float, test_share: float, seed: int) -
     shuffled = np.random.default_rng(seed).permutation(len(triples))
     free = shuffled[~mark_first(triples[shuffled])]
     valid_size, test_size = (round(len(triples) * share) for share in (valid_share, test_share))
-    if valid_size + test_size > len(free):  # both shrink in proportion
-        valid_size = len(free) * valid_size // (valid_size + test_size)
-        test_size = len(free) - valid_size
+    held_out = min(valid_size + test_size, len(free))  # both shrink in proportion
+    valid_size = held_out * valid_size // max(valid_size + test_size, 1)
     part = np.zeros(len(triples), dtype=np.int64)
-    part[free[:valid_size]] = 1
-    part[free[valid_size : valid_size + test_size]] = 2
+    part[free[:valid_size]], part[free[valid_size:held_out]] = 1, 2
     return triples[part == 0], triples[part == 1], triples[part == 2]
 
 

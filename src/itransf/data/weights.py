@@ -31,11 +31,8 @@ class Weights:
 
     def of(self, triples: Triples) -> Floats:
         """Return the weight of each triple, (m,); one that has none counts as much as others do on average."""
-        entities, relations = (
-            1 + max(int(part[:, columns].max(initial=0)) for part in (self.triples, triples))
-            for columns in ((0, 2), (1,))
-        )
-        own, asked = key_triples([self.triples, triples], entities, relations)
+        most = 1 + max(int(part.max(initial=0)) for part in (self.triples, triples))
+        own, asked = key_triples([self.triples, triples], most, most)
         order = np.argsort(own)
         places = order[np.searchsorted(own, asked, sorter=order).clip(max=len(own) - 1)]
         return np.asarray(np.where(own[places] == asked, self.values[places], self.values.mean()))

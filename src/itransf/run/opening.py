@@ -94,15 +94,7 @@ def train(
             return finish(fit, folder, resume=False)
 
 
-def train_final(
-    run: Run,
-    *,
-    out: str | Path | None = None,
-    resume: bool = False,
-    overwrite: bool = False,
-    device: Device = "auto",
-    progress: bool = True,
-) -> Run:
+def train_final(run: Run, out: str | Path | None = None, **options: Any) -> Run:
     """Train on all triples of a run, those of valid and test too, with its settings and the epochs that were best.
 
     Nothing is left to judge the new run by: its metrics and its calibration are those of the given run, and
@@ -111,10 +103,7 @@ def train_final(
     Args:
         run: Run whose settings and number of epochs were chosen on validation.
         out: Run folder of the new run; by default nothing is written.
-        resume: Whether to resume from the checkpoint in `out`, or start if there is none yet.
-        overwrite: Whether to replace the run in `out`.
-        device: "auto", "cpu", "cuda" or "cuda:1", or a torch device.
-        progress: Whether to show progress.
+        **options: Arguments of `train`: `resume`, `overwrite`, `device` and `progress`.
 
     Raises:
         ConfigError: The run is an ensemble, unfinished, or trained on all triples already.
@@ -123,7 +112,7 @@ def train_final(
         state = "an ensemble" if run.members else "final already" if run.record.final else "unfinished"
         raise ConfigError(f"this run is {state}; a final training starts from one finished run with validation")
     if len(run.graph.test) and "test" not in run.record.metrics:
-        run.record_metrics(run.evaluate(progress=progress))
+        run.record_metrics(run.evaluate(progress=options.get("progress", True)))
     best = run.record.metrics.get("valid", {})
     epochs = best["epoch"] if best.get("phase") == "training" else run.config.training.epochs
     config = replace(run.config, training=replace(run.config.training, epochs=epochs))
@@ -131,9 +120,7 @@ def train_final(
         f"Trained on the triples of all splits with the settings and {epochs:,} epochs of run {run.record.id}, from "
         "which metrics and calibration come."
     )
-    graph = run.graph.merged()
-    graph = replace(graph, notes=(*graph.notes, Remark(note)))
-    options: dict[str, Any] = {"resume": resume, "overwrite": overwrite, "device": device, "progress": progress}
+    graph = replace(run.graph.merged(), notes=(*run.graph.notes, Remark(note)))
     final = train(graph, config=config, out=out, **options)
     final.record = replace(final.record, parent=run.record.id, final=True, metrics=run.record.metrics)
     final.calibration = run.calibration

@@ -42,16 +42,13 @@ def _method(function: Callable[Concatenate[Model, Graph, P], T]) -> Callable[Con
         if "calibration" in parameters:
             kwargs.setdefault("calibration", self.calibration)
         if "split" in parameters and self.record.final:
-            given = signature.bind(self.model, self.graph, *args, **kwargs)
-            given.apply_defaults()
-            self._refuse_seen(given.arguments["split"])
+            self._refuse_seen(str(args[0] if args else kwargs.get("split", parameters["split"].default)))
         return function(self.model, self.graph, *args, **kwargs)
 
-    signature = inspect.signature(function)
-    parameters = signature.parameters
+    parameters = inspect.signature(function).parameters
     own = inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)
     _, _, *others = parameters.values()
-    method.__signature__ = signature.replace(parameters=[own, *others])  # type: ignore[attr-defined]
+    method.__signature__ = inspect.signature(function).replace(parameters=[own, *others])  # type: ignore[attr-defined]
     method.__doc__ = re.sub(r"\n {8}(model|graph): .*(\n {12}.*)*", "", function.__doc__ or "")
     return method
 

@@ -192,9 +192,8 @@ class FusedEngine(ABC):
         """
         corruption = draw_negatives(self.sampler, self.config.negatives, triples, self.layout.batch, generator)
         supports = [p.support for _, p in self.projections if isinstance(p, ConceptProjection)]
-        plan = make_plan(
-            self.train[triples], self.weights[triples], self.factors[triples], corruption, supports, self.layout
-        )
+        weights = torch.stack([self.weights[triples], self.factors[triples]])
+        plan = make_plan(self.train[triples], weights, corruption, supports, self.layout)
         if self.plan is None:
             self.plan = plan.new_steps(self.planned_steps)
         plan.copy_into(self.plan)

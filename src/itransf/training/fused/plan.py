@@ -148,19 +148,13 @@ def sort_by_relation(triples: Tensor, relations: Tensor, batch: int) -> Tensor:
 
 
 def make_plan(
-    triples: Tensor,
-    weights: Tensor,
-    factors: Tensor,
-    corruption: Corruption | SharedCorruption,
-    supports: list[Tensor],
-    layout: Layout,
+    triples: Tensor, weights: Tensor, corruption: Corruption | SharedCorruption, supports: list[Tensor], layout: Layout
 ) -> Plan:
     """Plan the steps.
 
     Args:
         triples: Heads, relations and tails, (F, 3), sorted by relation inside each batch.
-        weights: Weights of the triples in the mean loss, (F,).
-        factors: Factors of their losses, (F,).
+        weights: Weights of the triples in the loss, and factors of their losses, (2, F).
         corruption: Replacements of the triples.
         supports: Concepts of every relation on each projection, (r, k) each; empty without concepts.
         layout: Sizes of a step.
@@ -168,7 +162,7 @@ def make_plan(
     steps, n = -(-len(triples) // layout.batch), layout.negatives
     heads, relations, tails = (_fill(column, steps, layout.batch, -1) for column in triples.unbind(1))
     slots, slot_relations, slot_offsets = _list_runs(relations, relations >= 0, layout.slots)
-    weights, factors = (_fill(values, steps, layout.batch, 0) for values in (weights, factors))
+    weights, factors = (_fill(values, steps, layout.batch, 0) for values in weights)
     masked = relations.new_zeros(steps, 0)
     if isinstance(corruption, SharedCorruption):
         masked = _fill(corruption.masked.flatten().to(torch.int8), steps, layout.batch * n, 0)
