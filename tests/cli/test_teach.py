@@ -262,7 +262,7 @@ def test_an_update_adds_removes_and_compares(run: Path, more: Path, tmp_path: Pa
     new = itransf.open(tmp_path / "new", device="cpu")
     assert shown["valid"]["after"]["mrr"] == new.evaluate("valid")["mrr"]
     assert shown["valid"]["before"]["mrr"] == itransf.open(run, device="cpu").evaluate("valid")["mrr"]
-    assert "Updated  1 time: 1 triple added, 1 known already, 1 new entity" in call("info", tmp_path / "new").out
+    assert "Updated  1 time, last on 20" in call("info", tmp_path / "new").out
     assert call("diff", run, tmp_path / "new").code == 0
 
 
@@ -285,6 +285,7 @@ def test_an_alert_is_a_failure_after_the_run_is_written(
         ("Lyon\tnear\tParis\n", ("--overwrite", "--out", "RUN"), "is the run itself"),
         ("Lyon\tnear\tParis\n", ("--out", "RUN/../places"), "is the run itself"),
         ("Lyon\tnear\tParis\n", ("--epochs", "-1"), "epochs must be"),
+        ("Lyon\tnear\tParis\n", ("--literals", "bin"), "'bin': .*drop or keep"),
         ("Lyon\tnear\tParis\n", ("--remove", "nowhere.tsv"), "nowhere.tsv"),
     ],
 )

@@ -93,7 +93,7 @@ class TestTheGraph:
         note = growth.notes[-1]
         assert note.startswith("7 of 8 triples to remove are not in the graph")
         assert f"{file}, line 2: e0 r9 nobody" in note
-        assert note.endswith("and 2 more).")
+        assert note.endswith("; and 2 more.")
 
     def test_something_must_be_left(self, graph: Graph) -> None:
         with pytest.raises(DataError, match="no training triples would be left"):
@@ -104,6 +104,22 @@ class TestTheGraph:
         file.write_text("e0,r0,e1\ne0,e1\n", encoding="utf-8")
         with pytest.raises(DataError, match="line 2"):
             grow_graph(graph, file)
+
+    def test_literals_of_new_relations_are_left_out(self, graph: Graph) -> None:
+        prices = [(f"e{number}", "price", f"{number}.75") for number in range(9)]
+        known = [("e0", "r0", "7.5"), ("e1", "likes", "e2")]
+        growth = grow_graph(graph, [*prices, *known])
+        assert growth.counts["added"] == 2
+        assert growth.graph.entities.names[-1] == "7.5"  # its relation leads to entities
+        assert "price (9 numbers)" in growth.notes[0]
+        assert grow_graph(graph, prices).counts["added"] == 0
+        assert "9 tails are literals" in grow_graph(graph, prices).notes[-1]
+        assert grow_graph(graph, prices, literals="keep").counts["added"] == 9
+
+    def test_a_day_without_triples_is_fine(self, graph: Graph, tmp_path: Path) -> None:
+        file = tmp_path / "none.csv"
+        file.write_text("head,relation,tail,weight\n", encoding="utf-8")
+        assert not any(grow_graph(graph, file).counts.values())
 
     def test_the_rule_of_the_split_decides_and_moves_nothing(self) -> None:
         rows = [(f"e{a}", f"r{(a + b) % 3}", f"e{b}") for a in range(14) for b in range(14)]

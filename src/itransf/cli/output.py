@@ -22,14 +22,6 @@ if TYPE_CHECKING:
 
 PIPE_WIDTH = 100  # columns of a table that goes into a pipe or file
 PARTS = ("head", "relation", "tail")
-CHANGES = {
-    "added": ("triple added", "triples added"),
-    "known": ("known already", "known already"),
-    "entities": ("new entity", "new entities"),
-    "relations": ("new relation", "new relations"),
-    "removed": ("removed", "removed"),
-    "absent": ("not there to remove", "not there to remove"),
-}
 LEAST = 0.05  # smaller weights of concepts are not listed
 MOST_SHARED = 3  # concepts of a side whose sharing is listed
 Columns = Mapping[str, Callable[[Any], str]]
@@ -177,12 +169,6 @@ def describe_training(info: Mapping[str, Any]) -> str:
     refit = f" and {info['refit_epochs']:,} of a re-fit" if info["refit_epochs"] else ""
     update = f" and {info['update_epochs']:,} of updates" if info["update_epochs"] else ""
     return f"{count(info['epochs'], 'epoch')}{warm}{refit}{update} in {info['seconds']:,.0f} s"
-
-
-def describe_changes(updates: Iterable[Mapping[str, Any]]) -> str:
-    """Return what updates changed in all: "6 triples added, 1 known already"."""
-    totals = [(sum(step.get(key, 0) for step in updates), words) for key, words in CHANGES.items()]
-    return ", ".join(f"{number:,} {words[number != 1]}" for number, words in totals if number) or "nothing new"
 
 
 def format_number(number: float | None, decimals: int) -> str:

@@ -14,7 +14,6 @@ from itransf.cli.output import (
     Columns,
     Screen,
     count,
-    describe_changes,
     describe_training,
     format_number,
     format_share,
@@ -47,12 +46,12 @@ def show_info(
 
 def describe_run(info: Mapping[str, Any]) -> str:
     """Return a run as lines, then its settings as TOML."""
-    test = info["metrics"].get("test")
+    test, steps = info["metrics"].get("test"), info["lineage"]
     lines = {
         "Run": info["id"],
         "Created": f"{info['created']} by itransf {info['version']}",
         "Parent": info["parent"],
-        "Updated": info["lineage"] and f"{count(len(info['lineage']), 'time')}: {describe_changes(info['lineage'])}",
+        "Updated": steps and f"{count(len(steps), 'time')}, last on {steps[-1]['date'][:10]}",
         "Model": f"{info['model']}, {info['parameters']:,} parameters",
         "Graph": f"{info['graph']}: {info['entities']:,} entities, {info['relations']:,} relations",
         "Triples": ", ".join(f"{number:,} {split}" for split, number in info["triples"].items()),

@@ -13,10 +13,12 @@ from typer import Argument, Option
 import itransf
 from itransf.cli.evaluate import MAIN, format_metrics, name_metrics
 from itransf.cli.options import AsJson, Device, NewRun, Overwrite, Quiet, RunFolder, open_run, refuse_taken, takes_form
-from itransf.cli.output import Screen, count, describe_changes, format_uses, tell, warn
+from itransf.cli.output import Screen, count, format_uses, tell, warn
 from itransf.errors import ConfigError, ITransFError
 
 STEPS = {"before": "before", "edited": "edited", "refitted": "re-fitted", "after": "after"}
+COUNTED = ("added", "known", "removed", "absent", "entities", "relations")  # what an update changed
+CHANGES = {"absent": "not there to remove", "entities": "new entities", "relations": "new relations"}
 
 
 @takes_form
@@ -102,6 +104,7 @@ def update_run(
     out: NewRun,
     remove: Annotated[Path | None, Option(metavar="FILE", help="Triples to remove.")] = None,
     epochs: Annotated[int | None, Option(metavar="N", help="Epochs of training. [default: by size]")] = None,
+    literals: Annotated[str, Option(metavar="MODE", help="Numbers, dates, long texts: drop or keep.")] = "drop",
     alert: Annotated[float | None, Option(metavar="X", help="Exit with 1 if the MRR on valid falls by more.")] = None,
     overwrite: Overwrite = False,
     quiet: Quiet = False,
@@ -118,7 +121,7 @@ def update_run(
         raise ConfigError(f"--out {out} is the run itself, which is not changed; choose another folder")
     refuse_taken(out, overwrite)
     before, started = open_run(run, device), time.perf_counter()
-    growth = itransf.teaching.grow_graph(before.graph, new, remove or (), itransf.data.Form(**form))
+    growth = itransf.teaching.grow_graph(before.graph, new, remove or (), itransf.data.Form(**form), literals)
     warn(growth.notes)
     after = before.update(growth, out=out, overwrite=overwrite, epochs=epochs, progress=not quiet)
     seconds = time.perf_counter() - started
@@ -127,15 +130,13 @@ def update_run(
     tell(found, as_json, lambda screen: show_update(found, screen))
     if alert is not None and valid and valid["before"]["mrr"] - valid["after"]["mrr"] > alert:
         fall = " to ".join(f"{valid[step]['mrr']:.3f}" for step in ("before", "after"))
-        raise ITransFError(
-            f"the MRR on valid fell from {fall}, by more than {alert:g}; see 'itransf diff {run} {out}' before using "
-            f"{out}, and train again if it stays low"
-        )
+        raise ITransFError(f"the MRR on valid fell from {fall}, by more than {alert:g}; see 'itransf diff {run} {out}'")
 
 
 def show_update(found: Mapping[str, Any], screen: Screen) -> None:
     """Print what changed, and the metrics before and after."""
-    screen.say(f"{describe_changes([found])}; {found['seconds']:.1f} s\n")
+    counts = "; ".join(f"{CHANGES.get(key, key)}: {found[key]:,}" for key in COUNTED if found[key])
+    screen.say(f"{counts or 'nothing new'}; time: {found['seconds']:.1f} s\n")
     show_steps(found["valid"], "Ranks on the same triples of valid, filtered (Hits in percent)", screen)
     places = shlex.quote(found["before"]), shlex.quote(found["run"])
     screen.say(f"\nWhat next:\n  itransf diff {places[0]} {places[1]}\n  itransf evaluate {places[1]}")

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import torch
 
 from itransf.config import Config
@@ -15,6 +16,7 @@ from itransf.data.frames import NamedTriples, gather_triples
 from itransf.data.graph import SPLITS, Graph, Triples
 from itransf.data.known import KnownIndex
 from itransf.data.layout import DETECTED, Form, Table
+from itransf.data.literals import treat_literals
 from itransf.data.reading import read_columns
 from itransf.data.splits import EXTRA, encode, keep_distinct
 from itransf.data.vocabulary import Vocabulary
@@ -65,7 +67,7 @@ def read_given(given: Given, source: str, form: Form = DETECTED) -> Table:
     return gather_triples(given, source)
 
 
-def grow_graph(graph: Graph, new: Given, remove: Given = (), form: Form = DETECTED) -> Growth:
+def grow_graph(graph: Graph, new: Given, remove: Given = (), form: Form = DETECTED, literals: str = "drop") -> Growth:
     """Return the graph without some triples and with new ones.
 
     Removals come first, so that a triple in both is there afterwards. Names stay, even without triples. New triples go
@@ -76,11 +78,13 @@ def grow_graph(graph: Graph, new: Given, remove: Given = (), form: Form = DETECT
         new: Triples by names or labels; unknown names become new entities and relations.
         remove: Triples to remove; those that are not there are noted.
         form: Form of the files; what it does not say is detected.
+        literals: Whether to "drop" or "keep" numbers, dates and long texts under relations that are new; as entities.
 
     Raises:
+        ConfigError: Literals are neither to be dropped nor kept.
         DataError: A file cannot be read, a label belongs to several names, or no training triples would be left.
     """
-    tables = read_given(new, "new", form), read_given(remove, "remove", form)
+    tables = treat_new(graph, read_given(new, "new", form), literals), read_given(remove, "remove", form)
     before = len(graph.entities), len(graph.relations)
     sizes = np.array([*before, before[0]])
     gone, *_ = number_triples(graph, tables[1])
@@ -103,7 +107,7 @@ def grow_graph(graph: Graph, new: Given, remove: Given = (), form: Form = DETECT
     train, valid, test = map(np.concatenate, zip(list_splits(left), splits, strict=True))
     if not len(train):
         raise DataError(f"{tables[1].source}: no training triples would be left; remove fewer")
-    weights = join_weights(graph.weights, gather_weights(tables[:1], [rows]), added)
+    weights = join_weights(graph.weights, gather_weights(tables[:1], [rows]) if len(rows) else None, added)
     counts = {
         "added": len(added),
         "known": len(rows) - len(added),
@@ -116,25 +120,38 @@ def grow_graph(graph: Graph, new: Given, remove: Given = (), form: Form = DETECT
     return Growth(grown, counts, len(splits[0]), int((splits[0] >= sizes).any(1).sum()), notes)
 
 
+def treat_new(graph: Graph, table: Table, literals: str) -> Table:
+    """Return the table without literals under relations that the graph does not have, or with them."""
+    if literals not in ("drop", "keep"):
+        raise ConfigError(f"literals = {literals!r}: bins belong to the run that made them; give drop or keep")
+    rows = np.arange(len(table))
+    is_new = np.array([name not in graph.relations for name in table.data.column("relation").to_pylist()], dtype=bool)
+    if literals == "keep" or not is_new.any():
+        return table
+    part = table.take(rows[is_new], table.data.append_column("row", pa.array(rows)).take(rows[is_new]))
+    try:
+        (kept,) = treat_literals([part])
+    except DataError:  # nothing else is there
+        kept = part.take(rows[:0], part.data[:0], [f"{len(part):,} tails are literals and were left out."])
+    chosen = np.sort(np.concatenate([rows[~is_new], kept.data.column("row").to_numpy()]))
+    return replace(table.take(chosen), notes=kept.notes)
+
+
 def join_weights(old: Weights | None, new: Weights | None, added: Triples) -> Weights | None:
     """Return the weights of old triples, and those of new ones, if they have some."""
     if new is None or not len(added):
         return old
-    kept = Weights(added, new.of(added))
-    if old is None:
-        return kept
-    return Weights(np.concatenate([old.triples, added]), np.concatenate([old.values, kept.values]))
+    found = [*([old] if old else []), Weights(added, new.of(added))]
+    return Weights(np.concatenate([each.triples for each in found]), np.concatenate([each.values for each in found]))
 
 
 def note_absent(table: Table, rows: list[int]) -> list[str]:
     """Return a remark on removals that are not in the graph, if there are any."""
     if not rows:
         return []
-    listed = "; ".join(f"{table.locate(row)}: {' '.join(table.rows()[row])}" for row in rows[:SHOWN])
+    listed = "; ".join(f"{table.locate(row)}: {' '.join(table.rows()[row][:3])}" for row in rows[:SHOWN])
     more = f"; and {len(rows) - SHOWN:,} more" if len(rows) > SHOWN else ""
-    return [
-        f"{len(rows):,} of {len(table):,} triples to remove are not in the graph and were skipped ({listed}{more})."
-    ]
+    return [f"{len(rows):,} of {len(table):,} triples to remove are not in the graph: {listed}{more}."]
 
 
 def list_splits(graph: Graph) -> list[Triples]:
