@@ -41,7 +41,7 @@ def corrupt(graph: itransf.Graph, kind: Kind, seed: int, share: float) -> tuple[
             if is_false.sum() >= round(share * len(triples)):
                 break
             side, relation, new = int(generator.integers(2)), int(triples[row, 1]), triples[row].copy()
-            domain = (graph.statistics.head_domain, graph.statistics.tail_domain)[side](relation)
+            domain = graph.statistics.domain(relation, ("head", "tail")[side])
             new[2 * side] = generator.choice(domain) if kind == "typed" else generator.integers(len(graph.entities))
             key = tuple(new.tolist())
             if new[0] != new[2] and key not in made and not graph.known.contains(new[None])[0]:

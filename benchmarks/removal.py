@@ -66,7 +66,7 @@ def draw_receivers(run: Run, triple: tuple[int, int, int], rng: np.random.Genera
     same = known[known[:, 1] == relation]
     is_single = graph.statistics.tails_per_head[relation] < MANY
     able[same[:, 0] if is_single else same[same[:, 2] == tail, 0]] = False
-    usual = np.intersect1d(np.flatnonzero(able), graph.statistics.head_domain(relation))
+    usual = np.intersect1d(np.flatnonzero(able), graph.statistics.domain(relation, "head"))
     for entities in (usual, np.flatnonzero(able)):
         drawn = rng.permutation(entities)[: 5 * RECEIVERS]
         asked = np.stack([drawn, np.full_like(drawn, relation), np.full_like(drawn, tail)], axis=1)

@@ -1,15 +1,16 @@
-"""Atomic writing of files, checksums, and locks."""
+"""Atomic writing of files, what JSON can hold, checksums, and locks."""
 
 from __future__ import annotations
 
+import math
 import os
 import tempfile
 import threading
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from itransf.errors import WriteError
 
@@ -78,6 +79,15 @@ def write_text(path: Path, text: str) -> None:
     """Write `text` to `path` atomically."""
     with replacing(path) as temporary:
         temporary.write_text(text, encoding="utf-8")
+
+
+def replace_nan(content: Any) -> Any:
+    """Return nested content with None for every number that JSON cannot hold."""
+    if isinstance(content, Mapping):
+        return {key: replace_nan(value) for key, value in content.items()}
+    if isinstance(content, list | tuple):
+        return [replace_nan(value) for value in content]
+    return None if isinstance(content, float) and not math.isfinite(content) else content
 
 
 def check_place(path: Path) -> None:

@@ -18,7 +18,7 @@ def test_a_share_of_the_triples_becomes_false(kind: Kind) -> None:
     assert len(np.unique(made, axis=0)) == len(made)
     assert ((made != old).sum(axis=1) == 1).all()
     statistics = graph.statistics
-    fits = [h in statistics.head_domain(r) and t in statistics.tail_domain(r) for h, r, t in made.tolist()]
+    fits = [h in statistics.domain(r, "head") and t in statistics.domain(r, "tail") for h, r, t in made.tolist()]
     assert all(fits) == (kind == "typed")
     assert (corrupted.valid != graph.valid).any(axis=1).sum() == round(0.05 * len(graph.valid))
 

@@ -57,5 +57,5 @@ def test_wn18rr_keeps_its_unseen_entities() -> None:
 
 def test_fb15k_has_complete_relations() -> None:
     statistics = load_or_skip("fb15k").statistics
-    complete = statistics.head_domain_sizes * statistics.tail_domain_sizes == statistics.counts
+    complete = statistics.domain_sizes("head") * statistics.domain_sizes("tail") == statistics.counts
     assert int((complete & (statistics.counts > 0)).sum()) == 281

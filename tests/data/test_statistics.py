@@ -20,10 +20,10 @@ def test_statistics_equal_a_count_by_hand(triples: set[tuple[int, int, int]]) ->
         pairs = [(head, tail) for head, r, tail in triples if r == relation]
         heads, tails = {head for head, _ in pairs}, {tail for _, tail in pairs}
         assert statistics.counts[relation] == len(pairs)
-        assert statistics.head_domain(relation).tolist() == sorted(heads)
-        assert statistics.tail_domain(relation).tolist() == sorted(tails)
-        assert statistics.head_domain_sizes[relation] == len(heads)
-        assert statistics.tail_domain_sizes[relation] == len(tails)
+        assert statistics.domain(relation, "head").tolist() == sorted(heads)
+        assert statistics.domain(relation, "tail").tolist() == sorted(tails)
+        assert statistics.domain_sizes("head")[relation] == len(heads)
+        assert statistics.domain_sizes("tail")[relation] == len(tails)
         assert statistics.tails_per_head[relation] == pytest.approx(len(pairs) / len(heads) if heads else 0)
         assert statistics.heads_per_tail[relation] == pytest.approx(len(pairs) / len(tails) if tails else 0)
 

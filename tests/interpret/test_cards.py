@@ -57,7 +57,7 @@ def test_moved_entities_are_the_ends_of_what_the_formula_gives(run: Run, cards: 
         domain = set()
         for use in card.users:
             relation = run.graph.relations.index(use.relation)
-            domain |= set((statistics.head_domain if use.side == "head" else statistics.tail_domain)(relation).tolist())
+            domain |= set(statistics.domain(relation, use.side).tolist())
         matrix = run.model.concepts[card.concept].detach().numpy()
         far = {}
         for entity in domain:

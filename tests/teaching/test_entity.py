@@ -43,7 +43,7 @@ def test_graph_follows_and_the_entity_can_be_asked_about(short: Callable[..., Ru
 def test_it_starts_among_those_in_its_place_and_comes_closer(short: Callable[..., Run], graph: Graph) -> None:
     run = short(graph, "transe", "model.entity_constraint=none", "model.projected_constraint=none")
     start = run.learn_entity("new", MENTIONS[:1], effort=Effort(steps=0))
-    heads = graph.statistics.head_domain(0)
+    heads = graph.statistics.domain(0, "head")
     vectors = start.model.get_parameter("entities")
     torch.testing.assert_close(vectors[14], vectors[torch.as_tensor(heads)].mean(0))
     longer = run.learn_entity("new", MENTIONS[:1], effort=Effort(steps=50, rate=0.05))

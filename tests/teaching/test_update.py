@@ -174,8 +174,9 @@ class TestTheModel:
         table = torch.randn(14, 3)
         triples = np.array([[12, 0, 1], [12, 1, 13], [12, 1, 2]])
         before = replace(graph, entities=itransf.data.Vocabulary([*graph.entities.names, "a", "b"]))
-        heads, tails = before.statistics.head_domain, before.statistics.tail_domain
-        expected = table[np.concatenate([heads(0), heads(1), heads(1)])].mean(0), table[tails(1)].mean(0)
+        domain = before.statistics.domain
+        heads = np.concatenate([domain(0, "head"), domain(1, "head"), domain(1, "head")])
+        expected = table[heads].mean(0), table[domain(1, "tail")].mean(0)
         entity.start_entities(table, before.statistics, triples, 2)
         torch.testing.assert_close(table[12:], torch.stack(expected))
 

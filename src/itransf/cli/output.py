@@ -16,6 +16,7 @@ from rich.table import Table
 from rich.text import Text
 
 import itransf
+from itransf.files import replace_nan
 
 if TYPE_CHECKING:
     from itransf.interpret import SharedConcept
@@ -136,15 +137,6 @@ def print_json(content: Any) -> None:
     text = json.dumps(replace_nan(content), indent=2, ensure_ascii=not is_unicode, allow_nan=False)
     sys.stdout.write(text + "\n")
     sys.stdout.flush()
-
-
-def replace_nan(content: Any) -> Any:
-    """Return nested content with None for every number that JSON cannot hold."""
-    if isinstance(content, Mapping):
-        return {key: replace_nan(value) for key, value in content.items()}
-    if isinstance(content, list | tuple):
-        return [replace_nan(value) for value in content]
-    return None if isinstance(content, float) and not math.isfinite(content) else content
 
 
 def remark(message: str) -> None:

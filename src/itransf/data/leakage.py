@@ -166,6 +166,7 @@ def _tabulate_relations(graph: Graph) -> list[dict[str, Any]]:
     """Return one row per relation, most frequent in train first."""
     statistics, count = graph.statistics, len(graph.relations)
     triples = {split: np.bincount(graph.split(split)[:, 1], minlength=count) for split in SPLITS}
+    domains = {side: statistics.domain_sizes(side) for side in ("head", "tail")}
     return [
         {
             "name": graph.relations.name(relation),
@@ -174,8 +175,7 @@ def _tabulate_relations(graph: Graph) -> list[dict[str, Any]]:
             "tails_per_head": float(statistics.tails_per_head[relation]),
             "heads_per_tail": float(statistics.heads_per_tail[relation]),
             "category": statistics.categories[relation],
-            "head_domain": int(statistics.head_domain_sizes[relation]),
-            "tail_domain": int(statistics.tail_domain_sizes[relation]),
+            **{f"{side}_domain": int(sizes[relation]) for side, sizes in domains.items()},
         }
         for relation in np.argsort(-statistics.counts, kind="stable").tolist()
     ]

@@ -26,10 +26,8 @@ class RelationStatistics:
         heads_per_tail: (r,) mean over the tails that occur; 0 for a relation without triples.
         one_tail: (r,) whether a head has one tail: so it is for 95 % of the heads or more, and these are at least five.
         one_head: (r,) whether a tail has one head, likewise.
-        head_domain_offsets: (r + 1,) where each relation's heads start in `head_domain_values`.
-        head_domain_values: The distinct heads of each relation, ascending.
-        tail_domain_offsets: (r + 1,) where each relation's tails start in `tail_domain_values`.
-        tail_domain_values: The distinct tails of each relation, ascending.
+        domains: For "head" and "tail", the distinct heads or tails of each relation, ascending: where those of each
+            relation start, (r + 1,), and all of them.
     """
 
     def __init__(self, triples: Integers, entity_count: int, relation_count: int) -> None:
@@ -37,30 +35,23 @@ class RelationStatistics:
         self.relation_count = relation_count
         self.counts: Integers = np.bincount(relations, minlength=relation_count).astype(np.int64)
         self.has_loops = np.bincount(relations[heads == tails], minlength=relation_count) > 0
-        self.head_domain_offsets, self.head_domain_values = _collect(relations, heads, entity_count, relation_count)
-        self.tail_domain_offsets, self.tail_domain_values = _collect(relations, tails, entity_count, relation_count)
-        self.tails_per_head = self.counts / np.maximum(self.head_domain_sizes, 1)
-        self.heads_per_tail = self.counts / np.maximum(self.tail_domain_sizes, 1)
+        self.domains = {
+            side: _collect(relations, entities, entity_count, relation_count)
+            for side, entities in (("head", heads), ("tail", tails))
+        }
+        self.tails_per_head = self.counts / np.maximum(self.domain_sizes("head"), 1)
+        self.heads_per_tail = self.counts / np.maximum(self.domain_sizes("tail"), 1)
         self.one_tail = _have_one(relations, heads, entity_count, relation_count)
         self.one_head = _have_one(relations, tails, entity_count, relation_count)
 
-    @property
-    def head_domain_sizes(self) -> Integers:
-        """Number of distinct heads of each relation, (r,)."""
-        return np.diff(self.head_domain_offsets)
+    def domain_sizes(self, side: str) -> Integers:
+        """Return the number of distinct heads or tails of each relation, (r,)."""
+        return np.diff(self.domains[side][0])
 
-    @property
-    def tail_domain_sizes(self) -> Integers:
-        """Number of distinct tails of each relation, (r,)."""
-        return np.diff(self.tail_domain_offsets)
-
-    def head_domain(self, relation: int) -> Integers:
-        """Return the distinct heads of a relation, ascending."""
-        return self.head_domain_values[slice(*self.head_domain_offsets[relation : relation + 2])]
-
-    def tail_domain(self, relation: int) -> Integers:
-        """Return the distinct tails of a relation, ascending."""
-        return self.tail_domain_values[slice(*self.tail_domain_offsets[relation : relation + 2])]
+    def domain(self, relation: int, side: str) -> Integers:
+        """Return the distinct heads or tails of a relation, ascending."""
+        offsets, values = self.domains[side]
+        return values[slice(*offsets[relation : relation + 2])]
 
     @cached_property
     def categories(self) -> tuple[str, ...]:

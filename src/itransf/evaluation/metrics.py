@@ -21,6 +21,7 @@ from itransf.data.statistics import CATEGORIES
 from itransf.errors import ConfigError, DataError, check_count
 from itransf.evaluation.ranking import DEFAULT_MEMORY, Ranks, Ties, rank_as_predicted, rank_triples
 from itransf.evaluation.skill import Skill, compare_with_popularity
+from itransf.files import replace_nan
 from itransf.models.base import SIDES, Model, Side
 
 Weighting = Literal["relation", "query"]
@@ -91,7 +92,7 @@ class Evaluation:
             "buckets": self.buckets,
             "categories": self.categories,
         }
-        return cast(dict[str, Any], _without_nan(content))
+        return cast(dict[str, Any], replace_nan(content))
 
 
 def evaluate(
@@ -190,15 +191,6 @@ def format_metric(name: str, value: float | None) -> str:
     if value is None or not math.isfinite(value):
         return "–"
     return f"{100.0 * value:.1f}" if name.startswith("hits") else f"{value:,.{1 if name == 'mr' else 3}f}"
-
-
-def _without_nan(content: Any) -> Any:
-    """Return nested content with None for NaN, which JSON does not have."""
-    if isinstance(content, dict):
-        return {key: _without_nan(value) for key, value in content.items()}
-    if isinstance(content, list):
-        return [_without_nan(value) for value in content]
-    return None if isinstance(content, float) and math.isnan(content) else content
 
 
 class _Table:

@@ -17,7 +17,7 @@ from itransf.interpret.attention import Attention, check_concepts
 from itransf.interpret.naming import find_concept, suggest_names
 from itransf.interpret.sentences import write_triple
 from itransf.interpret.sharing import WEAK_USERS, Use, describe_use, find_users
-from itransf.models import ConceptModel, Model, ProjectingConcepts
+from itransf.models import SIDES, ConceptModel, Model, ProjectingConcepts
 from itransf.ops.grouped import multiply_transposed
 from itransf.prediction.inputs import LabelledTriple, name_triple
 
@@ -251,9 +251,7 @@ class _CardMaker:
         """Return how far a concept moves the entities on its users' sides, and frequent ones at both ends."""
         if not isinstance(self.model, ProjectingConcepts):
             return None, (), ()
-        statistics = self.graph.statistics
-        find_domain = (statistics.head_domain, statistics.tail_domain)
-        domains = [find_domain[side](relation) for side, relation in self.places[concept]]
+        domains = [self.graph.statistics.domain(relation, SIDES[side]) for side, relation in self.places[concept]]
         entities = np.unique(np.concatenate([*domains, np.zeros(0, dtype=np.int64)]))
         if not len(entities):
             return 0.0, (), ()

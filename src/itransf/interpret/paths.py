@@ -251,8 +251,7 @@ class _Links:
 
     def _find_domain(self, step: int) -> Integers:
         """Return the entities from which a step leads somewhere."""
-        statistics = self.graph.statistics
-        return (statistics.tail_domain if step % 2 else statistics.head_domain)(step // 2)
+        return self.graph.statistics.domain(step // 2, "tail" if step % 2 else "head")
 
     def _follow(self, entities: Integers, step: int) -> tuple[Integers, Integers]:
         """Return where a step leads from each entity, as offsets and values."""

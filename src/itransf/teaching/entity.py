@@ -80,10 +80,10 @@ def start_entities(table: Tensor, statistics: RelationStatistics, triples: Tripl
     """
     first = len(table) - count
     sums, counts = torch.zeros_like(table[first:]), table.new_zeros(count)
-    for column, find_domain in ((0, statistics.head_domain), (2, statistics.tail_domain)):
+    for column, side in ((0, "head"), (2, "tail")):
         own = triples[triples[:, column] >= first]
         for relation in np.unique(own[:, 1]).tolist():
-            alike = table[torch.as_tensor(find_domain(relation), device=table.device)]
+            alike = table[torch.as_tensor(statistics.domain(relation, side), device=table.device)]
             rows = torch.as_tensor(own[own[:, 1] == relation, column] - first, device=table.device)
             sums.index_add_(0, rows, alike.sum(0).expand(len(rows), *alike.shape[1:]))
             counts.index_add_(0, rows, counts.new_full((len(rows),), len(alike)))

@@ -67,7 +67,7 @@ class _Side:
         packed = others[:, 0] * len(graph.relations) + others[:, 1]
         _, pairs, counts = np.unique(packed, return_inverse=True, return_counts=True)
         name = "tail" if column == 2 else "head"
-        offsets, values = (getattr(statistics, f"{name}_domain_{part}") for part in ("offsets", "values"))
+        offsets, values = statistics.domains[name]
         if graph.types is not None:
             domains = [graph.typing.candidates(relation, name) for relation in range(len(graph.relations))]
             offsets, values = np.cumsum([0, *map(len, domains)]), np.concatenate(domains)
@@ -92,7 +92,7 @@ class _Side:
 
 def domain_probabilities(statistics: RelationStatistics, strength: float) -> np.ndarray:
     """Return min(lambda |M_tail| |M_head| / |N_r|, 0.5) for each relation (paper, appendix), (r,)."""
-    product = statistics.head_domain_sizes * statistics.tail_domain_sizes
+    product = statistics.domain_sizes("head") * statistics.domain_sizes("tail")
     return np.minimum(strength * product / np.maximum(statistics.counts, 1), DOMAIN_CAP)
 
 
