@@ -16,7 +16,10 @@ from reproduction.experiments import Row
 from reproduction.results import Results
 from reproduction.statistics import format_metric, read_sample
 
+import itransf
 from cli.conftest import call
+from itransf.interpret.paths import find_paths
+from itransf.prediction.inputs import resolve_triples
 from itransf.run import resolve_config
 
 README = Path(__file__).parents[1] / "README.md"
@@ -107,6 +110,21 @@ def test_everything_from_python(capsys: pytest.CaptureFixture[str]) -> None:
     assert "'Portugl'. Did you mean 'Portugal'" in told
     assert Path("report.html").is_file()
     assert Path("runs/taught").is_dir()
+
+
+def test_reasons_on_the_pages_are_those_of_train() -> None:
+    graph, found = itransf.load("world"), 0
+    for page in (README.parent / "docs" / name for name in ("answers.md", "explaining.md")):
+        text = page.read_text(encoding="utf-8")
+        for triple in (
+            ("Falkland Islands", "drives_on", "left side of the road"),
+            ("Vietnam", "has_currency", "Vietnamese dong"),
+            ("Portugal", "has_coast_on", "North Sea"),
+        ):
+            head, relation, tail = resolve_triples(graph, [triple])[0].tolist()
+            reason = find_paths(graph, (head, relation, tail), count=1)[0].describe(triple[1])
+            found += reason in " ".join(text.split())
+    assert found == 4
 
 
 STORED = Results(README.parent / "results" / "reproduction")
