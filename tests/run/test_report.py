@@ -13,7 +13,7 @@ import pytest
 from interpret.pages_checking import PageReader, check_page
 from itransf.data import Graph
 from itransf.errors import ConfigError, DataError, WriteError
-from itransf.evaluation.skill import NO_BETTER
+from itransf.evaluation.skill import BETTER, NO_BETTER
 from itransf.interpret.sentences import NO_PROBABILITY, format_probability, write_triple
 from itransf.models import SIDES, Sizes
 from itransf.prediction.inputs import LabelledTriple, name_triple
@@ -94,17 +94,17 @@ def test_the_figures_are_those_of_an_evaluation(run: Run, tmp_path: Path) -> Non
 def test_new_triples_are_those_of_missing_with_probability_reason_and_skill(run: Run, page: str) -> None:
     assert run.calibration is not None
     text, seen, shown = read_text(page, "new"), Counter[str](), 0
-    unskilled = {each["relation"] for each in run.evaluate().relations if each["skill"]["verdict"] == NO_BETTER}
+    verdicts = {each["relation"]: each["skill"]["verdict"] for each in run.evaluate().relations}
     place = 0
     for each in run.missing(top=SEARCHED, explain=True):
         seen[each.relation] += 1
         if seen[each.relation] <= NEW_OF_RELATION and shown < NEW:
-            mark = " no better than popularity" * (each.relation in unskilled)
+            mark = "" if verdicts[each.relation] == BETTER else f" {verdicts[each.relation]}"
             wanted = f"{write_triple(each)} {format_probability(each.probability)}{mark}{each.reason}"
             place = text.index(" ".join(wanted.split()), place)
             shown += 1
     assert shown > 5
-    assert unskilled
+    assert NO_BETTER in verdicts.values()
 
 
 def test_held_out_triples_are_shown_with_rank_and_answers(run: Run, page: str) -> None:

@@ -14,7 +14,7 @@ from itransf.config import format_toml
 from itransf.data.graph import Graph
 from itransf.errors import ConfigError, check_count
 from itransf.evaluation import Evaluation, Ranks
-from itransf.evaluation.skill import NO_BETTER
+from itransf.evaluation.skill import BETTER
 from itransf.files import check_place, write_text
 from itransf.interpret.attention import Attention
 from itransf.interpret.cards import MOST_TRIPLES, MOST_USERS, list_entities
@@ -109,6 +109,7 @@ def write_report(
     metrics = None if evaluation is None else evaluation.to_dict()
     concepts = describe_concepts(run, most_triples, progress) if run.has_concepts else NO_CONCEPTS
     relations = list_relations(run.graph, metrics, concepts["attention"])
+    verdicts = {each["relation"]: each["skill"]["verdict"] for each in relations}
     info, model = run.info(), type(run.chosen.model).__name__
     page = render(
         "report.html",
@@ -131,7 +132,7 @@ def write_report(
         settings=format_toml(info["config"]),
         no_probability="" if run.calibration else NO_PROBABILITY,
         chance=lambda relation, value: format_chance(run, relation, value),
-        unskilled=[each["relation"] for each in relations if each["skill"]["verdict"] == NO_BETTER],
+        doubts={name: verdict for name, verdict in verdicts.items() if verdict not in ("", BETTER)},
         list_entities=list_entities,
         name_rank=name_rank,
         write_triple=write_triple,
