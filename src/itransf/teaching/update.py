@@ -132,7 +132,11 @@ def treat_new(graph: Graph, table: Table, literals: str) -> Table:
     try:
         (kept,) = treat_literals([part])
     except DataError:  # nothing else is there
-        kept = part.take(rows[:0], part.data[:0], [f"{len(part):,} tails are literals and were left out."])
+        kept = part.take(
+            rows[:0],
+            part.data[:0],
+            [f"{len(part):,} tails are literals and were left out; --literals keep keeps them."],
+        )
     chosen = np.sort(np.concatenate([rows[~is_new], kept.data.column("row").to_numpy()]))
     return replace(table.take(chosen), notes=kept.notes)
 
