@@ -23,30 +23,22 @@ NewRun = Annotated[Path, Option("--out", metavar="NEWRUN", help="Folder of the n
 Overwrite = Annotated[bool, Option("--overwrite", help="Replace the run in that folder.")]
 DataSource = Annotated[str, Argument(metavar="DATA", help="Name of a dataset, folder, file of triples or archive.")]
 Labels = Annotated[Path | None, Option("--labels", metavar="FILE", help="Two columns: name, readable label.")]
-Separator = Annotated[str | None, Option("--separator", metavar="S", help="Column separator. [default: detected]")]
-Header = Annotated[bool | None, Option("--header/--no-header", help="Line 1 names the columns. [default: detected]")]
-Columns = Annotated[str | None, Option("--columns", metavar="H,R,T", help="Columns to read: names or numbers from 1.")]
 Types = Annotated[Path | None, Option("--types", metavar="FILE", help="Two columns: entity, type.")]
 Domains = Annotated[
     Path | None, Option("--domains", metavar="FILE", help="Three columns: relation, type of heads, type of tails.")
 ]
-Weight = Annotated[
-    str | None, Option("--weight", metavar="C", help="Column of weights. [default: weight, confidence or count]")
-]
-Wide = Annotated[bool, Option("--wide", help="Every column is a relation, every row an entity.")]
-Key = Annotated[str | None, Option("--key", metavar="C", help="Column of the entities in a wide table. [default: 1]")]
-Split = Annotated[str | None, Option("--split", metavar="S", help="Mark between values in a cell of a wide table.")]
-SkipBad = Annotated[bool, Option("--skip-bad", help="Leave out lines that cannot be read.")]
 Literals = Annotated[str, Option("--literals", metavar="MODE", help="Numbers, dates, long texts: drop, keep or bin.")]
 FORM = {
-    "separator": Separator,
-    "header": Header,
-    "columns": Columns,
-    "weight": Weight,
-    "wide": Wide,
-    "key": Key,
-    "split": Split,
-    "skip_bad": SkipBad,
+    "separator": Annotated[str | None, Option("--separator", metavar="S", help="Separator. [default: detected]")],
+    "header": Annotated[bool | None, Option("--header/--no-header", help="Line 1 names columns. [default: detected]")],
+    "columns": Annotated[str | None, Option("--columns", metavar="H,R,T", help="Columns: names, or numbers from 1.")],
+    "weight": Annotated[
+        str | None, Option("--weight", metavar="C", help="Weights. [default: weight, confidence or count]")
+    ],
+    "wide": Annotated[bool, Option("--wide", help="Every column is a relation, every row an entity.")],
+    "key": Annotated[str | None, Option("--key", metavar="C", help="Entities of a wide table. [default: 1]")],
+    "split": Annotated[str | None, Option("--split", metavar="S", help="Mark between values in a cell.")],
+    "skip_bad": Annotated[bool, Option("--skip-bad", help="Leave out lines that cannot be read.")],
 }
 """Options about the form of a table, under the names of `itransf.data.Form`."""
 

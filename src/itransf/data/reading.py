@@ -158,8 +158,6 @@ def _parse_text(
 ) -> tuple[pa.Table, bytes, tuple[str, ...]]:
     """Return the columns of a text file without blanks around names, the lines that were read, and notes."""
     empty = pa.table({name: pa.array([], pa.string()) for name in layout.columns})
-    if not content.strip():
-        return empty, content, ()
     problem = ""
     for text in (content, _BLANK_LINES.sub(b"", content)):  # the other lines keep their numbers
         try:
@@ -273,9 +271,8 @@ def _iterate_records(content: bytes, layout: Layout) -> Iterator[tuple[int, list
 
 def _is_torn(fields: Sequence[str], layout: Layout) -> bool:
     """Return whether a record of several lines is what an unclosed quote made of several records."""
-    if len(fields) != layout.width or layout.wide:
-        return len(fields) != layout.width
-    return any("\n" in fields[place] or "\r" in fields[place] for place in layout.columns.values())
+    names = [] if layout.wide or len(fields) != layout.width else [fields[place] for place in layout.columns.values()]
+    return len(fields) != layout.width or any("\n" in name or "\r" in name for name in names)
 
 
 def _note_first_line(data: pa.Table, where: str) -> tuple[str, ...]:

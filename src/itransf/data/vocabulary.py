@@ -167,11 +167,9 @@ def note_similar(names: Sequence[str], counts: Integers, kind: str) -> tuple[str
     plain = pc.utf8_lower(pc.replace_substring_regex(pa.array(names, pa.string()), r"[\s\x{a0}]+|[_-]", " "))
     numbers = plain.dictionary_encode().indices.to_numpy()
     same = np.flatnonzero(np.bincount(numbers, minlength=1)[numbers] > 1)
-    groups: dict[int, list[str]] = {}
-    for place in same.tolist():
-        if numbers[place] in groups or len(groups) <= _SHOWN:
-            groups.setdefault(numbers[place], []).append(f"{names[place]!r} ({counts[place]:,})")
-    listed = "; ".join(", ".join(group[:_SHOWN]) for group in list(groups.values())[:_SHOWN])
+    groups = list(dict.fromkeys(numbers[same].tolist()))
+    shown = [same[numbers[same] == group][:_SHOWN] for group in groups[:_SHOWN]]
+    listed = "; ".join(", ".join(f"{names[place]!r} ({counts[place]:,})" for place in group) for group in shown)
     return (
         f"{len(same):,} {kind} differ only in case, blanks, hyphens or underscores from another "
         f"(with their triples): {listed}{'; ...' * (len(groups) > _SHOWN)}. If they mean the same, write them alike.",
