@@ -32,6 +32,8 @@ def test_false_triples_are_the_most_doubtful() -> None:
     assert "no other triples connect the two" in first.reason
     assert (second.head, second.tail) == ("city3", "country5")
     assert "unlike" not in second.reason
+    assert second.reason.startswith("train also has city3 – in – country3, where one answer is usual; ")
+    assert "train also has" not in first.reason
     assert second.doubt == pytest.approx(second.type_misfit + second.lack_of_support + second.low_score)
     assert [each.doubt for each in others] == sorted((each.doubt for each in others), reverse=True)
     assert others[-1].reason == "no reason stands out"

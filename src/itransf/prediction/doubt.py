@@ -18,6 +18,7 @@ from itransf.data.support import Support, SupportIndex
 from itransf.errors import check_count
 from itransf.models.base import Model
 from itransf.prediction.inputs import LabelledTriple, name_triple
+from itransf.prediction.predict import find_only_answers
 from itransf.prediction.score import ScoredTriple, score_triples
 from itransf.prediction.search import DEFAULT_MEMORY, score_given
 from itransf.progress import track
@@ -38,7 +39,7 @@ class DoubtfulTriple(LabelledTriple):
         score: The score.
         head_rank: Rank of the head as in `score`.
         tail_rank: Rank of the tail.
-        reason: Reasons to doubt it, in words, the strongest first.
+        reason: Reasons to doubt it, in words: other answers where one is allowed, then the parts, the strongest first.
     """
 
     doubt: float
@@ -85,7 +86,8 @@ def doubt_triples(
     scored = score_triples(model, graph, [each[:3] for each in names], memory)
     found = []
     for row, name, ranked in zip(rows.tolist(), names, scored, strict=True):
-        reason = give_reason(ranked, parts[:, row], support.fits[:, row], bool(support.patterns[row]))
+        told = give_reason(ranked, parts[:, row], support.fits[:, row], bool(support.patterns[row]))
+        reason = "; ".join([*list_rivals(graph, name)[:1], *told]) or "no reason stands out"
         misfit, unsupported, low = parts[:, row].tolist()
         ranks = (ranked.score, ranked.head_rank, ranked.tail_rank)
         found.append(DoubtfulTriple(*name, float(doubts[row]), misfit, unsupported, low, *ranks, reason))
@@ -119,7 +121,18 @@ def compare_within(values: Floats, relations: Integers) -> Floats:
     return np.asarray(centred / (deviations + 0.5 * values.std() + np.finfo(float).tiny))
 
 
-def give_reason(triple: ScoredTriple, parts: Floats, fits: Floats, is_connected: bool) -> str:
+def list_rivals(graph: Graph, name: tuple[str, ...]) -> list[str]:
+    """Return the other answers in train, in words, where the relation allows one for the head, or for the tail."""
+    queries = ((*name[:2], None), (None, *name[1:3]))
+    others = [other for query in queries for other in find_only_answers(graph, *query)]
+    return [
+        f"train also has {each.head_label} – {each.relation_label} – {each.tail_label}, where one answer is usual"
+        for each in others
+        if (each.head, each.tail) != (name[0], name[2])
+    ]
+
+
+def give_reason(triple: ScoredTriple, parts: Floats, fits: Floats, is_connected: bool) -> list[str]:
     """Return the reasons to doubt a triple in words, the strongest first.
 
     Args:
@@ -136,5 +149,4 @@ def give_reason(triple: ScoredTriple, parts: Floats, fits: Floats, is_connected:
     score = f"the model scores it below most triples of {relation}"
     score = f"the model finds {others} more likely than {asked}" if rank > 1 else score
     texts = (misfits[fits.argmin()], support if is_connected else "no other triples connect the two", score)
-    told = [texts[part] for part in np.argsort(-parts) if parts[part] >= TELLING]
-    return "; ".join(told) or "no reason stands out"
+    return [texts[part] for part in np.argsort(-parts) if parts[part] >= TELLING]
