@@ -202,10 +202,8 @@ class Graph:
 def build_graph(name: str, encoded: Encoded) -> Graph:
     """Build a graph from its numbered splits, and log what was noted about them."""
     triples = np.concatenate(encoded.splits)
-    notes = encoded.notes
-    for kind, names, columns in (("relations", encoded.relations, (1,)), ("entities", encoded.entities, (0, 2))):
-        counts = np.bincount(triples[:, columns].reshape(-1), minlength=len(names))
-        notes += note_similar(names, counts, kind)
+    similar = note_similar(encoded.relations, triples[:, 1], "relations")
+    notes = (*encoded.notes, *similar, *note_similar(encoded.entities, triples[:, (0, 2)], "entities"))
     _log(notes)
     entities, relations = Vocabulary(encoded.entities), Vocabulary(encoded.relations, kind="relation")
     train, valid, test = encoded.splits

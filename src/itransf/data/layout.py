@@ -237,9 +237,7 @@ def choose_columns(words: Sequence[str], where: str, request: Request = TRIPLES)
     if form.chosen:
         names = required if len(form.chosen) == len(required) else list(request.wanted)
         if len(form.chosen) != len(names):
-            raise DataError(
-                f"--columns (columns=...) gives {len(form.chosen)} columns; give {len(names)}: {', '.join(names)}"
-            )
+            raise DataError(f"--columns gives {len(form.chosen)} columns; give {len(names)}: {', '.join(names)}")
         found = {name: _find_column(words, column, where) for name, column in zip(names, form.chosen, strict=True)}
     else:
         found = find_columns(words, request) or _take_all(words, where, request)

@@ -237,9 +237,7 @@ def _check_record(fields: list[str], layout: Layout, blanks: Set[str]) -> str | 
     if len(fields) != width:
         names = ", ".join(layout.header if width > len(layout.columns) and layout.header else layout.columns)
         mark = SEPARATORS.get(layout.separator, repr(layout.separator))
-        advice = (
-            "name the columns in a header" if "head" in layout.columns else "quote names with separators in a .csv file"
-        )
+        advice = "name the columns in a header" if "head" in layout.columns else "quote such names in a .csv file"
         amount = f"{len(fields)} column{'s' * (len(fields) != 1)}"
         return f"{amount} instead of {width} ({names}; separator: {mark}); correct the line, or {advice}"
     empty = [name for name, place in layout.columns.items() if name not in blanks and not fields[place].strip()]

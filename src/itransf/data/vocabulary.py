@@ -156,12 +156,12 @@ class Vocabulary:
         )
 
 
-def note_similar(names: Sequence[str], counts: Integers, kind: str) -> tuple[str, ...]:
+def note_similar(names: Sequence[str], uses: Integers, kind: str) -> tuple[str, ...]:
     """Note names that differ only in case, blanks, hyphens or underscores.
 
     Args:
         names: All names.
-        counts: Number of triples of each.
+        uses: Numbers of the names in all triples.
         kind: What the names refer to.
     """
     plain = pc.utf8_lower(pc.replace_substring_regex(pa.array(names, pa.string()), r"[\s\x{a0}]+|[_-]", " "))
@@ -169,10 +169,10 @@ def note_similar(names: Sequence[str], counts: Integers, kind: str) -> tuple[str
     same = np.flatnonzero(np.bincount(numbers, minlength=1)[numbers] > 1)
     groups = list(dict.fromkeys(numbers[same].tolist()))
     shown = [same[numbers[same] == group][:_SHOWN] for group in groups[:_SHOWN]]
-    listed = "; ".join(", ".join(f"{names[place]!r} ({counts[place]:,})" for place in group) for group in shown)
+    told = [", ".join(f"{names[place]!r} ({np.count_nonzero(uses == place):,})" for place in group) for group in shown]
     return (
-        f"{len(same):,} {kind} differ only in case, blanks, hyphens or underscores from another "
-        f"(with their triples): {listed}{'; ...' * (len(groups) > _SHOWN)}. If they mean the same, write them alike.",
+        f"{len(same):,} {kind} differ only in case, blanks, hyphens or underscores from another (with their triples): "
+        f"{'; '.join(told)}{'; ...' * (len(groups) > _SHOWN)}. If they mean the same, write them alike.",
     )[: len(same)]
 
 
