@@ -213,3 +213,10 @@ def test_the_calibration_is_stored_and_checked(run: itransf.Run, tmp_path: Path)
 def test_a_calibration_survives_json(run: itransf.Run) -> None:
     assert run.calibration is not None
     assert Calibration.from_dict(json.loads(json.dumps(run.calibration.to_dict()))) == run.calibration
+
+
+def test_a_calibration_of_one_slope_is_read(run: itransf.Run) -> None:
+    assert run.calibration is not None
+    content = run.calibration.to_dict()
+    del content["by_excess"]
+    assert Calibration.from_dict(content) == replace(run.calibration, by_excess=0.0)

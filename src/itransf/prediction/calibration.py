@@ -117,7 +117,8 @@ class Calibration:
         """
         lists = {name: tuple(map(float, content[name])) for name in ("slopes", "offsets")}
         steps = tuple((float(start), float(value)) for start, value in content["steps"])
-        numbers = {name: float(content[name]) for name in ("temperature", "by_score", "by_count", "by_excess")}
+        numbers = {name: float(content[name]) for name in ("temperature", "by_score", "by_count")}
+        numbers["by_excess"] = float(content.get("by_excess", 0.0))  # earlier runs have none
         return cls(**{**content, **lists, **numbers, "verdicts": tuple(content["verdicts"]), "steps": steps})
 
 
