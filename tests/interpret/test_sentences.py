@@ -105,6 +105,8 @@ def test_reasons_for_a_runner_up_and_weak_ones() -> None:
     loser = make_loser()
     rare = Path(1, 100, 6, text="Paris – near – Lyon")
     rival = RunnerUp("Q90", "Lyon", -1.25, 1.25, (Path(2, 4, 4, text="Lyon – city_in – France"),))
+    few = replace(loser, paths=(Path(1, 2, 2, text="Paris – near – Lyon"),), runner_up=None)
+    assert describe_paths(few).startswith("The best reason in train, a weak one: ")
     told = describe_paths(replace(loser, paths=(rare,), runner_up=rival))
     assert told == (
         "The best reason in train, a weak one: Paris – near – Lyon; 6 of 100 other pairs connected like this are also "

@@ -16,8 +16,8 @@ MOST_NAMED = 4
 """Concepts of a relation that are named; the others are counted."""
 PARTS = {"translation": "relation vector"}
 """Names of parts that are shown under another name."""
-WEAK = 0.1
-"""The share of pairs below which a path is called a weak reason."""
+WEAK, FEW = 0.1, 2
+"""The share of pairs below which, and their number up to which, a path is called a weak reason."""
 NARROW, WIDE = 0.02, 0.2
 """Leads, as shares of `find_size`, that are called "just ahead" and "far ahead"."""
 LEVEL = 1e-6
@@ -126,7 +126,8 @@ def describe_paths(explanation: Explanation) -> str:
     relation, rival = explanation.relation_label, explanation.runner_up
     told = "No simple pattern in train supports it"
     for path in explanation.paths[:1]:
-        told = f"The best reason in train{', a weak one' * (path.share < WEAK)}: {path.describe(relation)}"
+        weak = ", a weak one" * (path.share < WEAK or path.held <= FEW)
+        told = f"The best reason in train{weak}: {path.describe(relation)}"
     if rival is not None and rival.paths:
         told += f". For {rival.label}: {rival.paths[0].describe(relation)}"
     return told
