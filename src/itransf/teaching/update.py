@@ -34,6 +34,7 @@ UPDATE = "update"  # phase of an update in the history
 EPOCHS = {True: 5, False: 2}  # of an update, on a small graph and on another
 RATES = {"adagrad": 2.0}  # learning rate of an update, relative to that of training, by optimizer
 OTHER_RATE = 0.3
+FOLDING = 20  # steps in which new rows are fitted before everything is trained
 SHOWN = 5  # removals listed that are not in the graph
 
 Given = str | Path | NamedTriples
@@ -132,11 +133,7 @@ def treat_new(graph: Graph, table: Table, literals: str) -> Table:
     try:
         (kept,) = treat_literals([part])
     except DataError:  # nothing else is there
-        kept = part.take(
-            rows[:0],
-            part.data[:0],
-            [f"{len(part):,} tails are literals and were left out; --literals keep keeps them."],
-        )
+        kept = part.take(rows[:0], part.data[:0], [f"{len(part):,} tails are literals (--literals keep)."])
     chosen = np.sort(np.concatenate([rows[~is_new], kept.data.column("row").to_numpy()]))
     return replace(table.take(chosen), notes=kept.notes)
 
@@ -207,7 +204,7 @@ def update_model(
         ConfigError: The number of epochs is not valid, or the model cannot grow.
     """
     wanted = EPOCHS[len(growth.graph.train) < SMALL] if epochs is None else check_count("epochs", epochs)
-    folded = fold_in(model, growth, config)
+    folded = fold_in(model, growth, config, FOLDING if wanted else None)
     if not wanted or not (growth.trained or growth.counts["removed"]):
         return folded, []
     device = next(model.parameters()).device
@@ -215,8 +212,15 @@ def update_model(
     return fit.run(), [{**line, "phase": UPDATE} for line in fit.history]
 
 
-def fold_in(model: M, growth: Growth, config: Config) -> M:
-    """Return the model with rows for the new entities and relations, fitted to their triples with all else fixed."""
+def fold_in(model: M, growth: Growth, config: Config, steps: int | None = None) -> M:
+    """Return the model with rows for the new entities and relations, fitted to their triples with all else fixed.
+
+    Args:
+        model: Trained model, which is not changed.
+        growth: The grown graph.
+        config: Settings of the run.
+        steps: Most steps of the fit; by default as many as when one name is learned.
+    """
     graph, sizes = growth.graph, model.sizes
     before = replace(graph, train=graph.train[: len(graph.train) - growth.trained])
     triples = graph.train[len(graph.train) - growth.unseen :]
@@ -232,6 +236,8 @@ def fold_in(model: M, growth: Growth, config: Config) -> M:
         "relation": NewRows(relation.list_tables(larger), growth.counts["relations"], relation.RELATION_EFFORT),
     }
     rows = {kind: new for kind, new in found.items() if new.count}
+    if steps is not None:
+        rows = {kind: replace(new, effort=replace(new.effort, steps=steps)) for kind, new in rows.items()}
     fit_rows(larger, graph, config, rows, growth.unseen)
     return larger
 
