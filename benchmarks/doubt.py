@@ -15,12 +15,14 @@ import numpy as np
 import numpy.typing as npt
 
 import itransf
-from benchmarks.records import RESULTS, start_record, summarise, write_record
+from benchmarks.markdown import make_table
+from benchmarks.records import RESULTS, Record, start_record, summarise, write_record
 from itransf.prediction.doubt import weigh_doubts
 from itransf.prediction.search import DEFAULT_MEMORY
 
 Kind = Literal["any", "typed"]
 KINDS: tuple[Kind, Kind] = ("any", "typed")
+KIND_TITLES = {"any": "any entity", "typed": "one that train has on that side"}
 PARTS = ("type", "support", "score")
 
 
@@ -68,6 +70,20 @@ def measure(graph: itransf.Graph, kind: Kind, seed: int, share: float, device: s
     precision = measure_precision(parts.sum(axis=0), is_false)
     found = {"kind": kind, "seed": seed, "false": int(is_false.sum()), "triples": len(is_false)}
     return {**found, "average_precision": precision, "alone": alone, "seconds": seconds}
+
+
+def render(record: Record) -> str:
+    """Return the section of docs/answers.md."""
+    config, commit = record["config"], str(record["git"]["commit"])[:9]
+    rows = [
+        [KIND_TITLES[kind], *(f"{found[key]:.3f}" for key in ("median", "low", "high"))]
+        for kind, found in record["average_precision"].items()
+    ]
+    return (
+        f"### Doubtful triples of {config['dataset']}\n\n`{record['command']}`, {record['date'][:10]}, "
+        f"commit {commit}: {100 * config['share']:.0f} % of the triples are false.\n\n"
+        f"{make_table(['false head or tail', 'average precision', 'least', 'most'], rows)}"
+    )
 
 
 def main() -> None:
