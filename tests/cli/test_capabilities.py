@@ -14,6 +14,7 @@ QUICK = ("training.epochs=1", "training.batch_size=8", "model.dim=4", "warm_star
 WORKING = {
     "evaluate": ("evaluate", "RUN"),
     "predict": ("predict", "RUN", "--head", "Lyon", "--relation", "city_in", "--more"),
+    "predict --explain": ("predict", "RUN", "--head", "Lyon", "--relation", "city_in", "--more", "--explain"),
     "predict pairs": ("predict", "RUN", "--relation", "city_in", "--more"),
     "score": ("score", "RUN", "TRIPLES"),
     "export": ("export", "RUN", "--out", "NEW"),
@@ -23,7 +24,6 @@ WORKING = {
 }
 REFUSED = {
     "explain": ("explain", "RUN", "Lyon", "city_in", "France"),
-    "predict --explain": ("predict", "RUN", "--head", "Lyon", "--relation", "city_in", "--more", "--explain"),
     "relation": ("relation", "RUN", "near"),
     "concepts": ("concepts", "RUN"),
     "interpret": ("interpret", "RUN", "--no-ranking"),
