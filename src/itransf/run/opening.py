@@ -98,7 +98,7 @@ def train_final(run: Run, out: str | Path | None = None, **options: Any) -> Run:
     """Train on all triples of a run, those of valid and test too, with its settings and the epochs that were best.
 
     Nothing is left to judge the new run by: its metrics and its calibration are those of the given run, and
-    `evaluate` refuses valid and test. Concepts are trained anew, so that their names are not taken over.
+    `evaluate` refuses valid and test. Concepts are trained again, so their names are not taken over.
 
     Args:
         run: Run whose settings and number of epochs were chosen on validation.
