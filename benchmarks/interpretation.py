@@ -31,7 +31,7 @@ import numpy.typing as npt
 
 import itransf
 from benchmarks.recipes import BASELINES, RECIPES, TITLES, Case, list_cases, list_models, load_graph, make_config
-from benchmarks.records import RESULTS, ROOT, resume_record, write_record
+from benchmarks.records import RESULTS, ROOT, StoredMeasurement, resume_record, write_record
 from benchmarks.recovery import measure_recovery
 from benchmarks.streams import run_side_by_side
 from itransf.data.graph import Graph
@@ -47,22 +47,14 @@ ACCURACY = ("mr", "mrr", "hits@1", "hits@10")
 
 
 @dataclass
-class Measurement:
-    """A measurement that continues from its stored record.
+class Measurement(StoredMeasurement):
+    """Models whose attention is measured.
 
     Attributes:
-        options: The command line.
-        record: What is stored so far.
-        path: File of the record.
         trained: Models of this call by case, with the true concepts of planted graphs.
-        started: Time of this call.
     """
 
-    options: argparse.Namespace
-    record: dict[str, Any]
-    path: Path
     trained: dict[Case, tuple[Reading, Planted | None]] = field(default_factory=dict)
-    started: float = field(default_factory=time.monotonic)
 
     def run(self) -> None:
         """Train what is missing, then measure everything."""
@@ -87,7 +79,7 @@ class Measurement:
     def _train(self, case: Case, graph: Graph) -> itransf.Run | str:
         """Return the trained model, the reason of its failure, or nothing if the time is up."""
         folder = self.options.runs / self.options.dataset / case.name
-        if 0 < 60 * self.options.minutes < time.monotonic() - self.started and not folder.exists():
+        if self.is_time_up and not folder.exists():
             return ""
         config = make_config(self.options.dataset, case, graph, self.options.settings, self.options.device)
         choices: dict[str, Any] = {"device": self.options.device, "progress": False}

@@ -9,7 +9,9 @@ import platform
 import shlex
 import statistics
 import subprocess
+import time
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
@@ -24,6 +26,28 @@ ROOT = Path(__file__).resolve().parent.parent
 RESULTS, DOCS = ROOT / "results", ROOT / "docs"
 PACKAGE = Path(itransf.__file__).resolve().parent
 Record = Mapping[str, Any]
+
+
+@dataclass
+class StoredMeasurement:
+    """A measurement that continues from its stored record.
+
+    Attributes:
+        options: The command line.
+        record: What is stored so far.
+        path: File of the record.
+        started: Time of this call.
+    """
+
+    options: argparse.Namespace
+    record: dict[str, Any]
+    path: Path
+    started: float = field(default_factory=time.monotonic)
+
+    @property
+    def is_time_up(self) -> bool:
+        """Whether nothing more is to be started."""
+        return 0 < 60 * float(self.options.minutes) < time.monotonic() - self.started
 
 
 def start_record(

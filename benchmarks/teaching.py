@@ -19,7 +19,7 @@ from __future__ import annotations
 import argparse
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from statistics import mean
@@ -30,7 +30,7 @@ import torch
 import itransf
 from benchmarks.held_out import LEAST_TRIPLES, HeldOut, choose_relations, hold_out
 from benchmarks.markdown import describe_setting, format_verdict, make_table
-from benchmarks.records import RESULTS, ROOT, Record, resume_record, write_record
+from benchmarks.records import RESULTS, ROOT, Record, StoredMeasurement, resume_record, write_record
 from itransf.data.graph import Triples
 from itransf.data.known import KnownIndex
 from itransf.evaluation import rank_triples
@@ -102,21 +102,8 @@ def rank(model: Model, number: int, asked: Triples, answers: Triples) -> dict[st
     return {"asked": len(asked), "mrr": mean(figures.values()), **figures}
 
 
-@dataclass
-class Measurement:
-    """A measurement that continues from its stored record.
-
-    Attributes:
-        options: The command line.
-        record: What is stored so far.
-        path: File of the record.
-        started: Time of this call.
-    """
-
-    options: argparse.Namespace
-    record: dict[str, Any]
-    path: Path
-    started: float = field(default_factory=time.monotonic)
+class Measurement(StoredMeasurement):
+    """Relations that a run learns after they were held out."""
 
     @cached_property
     def held(self) -> HeldOut:
@@ -150,7 +137,7 @@ class Measurement:
                     self._learn(name, draw, count)
         for draw in range(self.options.retrained):
             for count in sorted(self.options.counts, reverse=True):  # the targets are for the largest
-                if 0 < 60 * self.options.minutes < time.monotonic() - self.started:
+                if self.is_time_up:
                     print("The time is up; call again to continue.")
                     return
                 self._retrain(draw, count)

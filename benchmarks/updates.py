@@ -19,7 +19,7 @@ from __future__ import annotations
 import argparse
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -29,7 +29,7 @@ import torch
 
 import itransf
 from benchmarks.markdown import ABSENT, describe_setting, format_verdict, make_table
-from benchmarks.records import RESULTS, ROOT, Record, resume_record, write_record
+from benchmarks.records import RESULTS, ROOT, Record, StoredMeasurement, resume_record, write_record
 from itransf.data.graph import Graph, Triples
 from itransf.data.known import KnownIndex
 from itransf.evaluation import rank_triples
@@ -114,21 +114,8 @@ def measure(model: Model, graph: Graph, triples: Triples, answers: Names) -> flo
     return float(np.mean([1 / ranks.ranks(side) for side in SIDES]))
 
 
-@dataclass
-class Measurement:
-    """A measurement that continues from its stored record.
-
-    Attributes:
-        options: The command line.
-        record: What is stored so far.
-        path: File of the record.
-        started: Time of this call.
-    """
-
-    options: argparse.Namespace
-    record: dict[str, Any]
-    path: Path
-    started: float = field(default_factory=time.monotonic)
+class Measurement(StoredMeasurement):
+    """Updates of a run on a graph of which a part was held back."""
 
     @cached_property
     def held(self) -> Held:
@@ -157,7 +144,7 @@ class Measurement:
             "in parts": self._update_in_parts,
         }
         for name, step in steps.items():
-            if 0 < 60 * self.options.minutes < time.monotonic() - self.started:
+            if self.is_time_up:
                 print("The time is up; call again to continue.")
                 return
             if name not in self.record["figures"]:
