@@ -18,10 +18,13 @@ from itransf.errors import CheckpointError
 from itransf.prediction.calibration import (
     Calibration,
     Solution,
+    add_totals,
+    draw_examples,
     find_probabilities,
     fit_calibration,
     fit_isotonic,
     fit_logistic,
+    list_questions,
     sigmoid,
 )
 from itransf.prediction.search import Search
@@ -105,6 +108,28 @@ def test_probabilities_are_those_of_a_plain_loop(run: itransf.Run) -> None:
         logit += calibration.by_score * scores[own] + calibration.by_count * np.log(len(scores))
         logit += calibration.by_excess * max(share + 2.0, 0.0)
         assert found == pytest.approx(float(1 / (1 + np.exp(-logit))), rel=1e-4)
+
+
+def test_the_fit_compares_with_all_candidates(run: itransf.Run) -> None:
+    graph, search, temperature = run.graph, Search(run.model, run.graph), 1.5
+    questions = list_questions(graph.valid)[::40]
+    drawn = draw_examples(search, graph.valid, questions)
+    assert drawn is not None
+    examples, seen = add_totals(drawn, search, questions, temperature), 0
+    shares, known = examples.find_shares(temperature), graph.known_in("train")
+    for number, question in enumerate(questions.tolist()):
+        side, place = ("head", 0) if question[0] < 0 else ("tail", 2)
+        candidates = np.tile(question, (len(graph.typing.candidates(question[1], side)), 1))
+        candidates[:, place] = graph.typing.candidates(question[1], side)
+        loops = graph.statistics.has_loops[question[1]]
+        candidates = candidates[~known.contains(candidates) & (loops | (candidates[:, 0] != candidates[:, 2]))]
+        with torch.no_grad():
+            scores = temperature * run.model.score(*torch.tensor(candidates).T).double().numpy()
+        own = temperature * examples.scores[examples.questions == number]
+        expected = own - [np.logaddexp.reduce(np.delete(scores, np.abs(scores - each).argmin())) for each in own]
+        np.testing.assert_allclose(shares[examples.questions == number], expected, atol=1e-4)
+        seen += len(candidates) > 2 * len(own)
+    assert seen > 10  # questions with more candidates than were drawn
 
 
 def test_the_calibration_never_reads_test_and_is_the_same_again(run: itransf.Run) -> None:

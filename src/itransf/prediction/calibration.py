@@ -142,6 +142,7 @@ class Examples:
         is_best: Whether it is one of the ten best of its question.
         weights: How many candidates it stands for.
         counts: Number of candidates of its question.
+        totals: Logarithm of the softmax's denominator of its question at the chosen temperature, once it is chosen.
     """
 
     questions: Integers
@@ -151,32 +152,37 @@ class Examples:
     is_best: Booleans
     weights: Floats
     counts: Floats
+    totals: Floats | None = None
 
     def find_shares(self, temperature: float, kept: Floats | float = 1.0) -> Floats:
-        """Return logits of the softmax within each question, where other candidates count by the weight kept."""
+        """Return logits of the softmax within each question, where other candidates count by the weight kept.
+
+        Without totals, its denominator is estimated from the sample.
+        """
         best = np.full(self.questions.max() + 1, -np.inf)
         np.maximum.at(best, self.questions, self.scores)
         own = np.exp(temperature * (self.scores - best[self.questions]))
-        total = np.bincount(self.questions, self.weights * kept * own)[self.questions]
-        return log_odds(own / np.maximum(total + (1.0 - self.weights * kept) * own, own))
+        if self.totals is None:
+            total = np.bincount(self.questions, self.weights * own)[self.questions]
+        else:
+            total = np.exp(self.totals - temperature * best[self.questions])
+        total = total - np.bincount(self.questions, self.weights * (1.0 - kept) * own)[self.questions]
+        return log_odds(own / np.maximum(total + (1.0 - kept) * own, own))
 
 
-def draw_examples(search: Search, triples: Triples, most: int = MOST_QUESTIONS) -> Examples | None:
-    """Return candidates of the questions that triples answer: the best, all true ones, and a sample of the others.
+def draw_examples(search: Search, triples: Triples, questions: Triples) -> Examples | None:
+    """Return candidates of questions: the best, all true ones, and a sample of the others.
 
     Args:
         search: Model and graph; triples of the excluded splits are no candidates.
         triples: Triples, (n, 3), which are the true ones.
-        most: Maximum number of questions.
+        questions: Some of those that they answer, (q, 3).
     """
     random, graph = np.random.default_rng(0), search.graph
-    questions = list_questions(triples)
-    questions = questions[np.sort(random.permutation(len(questions))[:most])]
     answers = KnownIndex(triples, len(graph.entities), len(graph.relations))
     parts: list[tuple[npt.NDArray[Any], ...]] = []
-    first = 0
-    for _, relation, side, anchors in group_questions(questions):
-        allowed = graph.typing.candidates(relation, side)
+    for group, relation, side, anchors in group_questions(questions):
+        allowed, done = graph.typing.candidates(relation, side), 0
         for part, chunk in search.score_chunks(relation, side, anchors, allowed):
             true = torch.zeros_like(chunk, dtype=torch.bool)
             mark(true, *list_answers(answers, part, relation, side), allowed, True)
@@ -192,9 +198,17 @@ def draw_examples(search: Search, triples: Triples, most: int = MOST_QUESTIONS) 
             rows, columns = np.nonzero((sure & candidates) | drawn)
             sides = np.full(len(rows), 2 * relation + SIDE_NUMBERS[side])
             taken = (array[rows, columns] for array in (values, labels, best, weights))
-            parts.append((rows + first, sides, *taken, candidates.sum(1)[rows].astype(np.float64)))
-            first += len(part)
+            parts.append((group[rows + done], sides, *taken, candidates.sum(1)[rows].astype(np.float64)))
+            done += len(part)
     return Examples(*map(np.concatenate, zip(*parts, strict=True))) if parts else None
+
+
+def add_totals(examples: Examples, search: Search, questions: Triples, temperature: float) -> Examples:
+    """Return examples with the denominators of the softmax over all candidates of their questions."""
+    totals = np.zeros(len(questions))
+    for rows, relation, side, anchors in group_questions(questions):
+        totals[rows] = sum_questions(search, relation, side, anchors, temperature, torch.float64)[0]
+    return replace(examples, totals=totals[examples.questions])
 
 
 def fit_calibration(
@@ -208,15 +222,18 @@ def fit_calibration(
         isotonic: Whether to replace the logistic function by an isotonic step function of the same features.
         memory: Bytes for one chunk of scores.
     """
-    if len(list_questions(graph.valid)) < LEAST_QUESTIONS:
+    questions, search = list_questions(graph.valid), Search(model, graph, memory=memory)
+    if len(questions) < LEAST_QUESTIONS:
         return None
-    examples = draw_examples(Search(model, graph, memory=memory), graph.valid)
+    questions = questions[np.sort(np.random.default_rng(0).permutation(len(questions))[:MOST_QUESTIONS])]
+    examples = draw_examples(search, graph.valid, questions)
     if examples is None or not examples.labels.any() or not np.isfinite(examples.scores).all():
         return None
     counts = np.log1p(graph.statistics.counts)
     answers = np.stack([graph.statistics.heads_per_tail, graph.statistics.tails_per_head], axis=1).ravel()
     constants = np.stack([np.repeat(counts - counts.mean(), 2), np.log(np.maximum(answers, 1.0))], axis=1)  # (2 r, 2)
     temperature = choose_temperature(examples)
+    examples = add_totals(examples, search, questions, temperature)
     hidden = estimate_hidden(examples, len(graph.test) / len(graph.valid))
     kept, solution = np.ones(len(examples.scores)), Solution.zero(8, len(constants))
     best, labels, sides = examples.is_best, examples.labels, examples.sides
