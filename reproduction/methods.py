@@ -17,7 +17,7 @@ from itransf.config import Config
 from itransf.data import Graph, load
 from itransf.data.graph import SPLITS
 from itransf.data.leakage import measure_leakage
-from itransf.evaluation import Ranks, rank_triples
+from itransf.evaluation import Ranks, RuleList, rank_triples
 from itransf.fitting import build_model
 from itransf.interpret import read_attention
 from itransf.models import STransE
@@ -36,7 +36,6 @@ from reproduction.measurement import (
     round_off,
 )
 from reproduction.results import compare_settings
-from reproduction.rules import RuleList
 from reproduction.sparse_coding import encode_matrices
 from reproduction.statistics import REPLICATES, Sample, resample_means
 

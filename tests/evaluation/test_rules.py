@@ -6,10 +6,14 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from reproduction.rules import RuleList, mine_rules
 
 from itransf.data import Graph, load
-from itransf.evaluation import evaluate, rank_triples
+from itransf.errors import DataError
+from itransf.evaluation import RuleList, blend_with_rules, evaluate, rank_triples
+from itransf.evaluation.rules import SHRINKAGE, WEIGHTS, WithRules, choose_weights, mine_rules
+from itransf.models import SIDES, DistMult, Model, Sizes, TransE
+from itransf.models.base import Pool
+from itransf.models.ensemble import measure_scores
 
 Rule = tuple[int, int, bool]
 
@@ -78,6 +82,8 @@ def test_scores_equal_a_slow_loop(graph: Graph) -> None:
         torch.testing.assert_close(model.score_tails(entities, relations), expected)
         torch.testing.assert_close(model.score_heads(relations, entities), expected.T)
         torch.testing.assert_close(model.score(entities, relations, entities.flip(0)), expected.fliplr().diagonal())
+        pool = Pool(torch.tensor([7, 3]))
+        torch.testing.assert_close(model.score_pool(entities, relations, "tail", pool), expected[:, [7, 3]])
 
 
 def test_ranks_are_filtered_and_ties_count_half(graph: Graph) -> None:
@@ -97,6 +103,80 @@ def test_without_rules_all_answers_are_tied(number_graph: Any) -> None:
     model = RuleList(graph)
     assert len(model.mined) == 0
     assert evaluate(model, graph)["mr"] == pytest.approx((1 + 5 / 2 + 1 + 6 / 2) / 2)  # (0, 0, 1) is no rival
+
+
+def make_model(graph: Graph, kind: type[Model] = DistMult) -> Model:
+    torch.manual_seed(3)
+    return kind(Sizes(len(graph.entities), len(graph.relations)), kind.Config(dim=4)).eval()
+
+
+def blend_slowly(
+    model: Model, graph: Graph, rules: dict[Rule, float], weights: list[float], triple: tuple[int, int, int]
+) -> float:
+    """Return the blended score of one triple."""
+    own = model.score(*(torch.tensor([number]) for number in triple)).item()
+    mean, scale = measure_scores(model).tolist()
+    return (own - mean) / scale + weights[triple[1]] * score_slowly(graph, rules, *triple)
+
+
+@pytest.mark.parametrize("kind", [DistMult, TransE])
+def test_blended_scores_and_ranks_equal_a_slow_loop(graph: Graph, kind: type[Model]) -> None:
+    model, weights, rules = make_model(graph, kind), [0.0, 1.0, 2.0, 4.0, 64.0], mine_slowly(graph, 0.01)
+    blend = WithRules(model, RuleList(graph), torch.tensor(weights)).eval()
+    known = {tuple(triple) for split in ("train", "valid", "test") for triple in graph.split(split).tolist()}
+    ranks = rank_triples(blend, graph.test, graph.known)
+    for row, (head, relation, tail) in enumerate(graph.test.tolist()[:4]):
+        for side in SIDES:
+            triples = [(e, relation, tail) if side == "head" else (head, relation, e) for e in range(14)]
+            scores = {triple: blend_slowly(model, graph, rules, weights, triple) for triple in triples}
+            own = (head, relation, tail)
+            above = sum(scores[t] > scores[own] + 1e-5 for t in triples if t != own and t not in known)
+            assert ranks.above[0, SIDES.index(side), row] == above
+            anchor = torch.tensor([tail if side == "head" else head])
+            expected = torch.tensor([list(scores.values())])
+            options = {"atol": 1e-5, "rtol": 1e-5}
+            relations, pool = torch.tensor([relation]), blend.pool(torch.tensor([5, 2]))
+            torch.testing.assert_close(blend.scorer(relation, side)(anchor), expected, **options)
+            torch.testing.assert_close(blend.score_pool(anchor, relations, side, blend.pool()), expected, **options)
+            torch.testing.assert_close(blend.scorer(relation, side, pool)(anchor), expected[:, [5, 2]], **options)
+            torch.testing.assert_close(blend.score(*torch.tensor(triples).T), expected[0], **options)
+
+
+def test_weights_of_relations_are_those_of_a_slow_search(graph: Graph) -> None:
+    model = make_model(graph)
+    known, rules = graph.known_in("train", "valid"), mine_slowly(graph, 0.01)
+    implied = sorted({head for head, _, _ in rules})
+    triples = graph.valid[np.isin(graph.valid[:, 1], implied)]
+    found: list[list[float]] = []
+    for weight in WEIGHTS:
+        ranks = rank_triples(WithRules(model, RuleList(graph), torch.full((5,), weight)), triples, known)
+        found.append(((1 / ranks.ranks("head") + 1 / ranks.ranks("tail")) / 2).tolist())
+    for relation, weight in enumerate(blend_with_rules(model, graph).weights.tolist()):
+        own = [place for place, triple in enumerate(triples.tolist()) if triple[1] == relation]
+        values = [sum(row[place] for place in own) + SHRINKAGE * sum(row) / len(row) for row in found]
+        best = max(range(len(WEIGHTS)), key=lambda place: (round(values[place], 9), -place))
+        assert weight == (WEIGHTS[best] if relation in implied else 0.0)
+
+
+def test_few_triples_do_not_decide_against_many() -> None:
+    against, in_favour = [[1.0], [0.0]], [[0.0] * 40, [1.0] * 40]
+    found = np.concatenate([np.array(against), np.array(in_favour)], axis=1)
+    assert choose_weights(found, np.array([0] + [1] * 40), 3).tolist() == [1, 1, 1]
+    found = np.concatenate([np.tile(against, 12), np.array(in_favour)], axis=1)
+    assert choose_weights(found, np.array([0] * 12 + [1] * 40), 3).tolist() == [0, 1, 1]
+
+
+def test_rules_improve_a_model_that_learned_nothing(graph: Graph) -> None:
+    model = make_model(graph)
+    blend = blend_with_rules(model, graph)
+    assert blend.weights.max() > 0
+    assert evaluate(blend, graph)["mrr"] > evaluate(model, graph)["mrr"]
+
+
+def test_weights_need_validation_triples(number_graph: Any) -> None:
+    graph = number_graph([(0, 0, 1), (1, 0, 0)], test=[(1, 0, 2)])
+    with pytest.raises(DataError, match="validation"):
+        blend_with_rules(make_model(graph), graph)
 
 
 @pytest.mark.skipif("ITRANSF_DATA" not in os.environ, reason="needs WN18 in $ITRANSF_DATA")
