@@ -99,8 +99,9 @@ def describe_run(run: Run) -> dict[str, Any]:
 
 def count_matrices(model: Model) -> int:
     """Return the number of projection matrices that a model learns."""
-    found = [each.numel() for name, each in model.named_parameters() if name == "concepts" or name.endswith(".weight")]
-    return sum(found) // int(model.config.dim) ** 2
+    found = [each for name, each in model.named_parameters() if name == "concepts" or name.endswith(".weight")]
+    size = int(model.config.dim) ** 2
+    return sum(each.numel() // size for each in found if each[0].numel() % size == 0)
 
 
 def pack_attention(attention: Attention) -> dict[str, Any]:
