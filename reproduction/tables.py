@@ -215,13 +215,6 @@ def write_coding(found: Found, key: str, scale: float) -> str:
     return f"{scale * coding[key]:.2g}" if coding else MISSING
 
 
-def write_matrices(found: Found) -> str:
-    """Return the number of projection matrices, where the model has some: LineaRE has vectors instead."""
-    record = found.records[0]
-    has_none = not found.row.preset or record["config"]["model"]["name"] in ("lineare", "ilineare")
-    return MISSING if has_none else f"{record['matrices']:,}"
-
-
 def write_large(found: Found) -> str:
     """Return the mean number of large weights of a relation side."""
     return f"{(found.list_weights() >= LARGE).sum(axis=1).mean():.1f}" if found.attention else MISSING
@@ -258,7 +251,7 @@ COLUMNS: dict[str, tuple[str, Callable[[Found], str]]] = {
     "valid_hits": ("Hits@10", partial(write_valid, metric="hits@10")),
     "valid_rarest": ("Hits@10, rarest third", partial(write_valid, metric="rarest")),
     "seeds": ("Seeds", lambda found: str(len(found.records)) if found.row.preset else MISSING),
-    "matrices": ("Matrices", write_matrices),
+    "matrices": ("Matrices", lambda found: f"{found.records[0]['matrices']:,}" if found.row.preset else MISSING),
     "epochs": ("Epochs", lambda found: f"{found.records[0]['config']['training']['epochs']:,}"),
     "time": ("Epoch", write_time),
     "large_weights": ("Large weights", write_large),
