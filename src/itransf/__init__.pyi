@@ -22,6 +22,7 @@ from itransf.errors import ITransFError as ITransFError
 from itransf.models import MODELS as MODELS
 from itransf.presets import list_presets as list_presets
 from itransf.run import Run as Run
+from itransf.run import compare as compare
 from itransf.run import open as open
 from itransf.run import seal as seal
 from itransf.run import train as train

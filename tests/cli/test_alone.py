@@ -17,6 +17,7 @@ LONG = {"demo", "classify"}  # too long, or too many triples needed; what they l
 TOLD = {
     "data": ("info", "world"),
     "train": ("DATA", "--out", "new", *QUICK, *CONCEPTS, "--quiet"),
+    "compare": ("DATA", "--models", "transe", *QUICK[2:], "--out", "new", "--quiet"),
     "evaluate": ("RUN",),
     "predict": ("RUN", "--head", "Lyon", "--relation", "city_in"),
     "score": ("RUN", "triples.tsv"),

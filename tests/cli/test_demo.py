@@ -56,7 +56,7 @@ def test_the_demo_with_a_picture() -> None:
 
 def test_the_demo_without_matplotlib_names_the_extra() -> None:
     console, paper = make_paper()
-    missing = "drawing a heat map needs an optional dependency: pip install 'itransf[plots]'"
+    missing = "drawing a picture needs an optional dependency: pip install 'itransf[plots]'"
     show_result(make_result(None), format_heatmap(make_attention()), missing, console)
     shown = paper.getvalue()
     assert "█ to 1" in shown

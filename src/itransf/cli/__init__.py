@@ -19,6 +19,7 @@ from typer import Option
 
 import itransf
 from itransf.cli.classify import classify_file
+from itransf.cli.compare import compare_models
 from itransf.cli.concepts import show_concepts
 from itransf.cli.data import data_app
 from itransf.cli.demo import show_demo
@@ -46,6 +47,7 @@ ANYWHERE = ("--threads", "--plugin")  # options of the program that may also fol
 EXAMPLES: dict[str, tuple[Callable[..., Any], str]] = {
     "demo": (show_demo, ""),
     "train": (train_model, "triples.tsv --out runs/mine --set training.epochs=50"),
+    "compare": (compare_models, "world --models transe,complex,icomplex --seeds 3"),
     "evaluate": (evaluate_run, "runs/world --split valid --relations"),
     "predict": (predict_triples, "runs/world --head France --relation borders --explain"),
     "score": (score_file, "runs/world triples.tsv --json"),

@@ -16,12 +16,11 @@ import torch
 from torch import Tensor, nn
 
 from itransf.data.graph import Graph
-from itransf.data.known import Booleans, Floats, Integers, KnownIndex, is_among
-from itransf.data.leakage import Pairs, mine_structure
-from itransf.errors import DataError
+from itransf.data.known import Booleans, Floats, Integers, KnownIndex, PairIndex, is_among
 from itransf.evaluation.ranking import rank_triples
-from itransf.models.base import SIDES, Model, Pool, Scorer, Side, Sizes
+from itransf.models.base import SIDES, Model, Pool, Side, Sizes
 from itransf.models.ensemble import measure_scores
+from itransf.progress import track
 
 LEAST_CONFIDENCE = 0.01
 """Rules below this are left out: what they lead to is hardly likelier than anything else."""
@@ -46,9 +45,6 @@ class Rules:
     bodies: Integers
     swapped: Booleans
     confidences: Floats
-
-    def __len__(self) -> int:
-        return len(self.heads)
 
     def choose(self, relations: Integers) -> tuple[Integers, Integers]:
         """Return the rules that imply each of the relations (b,): numbers of relations and of rules, (m,) each."""
@@ -76,34 +72,22 @@ class RuleList(Model):
 
     def score(self, heads: Tensor, relations: Tensor, tails: Tensor) -> Tensor:
         """Return the confidence of each triple, (b,)."""
-        ends = np.stack([heads.cpu().numpy(), tails.cpu().numpy()], axis=1)
-        rows, rules = self.mined.choose(relations.cpu().numpy())
-        swaps = self.mined.swapped[rules, None]
-        start, end = np.where(swaps, ends[rows, ::-1], ends[rows]).T
-        holds = self._triples.contains(np.stack([start, self.mined.bodies[rules], end], axis=1))
-        return self._take_best(rows[holds], rules[holds], len(ends)).to(heads.device)
+        return self.score_pool(heads, relations, "tail", Pool(None)).gather(1, tails[:, None]).squeeze(1)
 
     def score_pool(self, anchors: Tensor, relations: Tensor, side: Side, pool: Pool) -> Tensor:
         """Return the confidences (b, n) of the pool's entities on `side` of the queries (anchor, relation)."""
         given, entities = anchors.cpu().numpy(), self.sizes.entities
         rows, rules = self.mined.choose(relations.cpu().numpy())
-        places, applied = [], []
+        best = torch.zeros(len(given) * entities, device="cpu")
         for swapped in (False, True):
             chosen = np.flatnonzero(self.mined.swapped[rules] == swapped)
-            bodies = self.mined.bodies[rules[chosen]]
-            towards = side if not swapped else SIDES[1 - SIDES.index(side)]
-            offsets, answers = self._triples.answers(given[rows[chosen]], bodies, towards)
-            led = np.repeat(chosen, np.diff(offsets))
-            places.append(rows[led] * entities + answers)
-            applied.append(rules[led])
-        best = self._take_best(np.concatenate(places), np.concatenate(applied), len(given) * entities)
+            towards = SIDES[SIDES.index(side) ^ swapped]
+            offsets, answers = self._triples.answers(given[rows[chosen]], self.mined.bodies[rules[chosen]], towards)
+            led = np.repeat(chosen, np.diff(offsets))  # to answers
+            confidences = torch.from_numpy(self.mined.confidences[rules[led]].astype(np.float32))
+            best.scatter_reduce_(0, torch.from_numpy(rows[led] * entities + answers), confidences, "amax")
         scores = best.view(len(given), entities).to(anchors.device)
         return scores if pool.entities is None else scores[:, pool.entities]
-
-    def _take_best(self, places: Integers, rules: Integers, size: int) -> Tensor:
-        """Return the highest confidence of the rules that lead to each place, (size,)."""
-        scores, confidences = torch.zeros(size, device="cpu"), self.mined.confidences[rules].astype(np.float32)
-        return scores.scatter_reduce_(0, torch.from_numpy(places), torch.from_numpy(confidences), "amax")
 
 
 class WithRules(Model):
@@ -135,49 +119,36 @@ class WithRules(Model):
         own = self._normalise(self.model.score_pool(anchors, relations, side, self.model.pool(pool.entities)))
         return own + self.weights[relations, None] * self.rules.score_pool(anchors, relations, side, pool)
 
-    def scorer(self, relation: int, side: Side, pool: Pool | None = None) -> Scorer:
-        """Return a function from anchors to scores; what depends on the relation alone is computed once."""
-        score = self.model.scorer(relation, side, None if pool is None else self.model.pool(pool.entities))
-        weight, extra = float(self.weights[relation]), self.rules.scorer(relation, side, pool)
-        if not weight:
-            return lambda anchors: self._normalise(score(anchors))
-        return lambda anchors: self._normalise(score(anchors)) + weight * extra(anchors)
-
     def _normalise(self, scores: Tensor) -> Tensor:
         """Return the model's scores with mean 0 and standard deviation 1."""
         return (scores - self.measured[0]) / self.measured[1]
 
 
 @torch.no_grad()
-def blend_with_rules(model: Model, graph: Graph, rules: RuleList | None = None, progress: bool = False) -> WithRules:
+def blend_with_rules(model: Model, graph: Graph, rules: RuleList, progress: bool = False) -> WithRules:
     """Return a model blended with the rules of its graph, whose weights are chosen on validation, one per relation.
 
     Validation triples are ranked with each weight of `WEIGHTS`. A relation gets the weight with the best sum of the
     reciprocal ranks of its own triples and of `SHRINKAGE` times the mean over all; of equal ones, the smallest.
-    Test is not looked at.
+    Test is not looked at. Without validation triples all weights are 0.
 
     Args:
         model: Trained model.
         graph: Its graph.
-        rules: Rules of the graph; by default they are mined.
+        rules: Rules of the graph.
         progress: Whether to show progress bars.
-
-    Raises:
-        DataError: There are no validation triples.
     """
-    if not len(graph.valid):
-        raise DataError("the weights of rules are chosen on validation triples, and the graph has none")
-    rules = rules or RuleList(graph)
     blend = WithRules(model, rules, torch.zeros(len(graph.relations)))
     triples = graph.valid[is_among(graph.valid[:, 1], rules.mined.heads)]  # rules change no other ranks
     known, found = graph.known_in("train", "valid"), np.zeros((len(WEIGHTS), len(triples)))
-    for place, weight in enumerate(WEIGHTS):
-        blend.weights.fill_(weight)
-        ranks = rank_triples(blend, triples, known, progress=progress, title=f"rules with weight {weight:g}")
-        found[place] = np.mean([1.0 / ranks.ranks(side) for side in SIDES], axis=0)
+    with track("choosing weights of rules", len(WEIGHTS), "weights", progress) as tracker:
+        for place, weight in enumerate(WEIGHTS):
+            blend.weights.fill_(weight)
+            ranks = rank_triples(blend, triples, known)
+            found[place] = np.mean([1.0 / ranks.ranks(side) for side in SIDES], axis=0)
+            tracker.advance()
     chosen = choose_weights(found, triples[:, 1], len(graph.relations))
-    implied = torch.from_numpy(is_among(np.arange(len(graph.relations)), rules.mined.heads))
-    blend.weights.copy_(torch.tensor(WEIGHTS)[torch.from_numpy(chosen)] * implied)
+    blend.weights.copy_(torch.tensor(WEIGHTS)[torch.from_numpy(chosen)])
     return blend
 
 
@@ -196,34 +167,17 @@ def choose_weights(found: Floats, relations: Integers, count: int) -> Integers:
 
 def mine_rules(graph: Graph, least: float = LEAST_CONFIDENCE) -> Rules:
     """Mine all one-hop rules of at least this confidence from train."""
-    structure = mine_structure(graph, least)
-    counts = graph.statistics.counts
-    symmetric: Pairs = tuple((relation, relation, share) for relation, share in structure.symmetric)
-    lists = (
-        (True, symmetric, True),
-        (True, structure.inverse, False),
-        (True, structure.one_way_inverse, True),
-        (False, structure.duplicate, False),
-        (False, structure.one_way_duplicate, True),
-    )
-    found = [
-        rule
-        for swapped, pairs, one_way in lists
-        for body, head, share in pairs
-        for rule in _direct(body, head, share, one_way, counts, swapped)
-    ]
-    table = np.array(sorted(found), dtype=np.float64).reshape(-1, 4)
-    heads, bodies, swaps = table[:, :3].astype(np.int64).T
-    return Rules(heads, bodies, swaps.astype(np.bool_), table[:, 3])
-
-
-def _direct(
-    body: int, head: int, share: float, one_way: bool, counts: Integers, swapped: bool
-) -> list[tuple[int, int, bool, float]]:
-    """Return the rules (head, body, swapped, confidence) that a pair of relations stands for."""
-    if one_way:
-        return [(head, body, swapped, share)]
-    # Where both imply each other, the share is that of the larger one's triples.
-    shared = share * max(counts[body], counts[head])
-    both = ((head, body), (body, head))
-    return [(implied, start, swapped, float(shared / counts[start])) for implied, start in both]
+    triples, sizes = graph.train, (len(graph.entities), len(graph.relations))
+    links = PairIndex(triples[:, 0], triples[:, 2], triples[:, 1], sizes)
+    found = []
+    for swapped, (start, end) in enumerate(((0, 2), (2, 0))):
+        offsets, heads = links.look_up(triples[:, start], triples[:, end])
+        bodies = np.repeat(triples[:, 1], np.diff(offsets))
+        codes, shared = np.unique(heads * sizes[1] + bodies, return_counts=True)
+        heads, bodies = np.divmod(codes, sizes[1])
+        shares = shared / graph.statistics.counts[bodies]
+        kept = (shares >= least) & ((heads != bodies) | bool(swapped))
+        found.append(np.stack([heads, bodies, np.full(len(codes), swapped), shares])[:, kept])
+    table = np.concatenate(found, axis=1)
+    heads, bodies, swaps, shares = table[:, np.argsort(table[0], kind="stable")]
+    return Rules(heads.astype(np.int64), bodies.astype(np.int64), swaps.astype(np.bool_), shares)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -74,9 +74,6 @@ def write_reliability(bins: Iterable[Mapping[str, float]], path: str | Path) -> 
         ConfigError: The path has another ending.
         MissingExtraError: matplotlib is not installed.
     """
-    target = Path(path)
-    if target.suffix.lower() not in FORMATS[:2]:
-        raise ConfigError(f"{path}: a reliability plot is written as .png or .svg; choose such a name")
     figure: Figure = _load_matplotlib().figure.Figure(figsize=(4.0, 4.0), facecolor="white")
     axes = figure.add_axes((0.15, 0.13, 0.82, 0.82))
     axes.plot([0.0, 1.0], [0.0, 1.0], color="#999999", linewidth=0.8)
@@ -84,6 +81,37 @@ def write_reliability(bins: Iterable[Mapping[str, float]], path: str | Path) -> 
         axes.plot([entry["probability"]] * 2, [entry["low"], entry["high"]], color="#1f5fa8", linewidth=1.2)
         axes.plot([entry["probability"]], [entry["true"]], "o", color="#1f5fa8", markersize=4)
     axes.set(xlabel="Probability", ylabel="Share of true candidates, with 95 % interval", xlim=(0, 1), ylim=(0, 1))
+    return _save_figure(figure, path, "a reliability plot")
+
+
+def write_tradeoff(rows: Sequence[Mapping[str, Any]], path: str | Path) -> Path:
+    """Draw the MRR of models over their training time and over their parameters, and return the path of the picture.
+
+    Args:
+        rows: Rows of a comparison that have figures.
+        path: File that ends in .png or .svg.
+
+    Raises:
+        ConfigError: The path has another ending.
+        MissingExtraError: matplotlib is not installed.
+    """
+    figure: Figure = _load_matplotlib().figure.Figure(figsize=(9.0, 4.0), facecolor="white", layout="constrained")
+    places = figure.subplots(1, 2, sharey=True)
+    for axes, key, title in zip(places, ("seconds", "parameters"), ("Training time (s)", "Parameters"), strict=True):
+        for row in rows:
+            axes.plot([row[key]] * 2, row["interval"]["mrr"], color="#1f5fa8", linewidth=1.2)
+            axes.plot([row[key]], [row["test"]["mrr"]], "o", color="#1f5fa8", markersize=4)
+            axes.annotate(row["name"], (row[key], row["test"]["mrr"]), (4, 3), textcoords="offset points", fontsize=7.5)
+        axes.set(xscale="log", xlabel=title, xmargin=0.3)
+    places[0].set_ylabel("MRR on test, with 95 % interval")
+    return _save_figure(figure, path, "a comparison")
+
+
+def _save_figure(figure: Figure, path: str | Path, what: str) -> Path:
+    """Write a figure in the format of the ending of its path."""
+    target = Path(path)
+    if target.suffix.lower() not in FORMATS[:2]:
+        raise ConfigError(f"{path}: {what} is written as .png or .svg; choose such a name")
     with replacing(target) as temporary:
         figure.savefig(temporary, format=target.suffix.lower()[1:], dpi=160)
     return target
@@ -129,7 +157,7 @@ def _load_matplotlib() -> Any:
         import matplotlib.figure  # noqa: PLC0415 (an optional extra)
         import matplotlib.font_manager  # noqa: PLC0415
     except ImportError:
-        raise MissingExtraError("drawing a heat map", "plots") from None
+        raise MissingExtraError("drawing a picture", "plots") from None
     return matplotlib
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itransf.run.comparison import Comparison as Comparison
+from itransf.run.comparison import compare as compare
 from itransf.run.ensemble import EnsembleRun as EnsembleRun
 from itransf.run.opening import open_run as open_run
 from itransf.run.opening import seal as seal
