@@ -20,10 +20,10 @@ WORKING = {
     "export": ("export", "RUN", "--out", "NEW"),
     "report": ("report", "RUN", "--out", "NEW"),
     "info": ("info", "RUN"),
+    "explain": ("explain", "RUN", "Lyon", "city_in", "France", "--parts"),
     "learn entity": ("learn", "RUN", "MENTIONS", "--entity", "Nantes", "--out", "NEW"),
 }
 REFUSED = {
-    "explain": ("explain", "RUN", "Lyon", "city_in", "France"),
     "relation": ("relation", "RUN", "near"),
     "concepts": ("concepts", "RUN"),
     "interpret": ("interpret", "RUN", "--no-ranking"),

@@ -19,7 +19,7 @@ from itransf.interpret.explanation import Explanation, find_runner_up, find_take
 from itransf.models import MODELS, SIDES, Side, Sizes, Translation
 from itransf.models.translation import TranslationConfig, split_projection
 from prediction.conftest import LOOPING, RELATIONS, Case, make_case, make_graph, make_products, name_triple
-from stubs import MatrixTransH, TableModel, TransH
+from stubs import MatrixTransH, TransH
 
 NAMES = [name for name in MODELS if issubclass(MODELS[name], Translation)]
 TRIPLE = (1, 0, 12)
@@ -135,12 +135,12 @@ def test_a_distance_of_zero_splits_into_zeros(norm: int) -> None:
 
 
 def test_a_matrix_of_its_own_is_one_part() -> None:
-    for name in set(NAMES) - {"itransf", "ilineare"}:
+    for name in set(NAMES) - {"itransf", "ilineare", "transd"}:
         model: Any = make_case(name).model
         for side in SIDES:
             parts, matrices = split_projection(model, 1, side)
             assert [(part.side, part.concept) for part in parts] == [(side, None)]
-            assert matrices.shape == ((1, 8) if name in ("transe", "lineare") else (1, 8, 8))
+            assert matrices.shape == ((1, 8) if name in ("transe", "lineare", "unstructured") else (1, 8, 8))
 
 
 def rival_score(case: Case, triple: tuple[int, int, int], side: str) -> float:
@@ -270,8 +270,6 @@ def test_mistakes_are_reported() -> None:
         explain(case.model, case.graph, "e1", "r1", "e8", evidence=-1)
     with pytest.raises(ConfigError, match=r"memory .*at least 1, not 0"):
         explain(case.model, case.graph, "e1", "r1", "e8", memory=0)
-    with pytest.raises(ConfigError, match="can be explained"):
-        explain(make_case("table").model, case.graph, "e1", "r1", "e8")
 
 
 def stand(case: Any, triple: tuple[int, int, int], side: str) -> tuple[float, int, int | None]:
@@ -391,11 +389,15 @@ def make_hyperplanes(kind: type[TransH]) -> tuple[TransH, Graph]:
     return kind(Sizes(17, 4), TranslationConfig(dim=8)).double(), make_graph()
 
 
-def test_a_projection_without_matrices_is_refused_and_not_taken_for_the_identity() -> None:
+def test_a_projection_without_matrices_is_one_part_of_each_side_and_not_taken_for_the_identity() -> None:
     model, graph = make_hyperplanes(TransH)
-    for ask in (lambda: explain(model, graph, "e1", "r1", "e8"), lambda: profile_relation(model, graph, "r1")):
-        with pytest.raises(ConfigError, match=r"model TransH .* can be explained"):
-            ask()
+    given, _ = make_hyperplanes(MatrixTransH)
+    found, wanted = (explain(each, graph, "e1", "r1", "e8") for each in (model, given))
+    assert [part.side for part in found.contributions] == ["head", "translation", "tail"]
+    for part, other in zip(found.contributions, wanted.contributions, strict=True):
+        assert part.value == pytest.approx(other.value, abs=1e-9)
+    with pytest.raises(ConfigError, match=r"model TransH have neither matrices nor vectors"):
+        profile_relation(model, graph, "r1")
     with pytest.raises(ConfigError, match="concepts nor matrices"):
         read_model(model, graph, "transh")
 
@@ -412,9 +414,29 @@ def test_a_projection_of_another_kind_is_explained_exactly_by_its_matrices() -> 
     assert profile_relation(model, graph, "r1").inverse[0].matrices < 0.999
 
 
-def test_a_model_of_another_family_is_refused() -> None:
-    with pytest.raises(ConfigError, match=r"model TableModel .* can be explained"):
-        explain(TableModel(torch.zeros(17, 4, 17)), make_graph(), "e1", "r1", "e8")
+def test_a_score_without_parts_is_explained_by_its_rank_and_runner_up() -> None:
+    case = make_case("table")
+    found = explain(case.model, case.graph, "e3", "r1", "e8")
+    assert (found.score, found.contributions, found.distance) == (case.scores[3, 1, 8], (), None)
+    assert found.runner_up is not None
+    assert found.runner_up.score == rival_score(case, (3, 1, 8), "tail")
+    assert (found.nearest, found.supporting) == ((), ())  # its entities have no vectors
+    with pytest.raises(ConfigError, match="model TableModel is not a sum"):
+        profile_relation(case.model, case.graph, "r1")
+
+
+def test_a_score_without_parts_has_evidence_where_entities_have_vectors() -> None:
+    case = make_case("ntn")
+    found = explain(case.model, case.graph, "e3", "r1", "e8")
+    assert (found.contributions, found.distance, len(found.nearest)) == ((), None, 3)
+    assert found.lead == pytest.approx(case.scores[3, 1, 8] - rival_score(case, (3, 1, 8), "tail"))
+    assert found.supporting
+    vectors: Any = case.model.get_parameter("entities").detach().numpy()
+    own = vectors[[3, 8]].ravel()
+    for near in found.nearest:
+        theirs = vectors[[int(near.head[1:]), int(near.tail[1:])]].ravel()
+        cosine = own @ theirs / np.linalg.norm(own) / np.linalg.norm(theirs)
+        assert near.value == pytest.approx(cosine, abs=1e-9)
 
 
 def test_other_answers_in_train_are_told_where_there_is_one() -> None:

@@ -232,5 +232,5 @@ def test_mistakes_are_reported() -> None:
         with pytest.raises(ConfigError, match=r"top .*at least 1, not"):
             profile_relation(make_stranse(), make_graph(), "base", top)  # type: ignore[arg-type]
     table = make_case("table")
-    with pytest.raises(ConfigError, match="can be explained"):
+    with pytest.raises(ConfigError, match="cannot be compared"):
         profile_relation(table.model, table.graph, "r1")

@@ -53,7 +53,8 @@ def show_explanation(found: Explanation, screen: Screen, parts: bool = False) ->
             screen.say(f"  {path.describe(found.relation_label)}")
     has_distance = found.distance is not None
     measured = "distance of both entities, as the relation projects them"
-    compared = measured if has_distance else "cosine of what each dimension adds to the score"
+    summed = "cosine of what each dimension adds to the score" if found.contributions else "cosine of both embeddings"
+    compared = measured if has_distance else summed
     nearest = f"Most similar training triples ({compared})"
     show_evidence(found.nearest, "Distance" if has_distance else "Cosine", nearest, screen)
     supporting = "Most supporting training triples (how much the lead depends on each, estimated)"

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import dataclass
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn.functional import cosine_similarity
 
 from itransf.data.graph import Graph, Triples
@@ -42,15 +43,16 @@ def find_nearest(
     """Return the training triples of the same relation that are most similar to a triple, the most similar first.
 
     Where a score is a distance, the distance of (h', r, t') to (h, r, t) is |P_head(h') - P_head(h)| + |P_tail(t') -
-    P_tail(t)|, in the model's norm. Where it is a sum over dimensions, the similarity is the cosine of its summands.
-    The triple itself does not count.
+    P_tail(t)|, in the model's norm. Where it is a sum over dimensions, the similarity is the cosine of its summands;
+    for other models with a vector per entity, the cosine of the vectors of both ends. The triple itself does not count.
     """
     triples = drop_triple(graph.train[graph.train[:, 1] == triple[1]], triple)
     if isinstance(model, Translation):
         values = measure_distances(model, triples, triple, memory)
         order = np.argsort(values, kind="stable")[:count]
-    elif isinstance(model, DistMult):
-        values = compare_summands(model, triples, triple, memory)
+    elif has_vectors(model):
+        asked = (triples, triple, memory)
+        values = compare_summands(model, *asked) if isinstance(model, DistMult) else compare_ends(model, *asked)
         order = np.argsort(-values, kind="stable")[:count]
     else:
         return []
@@ -77,6 +79,15 @@ def compare_summands(model: DistMult, triples: Triples, triple: Triple, memory: 
         parts.append(products.view(len(part), model.numbers, -1).sum(1))  # (n', d)
     summands = torch.cat(parts)
     return np.asarray(cosine_similarity(summands[:-1], summands[-1:]).double().cpu().numpy())
+
+
+def compare_ends(model: Model, triples: Triples, triple: Triple, memory: int) -> Floats:
+    """Return the cosine of the embeddings of both ends of triples (n, 3) with those of a triple, (n,)."""
+    table = model.embeddings()["entities"]
+    ends = torch.tensor(np.append(triples, [triple], axis=0)[:, ::2], device=table.device)
+    vectors = (table[part].flatten(1) for part in torch.split(ends[:-1], count_rows(model, memory)))
+    parts = [cosine_similarity(each, table[ends[-1:]].flatten(1)) for each in vectors]
+    return np.asarray(torch.cat(parts).double().cpu().numpy())
 
 
 def measure_from_last(model: Translation, relation: int, side: Side, entities: Integers, memory: int) -> Floats:
@@ -119,7 +130,7 @@ def find_supporting(
         side: Side of the answer, which is compared with its rivals.
         about: Ends of the triple; a returned triple has one of them.
     """
-    if not isinstance(model, Translation | DistMult):
+    if not has_vectors(model):
         return []
     triples = drop_triple(graph.train[are_about(graph.train, triple[::2])], triple)
     is_left = are_about(triples, [triple[2 * SIDES.index(end)] for end in about])
@@ -162,7 +173,7 @@ class Ridge:
     products: Floats
 
     @classmethod
-    def fit(cls, model: Translation | DistMult, triples: Triples, entity: int, lead: Tensor, memory: int) -> Ridge:
+    def fit(cls, model: Model, triples: Triples, entity: int, lead: Tensor, memory: int) -> Ridge:
         """Fit an entity to those of the triples (n, 3) that have it, at most MOST_FITTED with the largest <g, x_z>.
 
         Args:
@@ -197,7 +208,7 @@ class Ridge:
             self.inverse[place] = self.inverse[:, place] = 0.0
 
 
-def differentiate_lead(model: Translation | DistMult, graph: Graph, triple: Triple, side: Side) -> dict[int, Tensor]:
+def differentiate_lead(model: Model, graph: Graph, triple: Triple, side: Side) -> dict[int, Tensor]:
     """Return the gradient (d,) of a triple's lead over its rivals on `side` by the embedding of each of its ends."""
     entities, scores = find_rivals(model, graph, triple, side)
     rows = np.tile(np.array(triple), (1 + len(entities), 1))
@@ -207,19 +218,20 @@ def differentiate_lead(model: Translation | DistMult, graph: Graph, triple: Trip
 
 
 @torch.no_grad()
-def find_rivals(model: Translation | DistMult, graph: Graph, triple: Triple, side: Side) -> tuple[Integers, Tensor]:
+def find_rivals(model: Model, graph: Graph, triple: Triple, side: Side) -> tuple[Integers, Tensor]:
     """Return the best other candidates for the answer whose triples are not known, (n,), and their scores, (n,)."""
     given, answer = (triple[0], triple[2]) if side == "tail" else (triple[2], triple[0])
-    scores = model.scorer(triple[1], side)(torch.tensor([given], device=model.entities.device))[0]
+    scores = model.scorer(triple[1], side)(torch.tensor([given], device=next(model.parameters()).device))[0]
     excluded = {answer, *graph.known.answers(given, triple[1], side)[1].tolist()}
     scores[list(excluded)] = -torch.inf
     best = scores.topk(min(RIVALS, len(scores) - len(excluded)))
     return best.indices.cpu().numpy(), best.values
 
 
-def differentiate(model: Translation | DistMult, triples: Triples, entity: int) -> Tensor:
+def differentiate(model: Model, triples: Triples, entity: int) -> Tensor:
     """Return the gradients of the scores of triples by the embedding of one entity, (n, d); zero without the entity."""
-    found = model.entities.detach().new_zeros(len(triples), model.entities.shape[1])
+    table = model.embeddings()["entities"].detach()
+    found = table.new_zeros(len(triples), table.shape[1])
     for side, column in zip(SIDES, (0, 2), strict=True):
         rows = np.flatnonzero(triples[:, column] == entity)
         if len(rows):
@@ -229,22 +241,28 @@ def differentiate(model: Translation | DistMult, triples: Triples, entity: int) 
 
 @torch.inference_mode(mode=False)
 @torch.enable_grad()
-def find_gradients(model: Translation | DistMult, triples: Triples, side: Side) -> Tensor:
+def find_gradients(model: Model, triples: Triples, side: Side) -> Tensor:
     """Return the gradient of each triple's score by the embedding of its end on `side`, (n, d)."""
-    heads, relations, tails = torch.tensor(triples, device=model.entities.device).unbind(1)
-    if isinstance(model, DistMult):
-        return model.queries(tails if side == "head" else heads, relations, side).detach()
-    ends = {"head": model.entities.detach()[heads], "tail": model.entities.detach()[tails]}
-    moved = ends[side].requires_grad_()
-    head, tail = (model.limit_projected(model.projection(end)(ends[end], relations)) for end in SIDES)
-    distances = distance(head + model.translate(relations) - tail, model.config.p_norm)
-    (gradient,) = torch.autograd.grad(-distances.sum(), moved)
-    return gradient
+    table = model.embeddings()["entities"].detach()
+    heads, relations, tails = torch.tensor(triples, device=table.device).unbind(1)
+    ends = nn.Parameter(table[torch.cat([heads, tails])])  # a row for each end of each triple
+    alone = copy(model)
+    alone._parameters = {**model._parameters, "entities": ends}
+    places = torch.arange(len(ends), device=table.device).chunk(2)
+    (gradient,) = torch.autograd.grad(alone.score(places[0], relations, places[1]).sum(), ends)
+    return gradient.to_dense().chunk(2)[SIDES.index(side)]
 
 
-def count_rows(model: Translation | DistMult, memory: int) -> int:
+def has_vectors(model: Model) -> bool:
+    """Return whether each entity has a vector, in a parameter of that name."""
+    table = model.embeddings().get("entities")
+    return table is not None and table is model._parameters.get("entities") and table.dim() == 2
+
+
+def count_rows(model: Model, memory: int) -> int:
     """Return how many triples can be computed at a time within the memory."""
-    return max(1, memory // (_COPIES * model.entities.shape[1] * model.entities.element_size()))
+    table = model.embeddings()["entities"]
+    return max(1, memory // (_COPIES * table.shape[1] * table.element_size()))
 
 
 def are_about(triples: Triples, entities: Sequence[int]) -> Booleans:

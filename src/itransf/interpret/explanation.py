@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from itransf.data.graph import SPLITS, Graph, Triples
 from itransf.errors import ConfigError, check_count
@@ -97,7 +98,7 @@ class Explanation(LabelledTriple):
             distances.
         ranks: Rank of the entity on each side among the candidates that fit and whose triple is not known.
         candidates: Number of candidates on each side.
-        contributions: The exact split of the distance, or of the score.
+        contributions: The exact split of the distance, or of the score; none where it cannot be split.
         runner_up: The best other candidate on `side`; the contributions' favours sum to the triple's score minus its
             score.
         sharing: The concepts of each part and who else uses them; None for a model without concepts.
@@ -183,7 +184,7 @@ def explain(
     """Explain the score of a triple, known or not.
 
     Args:
-        model: Model whose scores can be split.
+        model: Model; where its scores cannot be split, evidence and the runner-up explain them.
         graph: Names and known triples.
         head: Name or label of the head.
         relation: Name or label of the relation.
@@ -196,19 +197,18 @@ def explain(
 
     Raises:
         DataError: A name is not known.
-        ConfigError: The side or a number is not valid, or the model's score cannot be split.
+        ConfigError: The side or a number is not valid.
     """
     asked = check_part(side, SIDES)
     evidence, memory = check_count("evidence", evidence), check_count("memory", memory, least=1)
-    explained = check_explainable(model)
     rows = resolve_triples(graph, [(head, relation, tail)], lambda _: "the triple to explain")
     triple: Triple = (int(rows[0, 0]), int(rows[0, 1]), int(rows[0, 2]))
-    ranks = rank_as_predicted(explained, graph, rows, memory, keep_scores=True)
-    rival = find_runner_up(explained, graph, triple, asked, memory)
-    attention = read_attention(explained, graph) if isinstance(explained, ConceptModel) else None
+    ranks = rank_as_predicted(model, graph, rows, memory, keep_scores=True)
+    rival = find_runner_up(model, graph, triple, asked, memory)
+    attention = read_attention(model, graph) if isinstance(model, ConceptModel) else None
     called = {} if attention is None else name_concepts(attention, names)
     asked_rows = rows if rival is None else np.stack([rows[0], rival])
-    split = explained.split_scores(torch.tensor(asked_rows, device=next(model.parameters()).device))
+    split = split_scores(model, torch.tensor(asked_rows, device=next(model.parameters()).device))
     totals = split.totals.tolist()
     scores = [-total if split.is_distance else total for total in totals]
     distances = totals if split.is_distance else [None] * len(totals)
@@ -229,13 +229,22 @@ def explain(
         list_contributions(split),
         runner_up,
         None if attention is None else concepts_behind(attention, graph.relations.name(triple[1]), called),
-        tuple(find_nearest(explained, graph, triple, evidence, memory)),
-        tuple(find_supporting(explained, graph, triple, evidence, memory, side=asked)),
-        tuple(try_removals(explained, graph, rows, asked, memory) if removals else ()),
+        tuple(find_nearest(model, graph, triple, evidence, memory)),
+        tuple(find_supporting(model, graph, triple, evidence, memory, side=asked)),
+        tuple(try_removals(model, graph, rows, asked, memory) if removals else ()),
         called,
         paths=tuple(find_paths(graph, triple, evidence)),
         taken=find_taken(graph, triple, asked),
     )
+
+
+@torch.no_grad()
+def split_scores(model: Model, triples: Tensor) -> Split:
+    """Split the scores of triples (n, 3) of one relation; those of a model that cannot be split have no parts."""
+    if is_explainable(model):
+        return model.split_scores(triples)
+    totals = model.score(*triples.unbind(1)).double()
+    return Split((), totals.new_zeros(len(triples), 0), totals)
 
 
 def find_taken(graph: Graph, triple: Triple, side: Side) -> tuple[str, ...]:
@@ -254,8 +263,8 @@ def check_explainable(model: M) -> M:
     """
     if not is_explainable(model):
         raise ConfigError(
-            f"the score of the model {type(model).__name__} is not a sum of known parts, so neither its scores nor its "
-            f"relations can be explained; train {CHOICES}"
+            f"the score of the model {type(model).__name__} is not a sum of known parts, so its relations cannot be "
+            f"compared; train {CHOICES}"
         )
     return model
 

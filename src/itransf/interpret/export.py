@@ -19,7 +19,7 @@ from itransf.errors import ConfigError, did_you_mean
 from itransf.files import make_folder, write_text
 from itransf.interpret.attention import Attention, read_attention
 from itransf.interpret.heatmap import arrange
-from itransf.models import SIDES, CodedConcepts, ConceptModel, Model, Translation, is_explainable
+from itransf.models import SIDES, CodedConcepts, ConceptModel, Model, Translation
 from itransf.models.projection import MatrixProjection
 from itransf.prediction import write_table
 
@@ -63,7 +63,7 @@ def export_tables(model: Model, graph: Graph) -> dict[str, pa.Table]:
             scores = torch.stack([model.concept_attention(part).attention() for part in model.parts]).cpu().numpy()
             column = pa.array(scores[attention.weights != 0])
             tables["attention"] = tables["attention"].append_column("score", column)
-    elif isinstance(model, Translation) and is_explainable(model):
+    elif isinstance(model, Translation) and model.has_matrices:
         matrices = tabulate_relation_matrices(model, graph)
         tables |= {"matrices": pa.concat_tables(matrices)} if matrices else {}
     if not tables:

@@ -206,7 +206,7 @@ def profile_relation(model: Model, graph: Graph, relation: str, top: int = 3) ->
     if isinstance(explained, DistMult):
         same, swapped = compare_vectors(explained, number)
         symmetric, equivalent, inverse = float(swapped[number]), (same[everyone],), (swapped[everyone],)
-    elif isinstance(explained, Translation):
+    elif isinstance(explained, Translation) and explained.has_matrices:
         same, swapped, translation = (scores[everyone] for scores in compare_relation(explained, number))
         symmetric = score_symmetry(explained, number)
         equivalent, inverse = (same, translation), (swapped, -translation)

@@ -35,7 +35,7 @@ class Projection(nn.Module, ABC):
         Raises:
             ConfigError: The projection is not given by matrices.
         """
-        raise ConfigError(f"a {type(self).__name__} is not given by a matrix per relation, so it cannot be explained")
+        raise ConfigError(f"a {type(self).__name__} is not given by a matrix per relation")
 
 
 class NoProjection(Projection):

@@ -83,11 +83,15 @@ class Translation(QueryModel):
 
     @property
     def is_explainable(self) -> bool:
-        """Whether the score is exactly the family's distance, between entities that matrices project."""
+        """Whether the score is exactly the family's distance between projected entities."""
         family = ("score", "project", "limit_projected", "translate")
-        exact = all(getattr(type(self), name) is getattr(Translation, name) for name in family)
+        return all(getattr(type(self), name) is getattr(Translation, name) for name in family)
+
+    @property
+    def has_matrices(self) -> bool:
+        """Whether the score is the family's, and matrices of the relation project its entities."""
         projections = (self.project_head, self.project_tail)
-        return exact and all(
+        return self.is_explainable and all(
             isinstance(each, Projection) and type(each).matrices is not Projection.matrices for each in projections
         )
 
@@ -124,18 +128,16 @@ class Translation(QueryModel):
         With x = P_head(h) + r - P_tail(t) and u = sign(x) for the l1 norm, x / |x| for the l2 norm, f = <u, x>. Concept
         i adds <u, s a_i D_i h> on the head side and -<u, s a_i D_i t> on the tail side, the translation <u, r>, where s
         is the factor by which the model constrains the length of the projected vector. A relation's own matrix
-        (STransE, TransR) or the identity (TransE) is one part.
+        (STransE, TransR), the identity (TransE) or a projection that is no matrix (TransD) is one part.
         """
         relation = int(triples[0, 1])
         translation = self.relations.detach()[relation].double()
-        sides = {side: split_projection(self, relation, side) for side in SIDES}
-        heads, tails = (
-            project_parts(self, triples[:, column], sides[side][1]) for side, column in zip(SIDES, (0, 2), strict=True)
-        )
+        head_parts, heads = split_side(self, triples[:, 0], relation, "head")
+        tail_parts, tails = split_side(self, triples[:, 2], relation, "tail")
         vectors = torch.cat([heads, translation.expand(len(triples), 1, -1), -tails], dim=1)  # (n, p, d)
         residuals = vectors.sum(1)  # (n, d)
         values = torch.einsum("npd,nd->np", vectors, find_direction(residuals, self.config.p_norm))
-        parts = (*sides["head"][0], Part("translation", None, None), *sides["tail"][0])
+        parts = (*head_parts, Part("translation", None, None), *tail_parts)
         return Split(parts, values, distance(residuals, self.config.p_norm), is_distance=True)
 
     def exact_translations(self, heads: Tensor, relations: Tensor, tails: Tensor) -> Tensor:
@@ -235,10 +237,22 @@ class Translation(QueryModel):
         if self.config.entity_constraint == "none":
             return
         if entities is None:
-            self.entities.copy_(limit_length(self.entities, self.config.entity_constraint))
+            self.entities.copy_(self.limit_entities(self.entities))
         else:
-            rows = limit_length(self.entities[entities], self.config.entity_constraint)
-            self.entities.index_copy_(0, entities, rows)
+            self.entities.index_copy_(0, entities, self.limit_entities(self.entities[entities]))
+
+    def limit_entities(self, rows: Tensor) -> Tensor:
+        """Apply the constraint on entity embeddings to rows of their table."""
+        return limit_length(rows, self.config.entity_constraint)
+
+
+def split_side(model: Translation, entities: Tensor, relation: int, side: Side) -> tuple[tuple[Part, ...], Tensor]:
+    """Return the parts of one side of a relation, and the summands of the projections of entities (n,), (n, k, d)."""
+    if model.has_matrices:
+        parts, matrices = split_projection(model, relation, side)
+        return parts, project_parts(model, entities, matrices)
+    projected = model.project(entities, torch.full_like(entities, relation), side)
+    return (Part(side, None, None),), projected.double()[:, None]
 
 
 def split_projection(model: Translation, relation: int, side: Side) -> tuple[tuple[Part, ...], Tensor]:

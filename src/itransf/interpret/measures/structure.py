@@ -32,7 +32,7 @@ from itransf.interpret.measures.statistics import (
 )
 from itransf.interpret.sharing import find_shares
 from itransf.interpret.similarity import read_matrices
-from itransf.models import SIDES, ConceptModel, DistMult, Model, Translation, is_explainable
+from itransf.models import SIDES, ConceptModel, DistMult, Model, Translation
 from itransf.models.projection import identity_like
 
 Weights = npt.NDArray[np.float32]
@@ -113,7 +113,7 @@ def read_model(model: Model, graph: Graph, name: str) -> Reading:
         vectors = model.relation_table().float()
         signs = model.invert(torch.ones_like(vectors[:1]))[0].cpu().numpy()
         return Reading(name, graph, model, make_sides(vectors[None].cpu().numpy(), signs), signs=signs)
-    if not (isinstance(model, Translation) and is_explainable(model)):
+    if not (isinstance(model, Translation) and model.has_matrices):
         raise ConfigError(
             f"the model {type(model).__name__} has neither concepts nor matrices to measure; give runs of {CHOICES}"
         )
