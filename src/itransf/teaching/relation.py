@@ -72,8 +72,8 @@ def begin_relation(
         named.append((names[0], name, names[-1]))
     extended = extend_graph(graph, "relation", name, named, locate)
     refusal = (
-        f"the model {kind} cannot learn a relation from a few triples: its relations have more parameters than one "
-        "embedding and do not share concepts"
+        f"the model {kind} cannot learn a relation from a few triples: its relations have no embedding or more "
+        "parameters than one, and do not share concepts"
     )
     return extend_model(model, extended, list_tables, refusal), extended, len(extended.train) - len(graph.train)
 
