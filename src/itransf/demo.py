@@ -176,7 +176,7 @@ def find_discoveries(run: Run, count: int = 6) -> list[MissingTriple]:
     for relation in list_gaps(run.graph):
         if relation in skills and skills[relation].verdict == BETTER:
             found += run.missing(relation=run.graph.relations.name(relation), top=count, explain=True)
-    return sorted(found, key=lambda triple: -triple.probability)[:count]
+    return sorted(found, key=lambda triple: -(triple.probability or 0.0))[:count]
 
 
 def list_gaps(graph: Graph) -> list[int]:

@@ -98,7 +98,7 @@ def test_the_short_form_has_the_best_reason_and_a_similar_triple() -> None:
 
 def test_a_probability_is_told_where_there_is_one() -> None:
     likely = replace(make_explanation(), probability=0.994)
-    assert "far ahead of Belgium, with a probability of >99 %; the triple" in likely.sentence
+    assert "far ahead of Belgium; the triple is not in the graph and has a probability of >99 %" in likely.sentence
 
 
 def test_reasons_for_a_runner_up_and_weak_ones() -> None:

@@ -7,6 +7,7 @@ import itertools
 import json
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -195,6 +196,35 @@ def test_expected_and_observed_hits_are_those_of_a_plain_loop(run: itransf.Run) 
     assert found["hits"][0]["observed"] == observed == sum(entry["observed"] for entry in found["hits"][1:])
     assert sum(entry["candidates"] for entry in found["bins"]) == found["candidates"] == len(squares)
     assert all(entry["low"] <= entry["true"] <= entry["high"] for entry in found["bins"])
+
+
+def test_commands_give_a_triple_one_probability(
+    run: itransf.Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run.save(tmp_path / "run")
+
+    def call(command: str, *words: str) -> Any:
+        assert run_command([command, str(tmp_path / "run"), *words, "--json"]) == 0
+        return json.loads(capsys.readouterr().out)
+
+    found = call("missing", "--entity", "Portugal", "--top", "1")["triples"][0]
+    head, relation, tail = triple = [found[part] for part in ("head", "relation", "tail")]
+    (tmp_path / "triple.csv").write_text(",".join(triple))
+    answers = [
+        call("score", str(tmp_path / "triple.csv"))["triples"][0],
+        call("explain", *triple),
+        call("explain", *triple, "--side", "head"),
+        call("show", "Portugal", "--top", "1")["predicted"][0],
+        *(each.to_dict() for each in run.predict(relation=relation, candidates=[head, tail])),
+        *(each.to_dict() for each in run.predict(head, tail=tail, candidates=[relation])),
+    ]
+    chances = [each["probability"] for each in answers if (each["head"], each["tail"]) == (head, tail)]
+    assert chances == [pytest.approx(found["probability"], rel=1e-6)] * 6
+    (as_tail,), (as_head,) = (
+        run.predict(head, relation, candidates=[tail]),
+        run.predict(None, *triple[1:], candidates=[head]),
+    )
+    assert as_tail.probability * as_head.probability == pytest.approx(found["probability"] ** 2)
 
 
 def test_evaluate_judges_the_probabilities(

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import itertools
 import math
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ import pytest
 from itransf.data import Graph
 from itransf.errors import ConfigError, DataError
 from itransf.prediction import Calibration, find_missing, missing
+from itransf.prediction.inputs import resolve_triples
 from prediction.conftest import RELATIONS, Case, make_products
 
 Triple = tuple[int, int, int]
@@ -35,19 +37,23 @@ def list_open(graph: Graph, relation: int, side: str, known: set[Triple]) -> lis
 
 def search_exhaustively(case: Case, calibration: Calibration | None) -> dict[Triple, float]:
     """Return the chance of every new triple, from the scores of all."""
-    found, known = {}, case.known
+    found, graph = {}, case.graph
     factor = calibration.temperature if calibration else 1.0
     for relation in range(RELATIONS):
-        scores = {
-            (h, t): float(case.scores[h, relation, t])
-            for h in list_open(case.graph, relation, "head", known)
-            for t in list_open(case.graph, relation, "tail", known)
-            if (h, relation, t) not in known and (h != t or case.graph.statistics.has_loops[relation])
-        }
-        for pair, score in scores.items():
-            chances = []
+        fitting = [graph.typing.candidates(relation, side).tolist() for side in ("head", "tail")]
+        open_ends = [list_open(graph, relation, side, case.known) for side in ("head", "tail")]
+        loops = graph.statistics.has_loops[relation]
+        for pair in itertools.product(*open_ends):
+            if (pair[0], relation, pair[1]) in case.known or (pair[0] == pair[1] and not loops):
+                continue
+            chances, score = [], float(case.scores[pair[0], relation, pair[1]])
             for place in (0, 1):  # the question that is given this end
-                rivals = [other for ends, other in scores.items() if ends[place] == pair[place]]
+                rivals = []
+                for other in fitting[1 - place]:
+                    ends = (pair[0], other) if place == 0 else (other, pair[1])
+                    is_known = case.split((ends[0], relation, ends[1])) in ("train", "valid")
+                    if not is_known and (loops or ends[0] != ends[1]):
+                        rivals.append(float(case.scores[ends[0], relation, ends[1]]))
                 share = math.exp(factor * score) / sum(math.exp(factor * other) for other in rivals)
                 if calibration is None:
                     chances.append(share)
@@ -60,12 +66,9 @@ def search_exhaustively(case: Case, calibration: Calibration | None) -> dict[Tri
     return found
 
 
-def list_found(case: Case, **options: Any) -> list[tuple[Triple, float]]:
-    graph = case.graph
-    return [
-        ((graph.entities.index(e.head), graph.relations.index(e.relation), graph.entities.index(e.tail)), e.probability)
-        for e in find_missing(case.model, graph, **options)
-    ]
+def list_found(case: Case, **options: Any) -> list[Triple]:
+    found = resolve_triples(case.graph, find_missing(case.model, case.graph, **options))
+    return [(h, r, t) for h, r, t in found.tolist()]
 
 
 @pytest.mark.parametrize("calibration", [None, CALIBRATION])
@@ -78,19 +81,22 @@ def test_the_search_finds_what_exhaustive_search_finds(
     expected = search_exhaustively(case, calibration)
     for top in (1, 7, 5000):
         found = list_found(case, top=top, calibration=calibration, memory=10_000)
-        assert [chance for _, chance in found] == pytest.approx(sorted(expected.values(), reverse=True)[:top])
-        assert dict(found) == {each: pytest.approx(expected[each]) for each, _ in found}
-        assert len(dict(found)) == len(found)
+        chances = [expected[triple] for triple in found]
+        assert chances == pytest.approx(sorted(expected.values(), reverse=True)[:top])
+        assert len(set(found)) == len(found)
+        given = [each.probability for each in find_missing(case.model, case.graph, top=top, calibration=calibration)]
+        assert given == (pytest.approx(chances) if calibration else [None] * len(found))
 
 
 def test_an_entity_and_a_relation() -> None:
     case = make_products("complex")
     expected = search_exhaustively(case, None)
-    found = dict(list_found(case, entity="Entity One"))
-    assert found == {t: pytest.approx(chance) for t, chance in expected.items() if 1 in (t[0], t[2])}
-    found = dict(list_found(case, entity="e1", relation="r2"))
-    assert found == {t: pytest.approx(c) for t, c in expected.items() if 1 in (t[0], t[2]) and t[1] == 2}
-    assert {triple[1] for triple, _ in list_found(case, relation="Relation One")} == {1}
+    found = list_found(case, entity="Entity One")
+    assert set(found) == {triple for triple in expected if 1 in (triple[0], triple[2])}
+    assert found == sorted(found, key=lambda triple: -expected[triple])
+    found = list_found(case, entity="e1", relation="r2")
+    assert set(found) == {triple for triple in expected if 1 in (triple[0], triple[2]) and triple[1] == 2}
+    assert {triple[1] for triple in list_found(case, relation="Relation One")} == {1}
 
 
 def test_an_interrupted_search_continues_to_the_same_result(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 PROBABILITY = "Prob.: estimated chance that the triple is true, where triples that are not in the data count as false."
 RANKS = (
     "Ranks are among entities that fit and whose triple is unknown; the percentile is the share ranked below. Prob. is "
-    "the smaller one of two questions, for the tail and for the head."
+    "the geometric mean over two questions, for the tail and for the head."
 )
 ANY = "Search all entities or relations, not only those that fit."
 KNOWN: Columns = {"Known": lambda row: "held out" if row["known"] in ("valid", "test") else row["known"] or ""}

@@ -108,7 +108,7 @@ class Explanation(LabelledTriple):
         concept_names: Names of concepts by number, given or suggested.
         seed: Seed of the member of an ensemble that gives the score; None for a single model.
         agreement: How the members of an ensemble rank the answer.
-        probability: Chance that the answer is true; None without a calibration, in train, or if it does not fit.
+        probability: Chance that the triple is true; None without a calibration, in train, or if it does not fit.
         paths: Short paths in train from head to tail that hold most often, best first; see `find_paths`.
         taken: Labels of other answers in train, where the relation allows one; see `find_only_answers`.
     """

@@ -99,14 +99,14 @@ def describe_rank(explanation: Explanation) -> str:
     if explanation.known is not None:
         is_shown = explanation.known == "train"
         known = "is in train, so the model was shown it" if is_shown else f"was held out for {explanation.known}"
+    if explanation.probability is not None:
+        known += f" and has a probability of {format_probability(explanation.probability)}"
     rival, lead = explanation.runner_up, explanation.lead
     if rival is None or lead is None:
         return f"{asked}: {explanation.answer} is the only candidate that is not known already; the triple {known}"
     count, rank = explanation.candidates[explanation.side], name_rank(explanation.rank)
     ahead = name_lead(lead, find_size(explanation))
     ranked = f"{explanation.answer} ranks {rank} of {count:,} candidates, {ahead} {rival.label}"
-    if explanation.probability is not None:
-        ranked += f", with a probability of {format_probability(explanation.probability)}"
     return f"{asked}: {ranked}; the triple {known}"
 
 

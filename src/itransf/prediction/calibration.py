@@ -2,7 +2,7 @@
 
 A question asks for a side of a relation, given the entity on the other side. Its candidates are the entities that fit
 the side (see `itransf.data.typing`) and do not answer it in train. The probability of a candidate is the chance that it
-is true, where candidates that nobody labelled count as false. It is a logistic function of the logit of the candidate's
+is true, where candidates that are in no split count as false. It is a logistic function of the logit of the candidate's
 softmax among the candidates, the score, the number of candidates, and an offset of the relation and side that is shrunk
 to those of all. It grows with the score, so it never changes a ranking. It is fitted to the ten best candidates of each
 question: they are what people see, and among thousands of others the few true ones would decide.
@@ -407,7 +407,7 @@ def sum_questions(
     search: Search, relation: int, side: Side, anchors: Integers, temperature: float, precision: torch.dtype
 ) -> Floats:
     """Return what `sum_candidates` does for the questions of these anchors, computed in this precision."""
-    chunks = search.score_chunks(relation, side, anchors, search.allow_ends(relation, side))
+    chunks = search.score_chunks(relation, side, anchors, search.allow_entities(relation, side))
     sums = [sum_candidates(scores.to(precision), temperature) for _, scores in chunks]
     return np.concatenate(sums, axis=1) if sums else np.tile([[-np.inf], [0.0]], len(anchors))
 
@@ -438,7 +438,7 @@ def measure_answers(search: Search, triples: Triples, side: Side, temperature: f
 def rate_answers(
     calibration: Calibration, search: Search, triples: Triples, asked: Booleans
 ) -> tuple[Floats, Booleans]:
-    """Return the probability of each answer, the smaller one where it answers for both sides, and whether it fits.
+    """Return the probability of each answer, the geometric mean where it answers for both sides, and whether it fits.
 
     Args:
         calibration: Calibration of the model.
@@ -451,9 +451,14 @@ def rate_answers(
         rows = np.flatnonzero(asked[:, 2 * number] | ~asked[:, 2 - 2 * number])
         found = measure_answers(search, triples[rows], side, calibration.temperature)
         sides = 2 * triples[rows, 1] + number
-        chances[rows] = np.minimum(chances[rows], calibration.apply(found.scores, found.shares, found.counts, sides))
+        chances[rows] *= calibration.apply(found.scores, found.shares, found.counts, sides)
         fits[rows] &= found.fits
-    return chances, fits
+    return np.where(asked[:, 0] == asked[:, 2], np.sqrt(chances), chances), fits
+
+
+def choose_rivals(search: Search) -> Search:
+    """Return a search for the candidates that answers are compared with: answers in train and valid are none."""
+    return Search(search.model, search.graph, excluded=("train", "valid"), memory=search.memory)
 
 
 def find_probabilities(
@@ -461,22 +466,19 @@ def find_probabilities(
 ) -> list[float | None]:
     """Return the probability of each answer.
 
-    It is None without a calibration, in train, and for an entity that does not fit. Other answers in train and valid
-    are no candidates; test is not read.
+    It is None without a calibration, in train, and for an entity that does not fit.
 
     Args:
         calibration: Calibration of the model, if there is one.
         search: Model and graph.
         triples: Answers, (n, 3).
-        asked: Which parts of each were asked for, (n, 3); by default none, which gives the smaller probability of both
-            sides.
+        asked: Which parts of each were asked for, (n, 3); by default none, which gives the mean of both sides.
     """
     found = np.full(len(triples), None, dtype=object)
     if calibration is not None and len(triples):
         covered = 2 * triples[:, 1] < len(calibration.slopes)
         rows = np.flatnonzero(covered & ~search.graph.known_in("train").contains(triples))
         parts = np.zeros_like(triples, dtype=np.bool_) if asked is None else asked
-        plain = Search(search.model, search.graph, excluded=("train", "valid"), memory=search.memory)
-        chances, fits = rate_answers(calibration, plain, triples[rows], parts[rows])
+        chances, fits = rate_answers(calibration, choose_rivals(search), triples[rows], parts[rows])
         found[rows[fits]] = chances[fits]
     return found.tolist()

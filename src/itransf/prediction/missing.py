@@ -1,9 +1,9 @@
 """The most probable new triples of a graph, of an entity or of a relation.
 
 A triple answers two questions, one that asks for its tail and one that asks for its head. Its probability is the
-geometric mean of its probabilities as an answer to both; without a calibration, of its softmax among the candidates.
-Candidates are the entities that fit the side. Where a relation has one answer to nearly every question, those that are
-answered are not asked.
+geometric mean of its probabilities as an answer to both, as in `itransf.prediction.score`. Without a calibration,
+triples are ordered by that of their softmax. Candidates are the entities that fit the side. Where a relation has one
+answer to nearly every question, those that are answered are not asked.
 """
 
 from __future__ import annotations
@@ -22,9 +22,16 @@ from itransf.data.typing import SIDE_NUMBERS
 from itransf.errors import check_count
 from itransf.files import write_text
 from itransf.models.base import SIDES, Model, Side
-from itransf.prediction.calibration import Calibration, log_odds, sum_candidates, sum_questions
+from itransf.prediction.calibration import (
+    Calibration,
+    choose_rivals,
+    find_probabilities,
+    log_odds,
+    sum_candidates,
+    sum_questions,
+)
 from itransf.prediction.inputs import LabelledTriple, name_triple
-from itransf.prediction.search import DEFAULT_MEMORY, EXCLUDED, Search, make_triples
+from itransf.prediction.search import DEFAULT_MEMORY, EXCLUDED, Search, list_answers, make_triples, mark
 from itransf.progress import track
 
 SHORTLIST = 16  # promising answers to the questions of one side, for each triple that is asked for
@@ -36,12 +43,12 @@ class MissingTriple(LabelledTriple):
     """A new triple.
 
     Attributes:
-        probability: Geometric mean of its probabilities as the answer for its tail and for its head.
+        probability: Chance that it is true, as in `ScoredTriple`, if the run has a calibration.
         score: Plausibility; comparable within a relation.
         reason: Paths in train that support it, in words, if they were asked for.
     """
 
-    probability: float
+    probability: float | None
     score: float
     reason: str | None = None
 
@@ -109,9 +116,13 @@ class Questions:
 
     def _shortlist(self, anchors: Integers, bound: float, limit: int) -> Best:
         """Return the best answers above a bound to the questions of this side alone, best first."""
-        best, allowed = NOTHING, self.search.allow_ends(self.relation, self.side)
-        for part, scores in self.search.score_chunks(self.relation, self.side, anchors, allowed):
+        best, allowed = NOTHING, self.search.allow_entities(self.relation, self.side)
+        is_closed = torch.from_numpy(~is_among(allowed, self.search.allow_ends(self.relation, self.side)))
+        test = self.search.graph.known_in("test")
+        for part, scores in choose_rivals(self.search).score_chunks(self.relation, self.side, anchors, allowed):
             totals, counts = sum_candidates(scores, self._factor)
+            mark(scores, *list_answers(test, part, self.relation, self.side), allowed, EXCLUDED)
+            scores[:, is_closed.to(scores.device)] = EXCLUDED
             promising = self._rate(scores.amax(1).double().cpu().numpy(), totals, counts) >= bound
             values = scores[torch.from_numpy(promising).to(scores.device)].double().cpu().numpy()
             rows, columns = np.nonzero(values != EXCLUDED)
@@ -128,7 +139,7 @@ class Questions:
         answers, places = np.unique(near.triples[:, 2 * SIDE_NUMBERS[self.side]], return_inverse=True)
         other = replace(self, side=ENDS[self.side])
         asked = (self.relation, other.side, answers, self._factor, torch.float32)
-        totals, counts = sum_questions(self.search, *asked)[:, places]
+        totals, counts = sum_questions(choose_rivals(self.search), *asked)[:, places]
         return Best((near.chances + other._rate(near.scores, totals, counts)) / 2, near.triples, near.scores)
 
     def _rate(self, scores: Floats, totals: Floats, counts: Floats) -> Floats:
@@ -196,5 +207,7 @@ def find_missing(
                 write_text(state, json.dumps({"asked": asked, "done": place, **lists}))
     if state is not None:
         state.unlink(missing_ok=True)
-    rows = zip(best.triples.tolist(), np.exp(best.chances).tolist(), best.scores.tolist(), strict=True)
-    return [MissingTriple(*name_triple(graph, triple), value, score) for triple, value, score in rows]
+    chances = find_probabilities(calibration, search, best.triples)
+    rows = zip(best.triples.tolist(), chances, best.scores.tolist(), strict=True)
+    found = [MissingTriple(*name_triple(graph, triple), chance, score) for triple, chance, score in rows]
+    return sorted(found, key=lambda each: -(each.probability or 0.0))  # the search computes with fewer digits

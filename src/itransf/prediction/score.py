@@ -28,8 +28,8 @@ class ScoredTriple(LabelledTriple):
             has self-loops in train.
         head_rank: Rank of the head among the heads that fit, likewise.
         percentile: Percentage of the competitors on both sides that the triple beats.
-        probability: Chance that it is true, the smaller one of both sides, if the run has a calibration and the triple
-            fits and is not in train.
+        probability: Chance that it is true, the geometric mean of both sides, if the run has a calibration and the
+            triple fits and is not in train.
     """
 
     score: float

@@ -131,7 +131,7 @@ def write_report(
         charts=draw_training(run.chosen.history, info["config"]["validation"]["metric"]),
         settings=format_toml(info["config"]),
         no_probability="" if run.calibration else NO_PROBABILITY,
-        chance=lambda relation, value: format_chance(run, relation, value),
+        chance=format_chance,
         doubts={name: verdict for name, verdict in verdicts.items() if verdict not in ("", BETTER)},
         list_entities=list_entities,
         name_rank=name_rank,
@@ -157,10 +157,9 @@ def find_new(run: Run, progress: bool) -> list[MissingTriple]:
     return [replace(each, reason=reason) for each, reason in zip(found, run.give_reasons(found), strict=True)]
 
 
-def format_chance(run: Run, relation: str, chance: float | None) -> str:
+def format_chance(chance: float | None) -> str:
     """Return a probability in percent, in one piece; nothing where no calibration gives one."""
-    is_known = run.calibration is not None and run.calibration.covers(run.graph.relations.index(relation))
-    return format_probability(chance).replace(" ", "\N{NO-BREAK SPACE}") if is_known and chance is not None else ""
+    return "" if chance is None else format_probability(chance).replace(" ", "\N{NO-BREAK SPACE}")
 
 
 def show_held_out(run: Run, evaluation: Evaluation | None) -> list[list[HeldOut]]:

@@ -12,12 +12,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 
-import numpy as np
-
 from itransf import evaluation, interpret, prediction, teaching
 from itransf.config import Config
 from itransf.data.graph import SPLITS, Graph
-from itransf.data.layout import TRIPLE
 from itransf.data.search import FoundName, find_names
 from itransf.errors import ConfigError, ITransFError, RunError
 from itransf.interpret.paths import give_reason
@@ -183,9 +180,8 @@ class Run:
         names = self.concept_names
         options: dict[str, Any] = {"side": side, "evidence": evidence, "removals": removals, "memory": memory}
         found = interpret.explain(self.chosen.model, self.graph, head, relation, tail, names=names, **options)
-        rows, asked = resolve_triples(self.graph, [(head, relation, tail)]), [part == side for part in TRIPLE]
-        search = Search(self.model, self.graph, memory=memory)
-        (chance,) = prediction.find_probabilities(self.calibration, search, rows, np.array([asked]))
+        rows = resolve_triples(self.graph, [(head, relation, tail)])
+        (chance,) = prediction.find_probabilities(self.calibration, Search(self.model, self.graph, memory=memory), rows)
         return replace(found, probability=chance)
 
     @property
