@@ -37,6 +37,11 @@ def test_relations_that_allow_one_answer(heads: int, twice: int, expected: bool)
     assert statistics.one_head.tolist() == [False, expected, False]
 
 
+def test_relations_that_allow_loops_have_mostly_loops() -> None:
+    rows = [(0, 0, 0), (1, 0, 1), (0, 0, 1), (1, 0, 0), (0, 1, 0), (0, 1, 1), (1, 1, 0)]
+    assert RelationStatistics(np.array(rows), 2, 3).allows_loops.tolist() == [True, False, False]
+
+
 def make_statistics(*sizes: int) -> RelationStatistics:
     triples = [(triple, relation, triple) for relation, size in enumerate(sizes) for triple in range(size)]
     return RelationStatistics(np.array(triples, dtype=np.int64), 2000, len(sizes))

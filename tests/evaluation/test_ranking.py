@@ -159,7 +159,7 @@ def test_typed_ranks_of_exact_models_equal_brute_force(
     assert 0 < sum(fitting) < len(fitting)
     model = exact_model(configure, name, Sizes(12, 3))
     found = rank_as_predicted(model, graph, graph.test, memory=1)
-    check_ranks(found, score_everything(model), graph, graph.statistics.has_loops, typed=True)
+    check_ranks(found, score_everything(model), graph, graph.statistics.allows_loops, typed=True)
 
 
 @pytest.mark.parametrize("norm", [1, 2])

@@ -56,7 +56,7 @@ def test_ranks_equal_brute_force(configure: Configure, graph: Graph, name: str, 
 def test_ranks_among_entities_that_fit_equal_brute_force(configure: Configure, graph: Graph, name: str) -> None:
     model = exact_model(configure, name, SIZES).to(DEVICE)
     found = rank_as_predicted(model, graph, graph.test, keep_scores=True)
-    check_ranks(found, score_everything(model), graph, graph.statistics.has_loops, typed=True)
+    check_ranks(found, score_everything(model), graph, graph.statistics.allows_loops, typed=True)
 
 
 @pytest.mark.usefixtures("on_device")

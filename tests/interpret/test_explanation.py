@@ -341,7 +341,7 @@ def rank_with(model: Any, attention: dict[str, torch.Tensor]) -> tuple[float, fl
             free.concept_attention(side).scores.copy_(model.concept_attention(side).attention())
             free.concept_attention(side).scores[TRIPLE[1]] = attention[side]
     graph = make_graph()
-    ranks = rank_triples(free, ROWS, graph.known, loops=graph.statistics.has_loops, keep_scores=True)
+    ranks = rank_triples(free, ROWS, graph.known, loops=graph.statistics.allows_loops, keep_scores=True)
     assert ranks.scores is not None
     return float(ranks.scores[1, 0]), float(ranks.ranks("tail")[0])
 

@@ -94,7 +94,7 @@ def test_probabilities_are_those_of_a_plain_loop(run: itransf.Run) -> None:
     ):
         side, place = ("head", 0) if head else ("tail", 2)
         questions = [[*triple[:place], each, *triple[place + 1 :]] for each in graph.typing.candidates(triple[1], side)]
-        loops = graph.statistics.has_loops[triple[1]]
+        loops = graph.statistics.allows_loops[triple[1]]
         candidates = [each for each in questions if tuple(each) not in known and (loops or each[0] != each[2])]
         if triple not in candidates:
             assert found is None
@@ -122,7 +122,7 @@ def test_the_fit_compares_with_all_candidates(run: itransf.Run) -> None:
         side, place = ("head", 0) if question[0] < 0 else ("tail", 2)
         candidates = np.tile(question, (len(graph.typing.candidates(question[1], side)), 1))
         candidates[:, place] = graph.typing.candidates(question[1], side)
-        loops = graph.statistics.has_loops[question[1]]
+        loops = graph.statistics.allows_loops[question[1]]
         candidates = candidates[~known.contains(candidates) & (loops | (candidates[:, 0] != candidates[:, 2]))]
         with torch.no_grad():
             scores = temperature * run.model.score(*torch.tensor(candidates).T).double().numpy()
@@ -183,7 +183,7 @@ def test_expected_and_observed_hits_are_those_of_a_plain_loop(run: itransf.Run) 
                 for e in few.typing.candidates(relation, side)
             ]
         )
-        loops = few.statistics.has_loops[relation]
+        loops = few.statistics.allows_loops[relation]
         given = given[~few.known_in("train", "valid").contains(given) & (loops | (given[:, 0] != given[:, 2]))]
         asked = np.tile([side == "head", False, side == "tail"], (len(given), 1))
         chances = np.array(find_probabilities(run.calibration, Search(run.model, few), given, asked), dtype=float)

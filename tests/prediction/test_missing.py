@@ -42,7 +42,7 @@ def search_exhaustively(case: Case, calibration: Calibration | None) -> dict[Tri
     for relation in range(RELATIONS):
         fitting = [graph.typing.candidates(relation, side).tolist() for side in ("head", "tail")]
         open_ends = [list_open(graph, relation, side, case.known) for side in ("head", "tail")]
-        loops = graph.statistics.has_loops[relation]
+        loops = graph.statistics.allows_loops[relation]
         for pair in itertools.product(*open_ends):
             if (pair[0], relation, pair[1]) in case.known or (pair[0] == pair[1] and not loops):
                 continue

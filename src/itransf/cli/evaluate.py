@@ -109,7 +109,7 @@ def show_evaluation(evaluation: Mapping[str, Any], screen: Screen, relations: bo
     screen.say()
     if differ(evaluation["typed"], evaluation["filtered"]):
         rows = [("", side, *format_metrics(found, metrics)) for side, found in evaluation["typed"].items()]
-        title = "As predict ranks: entities that fit, and self-loops only where train has some"
+        title = "As predict ranks: entities that fit, and self-loops only where half of train are"
         screen.tabulate(columns, rows, names=2, title=title)
         screen.say()
     show_buckets(evaluation["buckets"], screen)

@@ -21,7 +21,7 @@ class RelationStatistics:
 
     Attributes:
         counts: (r,) distinct triples per relation.
-        has_loops: (r,) whether a relation has triples whose head is their tail.
+        allows_loops: (r,) whether at least half of a relation's triples are self-loops: their head is their tail.
         tails_per_head: (r,) mean over the heads that occur; 0 for a relation without triples.
         heads_per_tail: (r,) mean over the tails that occur; 0 for a relation without triples.
         one_tail: (r,) whether a head has one tail: so it is for 95 % of the heads or more, and these are at least five.
@@ -34,7 +34,8 @@ class RelationStatistics:
         heads, relations, tails = (np.ascontiguousarray(column, dtype=np.int64) for column in triples.T)
         self.relation_count = relation_count
         self.counts: Integers = np.bincount(relations, minlength=relation_count).astype(np.int64)
-        self.has_loops = np.bincount(relations[heads == tails], minlength=relation_count) > 0
+        loops = np.bincount(relations[heads == tails], minlength=relation_count)
+        self.allows_loops = 2 * loops >= np.maximum(self.counts, 1)
         self.domains = {
             side: _collect(relations, entities, entity_count, relation_count)
             for side, entities in (("head", heads), ("tail", tails))

@@ -164,9 +164,9 @@ def rank_as_predicted(
 ) -> Ranks:
     """Rank triples by the rule of `complete`: among the entities that fit the relation and whose triple is not known.
 
-    Self-loops are rivals only of relations that have some in train. Other arguments are those of `rank_triples`.
+    Self-loops are rivals only of relations that allow them. Other arguments are those of `rank_triples`.
     """
-    options |= {"loops": graph.statistics.has_loops, "typing": graph.typing}
+    options |= {"loops": graph.statistics.allows_loops, "typing": graph.typing}
     return rank_triples(model, triples, graph.known, memory, progress, **options)
 
 

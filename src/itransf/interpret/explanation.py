@@ -272,7 +272,7 @@ def check_explainable(model: M) -> M:
 def find_runner_up(model: Model, graph: Graph, triple: Triple, side: Side, memory: int) -> Triples | None:
     """Return the triple with the best other candidate as the answer, (3,); None where there is no other.
 
-    As in prediction, it fits the relation, and self-loops are excluded unless the relation has some in train; here,
+    As in prediction, it fits the relation, and self-loops are excluded unless the relation allows them; here,
     all known answers are excluded.
     """
     given, column = (triple[0], 2) if side == "tail" else (triple[2], 0)

@@ -429,7 +429,7 @@ def measure_answers(search: Search, triples: Triples, side: Side, temperature: f
         fits[rows] = is_among(triples[rows, column], graph.typing.candidates(relation, side))
         anchors, places = np.unique(triples[rows, 2 - column], return_inverse=True)
         sums[:, rows] = sum_questions(search, relation, side, anchors, temperature, torch.float64)[:, places]
-    is_loop = (triples[:, 0] == triples[:, 2]) & ~graph.statistics.has_loops[triples[:, 1]]
+    is_loop = (triples[:, 0] == triples[:, 2]) & ~graph.statistics.allows_loops[triples[:, 1]]
     is_candidate = fits & ~is_loop & ~graph.known_in(*search.excluded).contains(triples)
     totals = np.where(is_candidate, sums[0], np.logaddexp(sums[0], logits))
     return Measured(scores, log_odds(np.exp(np.minimum(logits - totals, 0.0))), np.maximum(sums[1], 1.0), fits)

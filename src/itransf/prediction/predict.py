@@ -57,7 +57,7 @@ def complete(
 
     Head and relation ask for tails, relation and tail for heads, head and tail for relations. A relation alone asks
     for its most plausible triples. Answers fit the sides of their relation (`graph.typing`). Training triples are not
-    answers, and neither are self-loops unless the relation has some in train; triples of valid and test are, and
+    answers, and neither are self-loops unless half of the relation in train are; triples of valid and test are, and
     marked. Names and labels are accepted.
 
     Args:

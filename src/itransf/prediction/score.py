@@ -25,7 +25,7 @@ class ScoredTriple(LabelledTriple):
         known: First split that contains the triple ("train", "valid" or "test"), or None.
         tail_rank: Rank of the tail among the tails that fit the relation and are not known, from 1; a competitor with
             the same score adds half a place. As in predictions, the head itself is no competitor unless the relation
-            has self-loops in train.
+            allows self-loops (`allows_loops`).
         head_rank: Rank of the head among the heads that fit, likewise.
         percentile: Percentage of the competitors on both sides that the triple beats.
         probability: Chance that it is true, the geometric mean of both sides, if the run has a calibration and the
@@ -52,8 +52,8 @@ def score_triples(
 ) -> list[ScoredTriple]:
     """Return score, filtered ranks and percentile of each triple, in the order given.
 
-    Competitors are the answers that `complete` allows: entities that fit the relation, and self-loops only where it has
-    some in train. A triple whose own entities do not fit has the same competitors. (`evaluate` follows the standard
+    Competitors are the answers that `complete` allows: entities that fit the relation, and self-loops only where it
+    allows them. A triple whose own entities do not fit has the same competitors. (`evaluate` follows the standard
     protocol, which counts all entities.)
 
     Args:

@@ -86,7 +86,7 @@ class Search:
     ) -> Iterator[tuple[Integers, Tensor]]:
         """Yield the anchors in chunks with the scores (q, n) of the allowed entities, ascending.
 
-        Triples of the excluded splits are no answers, and neither are self-loops unless the relation has some in train.
+        Triples of the excluded splits are no answers, and neither are self-loops unless the relation allows them.
         """
         if len(allowed) == 0 or len(anchors) == 0:
             return
@@ -96,7 +96,7 @@ class Search:
         for part in split_rows(anchors, len(allowed), self.memory):
             scores = refuse_nan(scorer(torch.tensor(part, device=device)))
             mark(scores, *list_answers(known, part, relation, side), allowed, EXCLUDED)
-            if not self.graph.statistics.has_loops[relation]:
+            if not self.graph.statistics.allows_loops[relation]:
                 mark(scores, np.arange(len(part)), part, allowed, EXCLUDED)
             yield part, scores
 
