@@ -40,9 +40,9 @@ def test_the_commands_work_and_a_run_is_not_trusted_by_itself(place: Path, inter
         quick = OPTIONS if "train" in command else []
         done = interpreters.call("-m", "itransf", *command, *quick, folder=place)
         assert done.code == 0, (command, done.err)
-    refused = interpreters.call("-m", "itransf", "evaluate", "runs/rotate", folder=place)
+    refused = interpreters.call("-m", "itransf", "evaluate", "runs/simple", folder=place)
     assert refused.code != 0
-    assert "--plugin mymodels:RotatE" in refused.err
+    assert "--plugin mymodels:SimplE" in refused.err
     assert "Traceback" not in refused.err
 
 
@@ -52,7 +52,7 @@ def test_the_python_works(place: Path, interpreters: Interpreters) -> None:
     quick = script.replace('"loss.candidates=64"]', f'"loss.candidates=64", *{QUICK}]')
     done = interpreters.call("-c", quick, folder=place)
     assert done.code == 0, done.err
-    assert "rotate" in done.out.lower()
+    assert "simple" in done.out.lower()
 
 
 def test_an_installed_package_adds_names(place: Path, tmp_path: Path, interpreters: Interpreters) -> None:
@@ -68,10 +68,10 @@ def test_an_installed_package_adds_names(place: Path, tmp_path: Path, interprete
         return interpreters.call("-m", "itransf", *words, folder=place, paths=(info.parent,) if installed else ())
 
     run = tmp_path / "run"
-    assert call("train", "world", "--set", "model.name=rotate", *OPTIONS, "--out", str(run)).code == 0
+    assert call("train", "world", "--set", "model.name=simple", *OPTIONS, "--out", str(run)).code == 0
     assert call("evaluate", str(run)).code == 0
-    assert '"mymodels 1.2 (mymodels:RotatE)"' in (run / "run.json").read_text(encoding="utf-8")
+    assert '"mymodels 1.2 (mymodels:SimplE)"' in (run / "run.json").read_text(encoding="utf-8")
     missing = call("evaluate", str(run), installed=False)
     assert missing.code != 0
-    assert "'rotate'" in missing.err
+    assert "'simple'" in missing.err
     assert "install" in missing.err

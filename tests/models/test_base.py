@@ -4,7 +4,8 @@ import pytest
 import torch
 
 from itransf.errors import ConfigError
-from itransf.models.base import Compare, compare_all, compare_grouped
+from itransf.models.base import Compare, compare_all, compare_grouped, compare_rows
+from itransf.ops.distance import MODULI_AT_ONCE
 from itransf.ops.grouped import group_rows
 from stubs import TableModel
 
@@ -50,13 +51,38 @@ def test_every_comparison_scores_nearer_or_more_alike_candidates_higher() -> Non
     query, table = torch.tensor([[1.0, 2.0]]), torch.tensor([[1.0, 2.0], [0.0, 2.0], [-2.0, -2.0]])
     assert compare_all(query, table, "dot").tolist() == [[5.0, 4.0, -6.0]]
     assert compare_all(query, table, "l1").tolist() == [[0.0, -1.0, -7.0]]
+    assert compare_all(torch.tensor([[1.0, 2.0, 3.0]]), table, "affine").tolist() == [[8.0, 7.0, -3.0]]
+    assert compare_all(query, table, "modulus").tolist() == [[0.0, -1.0, -5.0]]  # |1 + 2i - c|
     assert compare_all(query, table, "l2").tolist()[0] == pytest.approx([0.0, -1.0, -5.0], abs=1e-5)
 
 
-@pytest.mark.parametrize("compare", ["dot", "l1", "l2"])
+@pytest.mark.parametrize("compare", ["dot", "l1", "l2", "affine", "modulus"])
 def test_comparing_by_groups_equals_comparing_one_by_one(compare: Compare) -> None:
     torch.manual_seed(0)
-    queries, tables = torch.randn(5, 3), torch.randn(2, 4, 3)
+    queries, tables = torch.randn(5, 5 if compare == "affine" else 4), torch.randn(2, 4, 4)
     found = compare_grouped(queries, tables, group_rows(torch.tensor([1, 1, 1, 6, 6])), compare)
     wanted = [compare_all(queries[:3], tables[0], compare), compare_all(queries[3:], tables[1], compare)]
     torch.testing.assert_close(found, torch.cat(wanted))
+
+
+@pytest.mark.parametrize("at_once", [1, 20, 1000])
+def test_moduli_computed_a_few_at_a_time_have_the_gradients_of_all_at_once(
+    at_once: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(MODULI_AT_ONCE, "cpu", at_once)
+    torch.manual_seed(0)
+    queries, tables = torch.randn(5, 6, dtype=torch.float64), torch.randn(2, 4, 6, dtype=torch.float64)
+    tables[0, 0] = queries[0]  # a distance of zero
+    weights = torch.rand(5, 4, dtype=torch.float64)
+    outcomes = []
+    for is_plain in (True, False):
+        leaves = queries.clone().requires_grad_(), tables.clone().requires_grad_()
+        if is_plain:
+            rows = leaves[1][torch.tensor([0, 0, 0, 1, 1])]
+            found = compare_rows(leaves[0][:, None], rows, "modulus")
+        else:
+            found = compare_grouped(*leaves, group_rows(torch.tensor([1, 1, 1, 6, 6])), "modulus")
+        (found * weights).sum().backward()
+        outcomes.append((found.detach(), *(leaf.grad for leaf in leaves)))
+    for plain, grouped in zip(*outcomes, strict=True):
+        torch.testing.assert_close(plain, grouped)

@@ -36,6 +36,7 @@ RECIPES = {
     ),
     "l1": ("itransf", "model.attention=l1", "training.optimizer=adam"),
     "shared": ("transe", "negatives.shared=true", "negatives.per_triple=4"),
+    "dropout": ("tucker", "loss.name=cross_entropy", "training.optimizer=adam"),
     "average": ("itransf", "training.weight_averaging=0.6", "assignment.every=1"),
 }
 

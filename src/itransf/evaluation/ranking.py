@@ -306,11 +306,11 @@ def count_in_table(model: QueryModel, table: Tensor, side: Side, memory: int, pa
     """Count rivals by comparing query vectors with a table of candidates (e, d)."""
     queries = model.queries(part.anchors, part.relations, side)
     lists = (part.answers, part.offsets, part.excluded)
-    if model.compare != "dot":
+    if model.compare in ("l1", "l2"):
         return count_closer(queries, table, *lists, 1 if model.compare == "l1" else 2, part.places, memory)
 
     def score(rows: slice) -> Tensor:
-        return compare_all(queries[rows], table, "dot")
+        return compare_all(queries[rows], table, model.compare)
 
     return count_by_scores(score, len(table), *lists, part.places, memory)
 
@@ -336,7 +336,7 @@ def count_in_scores(
 def can_rank_on_device(model: Model) -> TypeGuard[QueryModel]:
     """Return whether `count_on_device` works for this model, on its present device."""
     first = next(model.parameters())
-    fits = isinstance(model, QueryModel) and model.compare != "dot" and first.dtype == torch.float32
+    fits = isinstance(model, QueryModel) and model.compare in ("l1", "l2") and first.dtype == torch.float32
     return fits and first.is_cuda and has_triton()
 
 

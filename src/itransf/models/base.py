@@ -19,13 +19,13 @@ from torch import Tensor, nn
 from torch.nn.functional import embedding
 
 from itransf.errors import ConfigError
-from itransf.ops.distance import Norm, distance, grouped_distance, pairwise_distance
-from itransf.ops.grouped import Grouping, group_rows, grouped_product, multiply_transposed, sorted_grouping
+from itransf.ops.distance import distance, grouped_distance, grouped_modulus_distance, moduli
+from itransf.ops.grouped import Grouping, group_rows, grouped_product, one_group, sorted_grouping
 
 Side = Literal["head", "tail"]
 SIDES: tuple[Side, Side] = ("head", "tail")
 Scorer = Callable[[Tensor], Tensor]
-Compare = Literal["l1", "l2", "dot"]
+Compare = Literal["l1", "l2", "dot", "affine", "modulus"]
 SCORES_AT_ONCE = 1 << 17  # triples scored in one call where a model has no query form
 
 
@@ -111,12 +111,16 @@ class Model(nn.Module, ABC):
         paper: Publication, if there is one.
         fused: Whether the fused training steps compute exactly this class; not inherited.
         starts_from: Model that `warm_start.epochs` trains first, if the model can start from one.
+        is_random: Whether scores are random in training: a triple's is then taken from the same draw as its rivals'.
+        noise: Random numbers of the current training step; the same step draws the same numbers.
     """
 
     Config: ClassVar[type]
     paper: ClassVar[Paper | None] = None
     fused: ClassVar[bool] = False
     starts_from: ClassVar[str] = ""
+    is_random: ClassVar[bool] = False
+    noise: torch.Generator | None = None
 
     def __init__(self, sizes: Sizes, config: Any) -> None:
         super().__init__()
@@ -246,6 +250,13 @@ class Model(nn.Module, ABC):
         relations = torch.arange(count, device=heads.device).repeat(len(heads))
         return self.score(heads.repeat_interleave(count), relations, tails.repeat_interleave(count)).view(-1, count)
 
+    def drop(self, values: Tensor, share: float) -> Tensor:
+        """Set a random share of the values to zero in training, and scale the others up to keep the mean."""
+        if not share or not self.training:
+            return values
+        kept = torch.rand(values.shape, generator=self.noise, device=values.device) >= share
+        return values * kept / (1 - share)
+
     def penalty(self, heads: Tensor, relations: Tensor, tails: Tensor) -> Tensor | None:
         """Return a term of the model's own that is added to the mean loss of a batch, if any."""
         return None
@@ -284,7 +295,10 @@ class QueryModel(Model):
     """A model that compares a query vector with candidate vectors.
 
     Subclasses set `compare`, write `queries`, and hold a parameter `entities` (e, d); those whose candidates depend on
-    the relation override `candidates`, too.
+    the relation override `candidates` and `answers`, too.
+
+    A query is compared by the l1 or l2 distance, by a dot product (`affine`: of all but its last number, which is
+    added), or by the sum of the moduli of complex differences, real parts first (`modulus`).
     """
 
     @property
@@ -306,12 +320,59 @@ class QueryModel(Model):
         assert pool.vectors is not None, "pools of query models hold vectors"
         return pool.vectors.expand(len(relations), -1, -1)
 
+    def answers(self, entities: Tensor, relations: Tensor, side: Side) -> Tensor:
+        """Return the vectors of entities (b,) as candidates on `side` of their own relations (b,), (b, d)."""
+        if type(self).candidates is not QueryModel.candidates:
+            raise NotImplementedError(f"{type(self).__name__} overrides candidates and so must override answers")
+        return look_up(self.get_parameter("entities"), entities)
+
     def score(self, heads: Tensor, relations: Tensor, tails: Tensor) -> Tensor:
         """Return the comparison of each tail query with its own tail, (b,)."""
-        if type(self).candidates is not QueryModel.candidates:
-            raise NotImplementedError(f"{type(self).__name__} overrides candidates and so must override score")
-        own = look_up(self.get_parameter("entities"), tails)
-        return compare_rows(self.queries(heads, relations, "tail"), own, self.compare)
+        return compare_rows(
+            self.queries(heads, relations, "tail"), self.answers(tails, relations, "tail"), self.compare
+        )
+
+    @property
+    def _has_answers(self) -> bool:
+        """Whether the score compares queries with `answers`; a subclass may have a score of its own."""
+        kind = type(self)
+        own = kind.candidates is QueryModel.candidates or kind.answers is not QueryModel.answers
+        return own and kind.score is QueryModel.score
+
+    def score_contrast(
+        self, heads: Tensor, relations: Tensor, tails: Tensor, replaces_head: Tensor, replacements: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        """Score triples and their negatives; a triple has one query for all of them."""
+        owners = torch.arange(len(heads), device=heads.device)
+        return self.score_shared(heads, relations, tails, owners, replaces_head, replacements)
+
+    def score_shared(
+        self,
+        heads: Tensor,
+        relations: Tensor,
+        tails: Tensor,
+        owners: Tensor,
+        replaces_head: Tensor,
+        replacements: Tensor,
+    ) -> tuple[Tensor, Tensor]:
+        """Score triples beside negatives they share, each of which has one vector in its group."""
+        triples = heads, relations, tails
+        if not self._has_answers:
+            return super().score_contrast(*triples, replaces_head[owners], replacements[owners])
+        n, queries = replacements.shape[1], self.queries(heads, relations, "tail")
+        positive = compare_rows(queries, self.answers(tails, relations, "tail"), self.compare)
+        negative, counts = positive.new_empty(len(positive), n), torch.bincount(owners)
+        of_group = relations[counts.cumsum(0) - 1]  # (g,)
+        for side in SIDES:
+            groups = (replaces_head == (side == "head")).nonzero().squeeze(1)
+            if len(groups):
+                rows, known = (replaces_head[owners] == (side == "head")).nonzero().squeeze(1), of_group[groups]
+                asked = queries[rows] if side == "tail" else self.queries(tails[rows], relations[rows], side)
+                others = self.answers(replacements[groups].flatten(), known.repeat_interleave(n), side)
+                grouping = Grouping(known, counts[groups].tolist(), None)
+                found = compare_grouped(asked, others.view(len(groups), n, -1), grouping, self.compare)
+                negative = negative.index_copy(0, rows, found)
+        return positive, negative
 
     def scorer(self, relation: int, side: Side, pool: Pool | None = None) -> Scorer:
         """Return a function from anchors to scores; the candidates are computed once."""
@@ -368,22 +429,29 @@ def compare_rows(queries: Tensor, candidates: Tensor, compare: Compare) -> Tenso
     """Return the score of each query (b, d) against its own candidate (b, d), (b,)."""
     if compare == "dot":
         return (queries * candidates).sum(-1)
+    if compare == "affine":
+        return (queries[..., :-1] * candidates).sum(-1) + queries[..., -1]
+    if compare == "modulus":
+        return -moduli(queries - candidates).sum(-1)
     return -distance(queries - candidates, 1 if compare == "l1" else 2)
 
 
 def compare_grouped(queries: Tensor, tables: Tensor, grouping: Grouping, compare: Compare) -> Tensor:
     """Return the score of every query (b, d), sorted by group, against its group's candidates (u, n, d)."""
+    if len(queries) == len(tables) > 1:  # each has a table of its own
+        return compare_rows(queries[:, None], tables, compare)
     if compare == "dot":
         return grouped_product(queries, tables, grouping)
+    if compare == "affine":
+        return grouped_product(queries[:, :-1], tables, grouping) + queries[:, -1:]
+    if compare == "modulus":
+        return -grouped_modulus_distance(queries, tables, grouping)
     return -grouped_distance(queries, tables, grouping, 1 if compare == "l1" else 2)
 
 
 def compare_all(queries: Tensor, table: Tensor, compare: Compare) -> Tensor:
     """Return the score of every query (q, d) against every candidate (e, d), as (q, e)."""
-    if compare == "dot":
-        return multiply_transposed(queries, table)
-    norm: Norm = 1 if compare == "l1" else 2
-    return -pairwise_distance(queries, table, norm)
+    return compare_grouped(queries, table[None], one_group(queries), compare)
 
 
 SMALL = 20_000  # training triples below which a graph is small

@@ -9,6 +9,7 @@ from torch import Tensor
 
 from itransf.models.base import Paper, Part, Side
 from itransf.models.distmult import DistMult, DistMultConfig
+from itransf.ops.distance import moduli
 
 
 class ComplEx(DistMult):
@@ -56,6 +57,4 @@ class ComplEx(DistMult):
 
     def moduli(self, vectors: Tensor) -> Tensor:
         """Return the moduli of complex numbers, (b, d)."""
-        real, imaginary = vectors.chunk(2, dim=1)
-        # The floor keeps the gradient of the root finite where a number is zero.
-        return (real.square() + imaginary.square()).clamp_min(1e-24).sqrt()
+        return moduli(vectors)

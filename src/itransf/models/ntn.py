@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from itransf.config import setting
-from itransf.models.base import Model, Paper, Sizes, TrainingGraph, look_up, size_settings
+from itransf.models.base import Model, Paper, Pool, Side, Sizes, TrainingGraph, look_up, size_settings
 
 
 @dataclass(frozen=True)
@@ -43,11 +43,11 @@ class NTN(Model):
 
     @classmethod
     def defaults(cls, graph: TrainingGraph, device: str) -> dict[str, dict[str, Any]]:
-        """Return settings for a graph: sampled negatives, as a score of every entity would cost too much."""
+        """Return settings for a graph; larger embeddings would cost too much."""
         found = size_settings(cls, graph, device)
         found["model"] = {}
         found["training"] |= {"learning_rate": 0.01}
-        return found | {"loss": {"candidates": 64}, "regularizer": {"weight": 0.001}, "validation": {"triples": 200}}
+        return found | {"regularizer": {"weight": 0.001}, "validation": {**found["validation"], "triples": 500}}
 
     def score(self, heads: Tensor, relations: Tensor, tails: Tensor) -> Tensor:
         """Return the scores, one relation after the other, so that each tensor is in memory once."""
@@ -61,6 +61,24 @@ class NTN(Model):
             bilinear = torch.einsum("ni,sij,nj->ns", h[rows], tensor, t[rows])  # (n, s)
             linear = torch.cat([h[rows], t[rows]], dim=1) @ layer.T + look_up(self.biases, one)
             found = (torch.tanh(bilinear + linear) * look_up(self.outputs, one)).sum(1)
+            scores = scores.index_copy(0, rows, found)
+        return scores
+
+    def score_pool(self, anchors: Tensor, relations: Tensor, side: Side, pool: Pool) -> Tensor:
+        """Return the scores (b, n) of the pool; a relation's tensor is multiplied with each anchor once."""
+        d, s = self.config.dim, self.config.slices
+        table = self.entities if pool.entities is None else look_up(self.entities, pool.entities)  # (n, d)
+        scores = table.new_empty(len(anchors), len(table))
+        for relation in torch.unique(relations):
+            rows, one = (relations == relation).nonzero().squeeze(1), relation[None]
+            known, tensor = look_up(self.entities, anchors[rows]), look_up(self.tensors, one).view(s, d, d)
+            own, asked = look_up(self.layers, one).view(s, 2, d).unbind(1)  # of heads and of tails
+            if side == "head":
+                tensor, own, asked = tensor.transpose(1, 2), asked, own
+            queries = known @ tensor + asked[:, None]  # (s, b', d)
+            added = (known @ own.T + look_up(self.biases, one)).T[:, :, None]  # (s, b', 1)
+            weights = look_up(self.outputs, one).view(s, 1, 1)
+            found = (torch.tanh(queries @ table.T + added) * weights).sum(0)  # (b', n)
             scores = scores.index_copy(0, rows, found)
         return scores
 

@@ -10,7 +10,6 @@ from torch import Tensor, nn
 
 from itransf.config import setting
 from itransf.models.base import (
-    SIDES,
     SMALL,
     Compare,
     Part,
@@ -20,14 +19,13 @@ from itransf.models.base import (
     Sizes,
     Split,
     TrainingGraph,
-    compare_grouped,
     look_up,
     size_settings,
 )
 from itransf.models.concepts import ConceptModel
 from itransf.models.projection import ConceptProjection, NoProjection, Projection
 from itransf.ops.distance import Length, Norm, distance, limit_length
-from itransf.ops.grouped import Grouping, spread_product
+from itransf.ops.grouped import spread_product
 
 
 @dataclass(frozen=True)
@@ -116,11 +114,6 @@ class Translation(QueryModel):
         """Return the relation embeddings, (b, d)."""
         return look_up(self.relations, relations)
 
-    def score(self, heads: Tensor, relations: Tensor, tails: Tensor) -> Tensor:
-        """Return -|P_head(h) + r - P_tail(t)|, (b,)."""
-        head, tail = self.project(heads, relations, "head"), self.project(tails, relations, "tail")
-        return -distance(head + self.translate(relations) - tail, self.config.p_norm)
-
     @torch.no_grad()
     def split_scores(self, triples: Tensor) -> Split:
         """Split the distance f of each triple (n, 3) of one relation into the shares of its parts.
@@ -161,59 +154,9 @@ class Translation(QueryModel):
         assert pool.vectors is not None, "pools of query models hold vectors"
         return self.limit_projected(self.projection(side).project_table(pool.vectors, relations))
 
-    def score_contrast(
-        self, heads: Tensor, relations: Tensor, tails: Tensor, replaces_head: Tensor, replacements: Tensor
-    ) -> tuple[Tensor, Tensor]:
-        """Score triples and their negatives; every entity is projected once."""
-        n = replacements.shape[1]
-        head, other_heads = self._project_both(heads, relations, replaces_head, replacements, "head")
-        tail, other_tails = self._project_both(tails, relations, ~replaces_head, replacements, "tail")
-        translation = self.translate(relations)
-        positive = -distance(head + translation - tail, self.config.p_norm)
-        of_head, of_tail = replaces_head.nonzero().squeeze(1), (~replaces_head).nonzero().squeeze(1)
-        wanted_heads, wanted_tails = (tail - translation)[of_head], (head + translation)[of_tail]  # (b', d)
-        negative = torch.empty_like(positive)[:, None].repeat(1, n)
-        negative = negative.index_copy(0, of_head, -distance(other_heads - wanted_heads[:, None], self.config.p_norm))
-        negative = negative.index_copy(0, of_tail, -distance(wanted_tails[:, None] - other_tails, self.config.p_norm))
-        return positive, negative
-
-    def score_shared(
-        self,
-        heads: Tensor,
-        relations: Tensor,
-        tails: Tensor,
-        owners: Tensor,
-        replaces_head: Tensor,
-        replacements: Tensor,
-    ) -> tuple[Tensor, Tensor]:
-        """Score triples beside negatives they share, each of which is projected once."""
-        head, tail = self.project(heads, relations, "head"), self.project(tails, relations, "tail")
-        translation = self.translate(relations)
-        wanted = torch.where(replaces_head[owners, None], tail - translation, head + translation)
-        counts = torch.bincount(owners)
-        of_group = relations[counts.cumsum(0) - 1]  # (g,)
-        tables = wanted.new_empty(*replacements.shape, wanted.shape[1])
-        for side in SIDES:
-            where = (replaces_head == (side == "head")).nonzero().squeeze(1)
-            others, n = replacements[where], replacements.shape[1]
-            projected = self.project(others.flatten(), of_group[where].repeat_interleave(n), side)
-            tables = tables.index_copy(0, where, projected.view(-1, *tables.shape[1:]))
-        grouping = Grouping(of_group, counts.tolist(), None)
-        return -distance(head + translation - tail, self.config.p_norm), compare_grouped(
-            wanted, tables, grouping, self.compare
-        )
-
-    def _project_both(
-        self, entities: Tensor, relations: Tensor, replaced: Tensor, replacements: Tensor, side: Side
-    ) -> tuple[Tensor, Tensor]:
-        """Project a side's own entities (b, d) and the replacements (b', n, d) of the triples `replaced`."""
-        others = replacements[replaced]  # (b', n)
-        n = others.shape[1]
-        everyone = torch.cat([entities, others.flatten()])
-        their_relations = torch.cat([relations, relations[replaced].repeat_interleave(n)])
-        projected = self.project(everyone, their_relations, side)
-        own, rest = torch.split(projected, [len(entities), others.numel()])
-        return own, rest.view(-1, n, projected.shape[-1])
+    def answers(self, entities: Tensor, relations: Tensor, side: Side) -> Tensor:
+        """Return entities projected as `side` of their relations, (b, d)."""
+        return self.project(entities, relations, side)
 
     def factors(self, heads: Tensor, relations: Tensor, tails: Tensor) -> tuple[Tensor, ...]:
         """Return the embeddings of each triple, and its entities as projected."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from importlib.util import find_spec
 from typing import Any, Literal
 
@@ -13,6 +14,7 @@ from itransf.ops.grouped import Grouping, one_group
 Norm = Literal[1, 2]
 Length = Literal["unit", "ball", "none"]
 SQUARE_FLOOR = 1e-12  # keeps the root differentiable where rounding gives zero or less
+MODULI_AT_ONCE = {"cpu": 1 << 17, "cuda": 1 << 27}  # complex differences in memory; those of a CPU fit in its cache
 GATHERED_ROWS = 16  # rows that one program of the kernel of gathered distances takes
 
 
@@ -79,6 +81,67 @@ class _SquaredDistance(torch.autograd.Function):
             grad_q.addmm_(g, table, alpha=-1.0).mul_(2.0)
             torch.mul(table, g.sum(0)[:, None], out=grad_table)
             grad_table.addmm_(g.t(), q, alpha=-1.0).mul_(2.0)
+        return for_queries, for_tables, None
+
+
+def moduli(vectors: Tensor) -> Tensor:
+    """Return the moduli (..., d) of complex numbers (..., 2 d), real parts first."""
+    real, imaginary = vectors.chunk(2, dim=-1)
+    # The floor keeps the gradient of the root finite where a number is zero.
+    return (real.square() + imaginary.square()).clamp_min(1e-24).sqrt()
+
+
+def grouped_modulus_distance(queries: Tensor, tables: Tensor, grouping: Grouping) -> Tensor:
+    """Return the sum of the moduli of q - c for every query and every candidate of its own group's table.
+
+    Args:
+        queries: Complex numbers, real parts first, (b, 2 d), sorted by group.
+        tables: Candidates of each group, (u, n, 2 d).
+        grouping: Grouping of the queries.
+
+    Returns:
+        Distances (b, n).
+    """
+    return _ModulusDistance.apply(queries, tables, grouping.counts)  # type: ignore[no-any-return, no-untyped-call]
+
+
+def _list_differences(
+    queries: Tensor, tables: Tensor, counts: list[int]
+) -> Iterator[tuple[slice, int, Tensor, Tensor]]:
+    """Yield, for a few queries of a group, their rows, the group, and real and imaginary parts of q - c, (q, n, d)."""
+    at_once = max(1, 2 * MODULI_AT_ONCE[queries.device.type] // max(tables[0].numel(), 1))
+    first = 0
+    for group, count in enumerate(counts):
+        real, imaginary = tables[group].chunk(2, dim=-1)
+        for start in range(first, first + count, at_once):
+            rows = slice(start, min(start + at_once, first + count))
+            own = queries[rows, None].chunk(2, dim=-1)
+            yield rows, group, own[0] - real, own[1] - imaginary
+        first += count
+
+
+class _ModulusDistance(torch.autograd.Function):
+    """Moduli of differences, computed again for the gradient, so that few of them are in memory."""
+
+    @staticmethod
+    def forward(ctx: Any, queries: Tensor, tables: Tensor, counts: list[int]) -> Tensor:
+        ctx.save_for_backward(queries, tables)
+        ctx.counts = counts
+        distances = queries.new_empty(len(queries), tables.shape[1])
+        for rows, _, real, imaginary in _list_differences(queries, tables, counts):
+            torch.sum(real.square_().addcmul_(imaginary, imaginary).sqrt_(), -1, out=distances[rows])
+        return distances
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, Tensor, None]:
+        queries, tables = ctx.saved_tensors
+        for_queries, for_tables = torch.empty_like(queries), torch.zeros_like(tables)
+        for rows, group, real, imaginary in _list_differences(queries, tables, ctx.counts):
+            lengths = (real * real).addcmul_(imaginary, imaginary).sqrt_().clamp_min_(1e-12)
+            weights = torch.div(gradients[0][rows, :, None], lengths, out=lengths)
+            parts = real.mul_(weights), imaginary.mul_(weights)
+            for_queries[rows] = torch.cat([part.sum(1) for part in parts], 1)
+            for_tables[group] -= torch.cat([part.sum(0) for part in parts], 1)
         return for_queries, for_tables, None
 
 

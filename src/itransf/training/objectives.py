@@ -133,7 +133,10 @@ class CandidateObjective:
         positive = model.score(heads, relations, tails)
         total = torch.zeros((), device=batch.device)
         for side in SIDES:
-            scores = model.score_pool(tails if side == "head" else heads, relations, side, pool)  # (b, n)
+            anchors, answers = (tails, heads) if side == "head" else (heads, tails)
+            scores = model.score_pool(anchors, relations, side, pool)  # (b, n)
+            if model.is_random and drawn is None:
+                positive = scores[torch.arange(len(batch), device=batch.device), answers]
             scores.masked_fill_(self._are_answers(batch, side, drawn, scores.shape), MASKED)
             total = total + weighted_mean(self.loss(positive, scores), self.weights[triples], factors)
         total = total / 2

@@ -135,6 +135,7 @@ class Trainer:
         device = next(self.model.parameters()).device
         self.train = torch.as_tensor(self.graph.train, device=device)
         self.generator = torch.Generator(device).manual_seed(self.config.seed)
+        self.noise = torch.Generator(device)
         self.sampler = make_sampler(self.graph, self.config.negatives, device)
         self.objective = make_objective(self.graph, self.train, self.sampler, self.config)
         self.optimizer = make_optimizer(self.model, self.config.training)
@@ -173,11 +174,13 @@ class Trainer:
             self.generator.set_state(self.epoch_random_state)
             order = self._shuffle()
             self.generator.set_state(now)
+        self.model.train()
         self.optimizer.learning_rate = self._learning_rate()
         self.sampler.uses_domains = self._uses_domains()
         for losses in self._run_batches(order):
             self._note_losses(losses)
             after_batch()
+        self.model.eval()
         batches, self.progress.batches = self.progress.batches, 0
         return self.progress.loss_sum / batches
 
@@ -215,7 +218,9 @@ class Trainer:
 
     def _step(self, triples: Tensor, negatives: Any) -> float:
         """Update on one batch (triple indices, sorted by relation) and return its loss without penalties."""
+        self.model.noise = self.noise.manual_seed(self.config.seed + self.optimizer.steps)
         loss, touched = self.objective(self.model, triples, negatives)
+        self.model.noise = None
         batch = self.train[triples]
         add_penalties(loss, self.model, batch, self.config).backward()  # type: ignore[no-untyped-call]
         self.optimizer.step()
