@@ -29,6 +29,7 @@ from benchmarks import (
     typed,
     updates,
     weights,
+    zoo_speed,
 )
 from benchmarks.markdown import put_tables
 from benchmarks.records import DOCS, RESULTS, Record, read_records
@@ -42,6 +43,7 @@ PAGES: Mapping[str, Mapping[str, Callable[[Record], str]]] = {
         "scaling": scaling.render,
         "ceilings": ceilings.render,
         "peers": peers.render,
+        "zoo_speed": zoo_speed.render,
     },
     "answers": {"calibration": calibration.render, "doubt": doubt.render, "missing": missing.render},
     "teaching": {"teaching": teaching.render, "updates": updates.render},

@@ -40,8 +40,8 @@ PAPER: Mapping[str, Any] = {
 
 
 def make_config(settings: Mapping[str, Any]) -> Config:
-    """Return the paper's settings with these changes."""
-    chosen = [f"{key}={value}" for key, value in {**PAPER, **settings}.items()]
+    """Return the paper's settings with these changes; None leaves a setting out, for models that lack it."""
+    chosen = [f"{key}={value}" for key, value in {**PAPER, **settings}.items() if value is not None]
     return build_config([assignments_layer(chosen)])
 
 

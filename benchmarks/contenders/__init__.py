@@ -28,6 +28,7 @@ class Task:
         dataset: Name of a dataset of `itransf.load`.
         dim: Length of entity and relation embeddings.
         norm: Distance of our models, 1 or 2; other libraries use their own default.
+        loss: "hinge" with one negative, or "cross_entropy" over all entities on both sides of a triple (1-vs-all).
         batch_size: Triples per update.
         block_size: Triples of one relation that our shuffling keeps together; 1 shuffles freely.
         margin: Margin of the hinge loss.
@@ -49,6 +50,7 @@ class Task:
     dataset: str
     dim: int
     norm: int = 1
+    loss: str = "hinge"
     batch_size: int = 1000
     block_size: int = 1
     margin: float = 1.0

@@ -8,11 +8,12 @@ from typing import Any
 import torch
 
 from benchmarks.contenders import Stopwatch, Task
-from benchmarks.speed import make_config, make_trainer, train_until
+from benchmarks.speed import PAPER, make_config, make_trainer, train_until
 from itransf.config import Config
 from itransf.data.graph import Triples
 from itransf.evaluation import rank_triples
 from itransf.fitting import build_model
+from itransf.models import MODELS, Translation
 
 CPU = torch.device("cpu")
 
@@ -23,15 +24,20 @@ def configure(task: Task) -> Config:
         "seed": task.seed,
         "model.name": task.model,
         "model.dim": task.dim,
-        "model.p_norm": task.norm,
-        "model.projected_constraint": "none" if task.model == "transe" else "unit",
         "training.batch_size": task.batch_size,
         "training.block_size": task.block_size,
         "training.learning_rate": task.learning_rate,
         "loss.margin": task.margin,
     }
+    if issubclass(MODELS[task.model], Translation):
+        settings |= {"model.p_norm": task.norm}
+        settings |= {"model.projected_constraint": "none" if task.model == "transe" else "unit"}
+    else:
+        settings |= dict.fromkeys(key for key in PAPER if key.startswith("model.") and key != "model.name")
     if task.model == "itransf":
         settings |= {"model.concepts": task.concepts, "model.support_size": task.support_size}
+    if task.loss == "cross_entropy":
+        settings |= {"loss.name": task.loss, "loss.candidates": 0, "negatives.filtered": "false"}
     return make_config(settings)
 
 
