@@ -17,8 +17,8 @@ import numpy as np
 import itransf
 from benchmarks.markdown import describe_setting, make_table
 from benchmarks.records import RESULTS, Record, start_record, write_record
-from itransf.interpret.alignment import FOUND, match_concepts
 from itransf.interpret.attention import Attention
+from itransf.interpret.sharing import FOUND, match_concepts
 
 METRICS = ("mr", "mrr", "hits@1", "hits@10")
 SHUFFLES = 20

@@ -32,7 +32,7 @@ from benchmarks.records import RESULTS, resume_record, write_record
 from itransf.data.graph import Graph, Triples
 from itransf.evaluation import rank_triples
 from itransf.interpret.evidence import find_supporting
-from itransf.interpret.measures.statistics import DRAWS, Finding, draw_weights, find_interval, find_p_value
+from itransf.interpret.measures.structure import DRAWS, Finding, draw_weights, find_interval, find_p_value
 from itransf.run import Run, resolve_config
 
 MEASURE, STATISTIC = "faithful explanations", "loss without named / random triples"

@@ -8,8 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from itransf.data.planted import Planted
-from itransf.interpret.measures.statistics import DRAWS, Finding, draw_weights, make_finding, report_missing
-from itransf.interpret.measures.structure import Reading
+from itransf.interpret.measures.structure import DRAWS, Finding, Reading, draw_weights, make_finding, report_missing
 
 MEASURE, STATISTIC = "planted supports", "F1 after best matching"
 USED = 0.05

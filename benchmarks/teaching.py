@@ -36,7 +36,7 @@ from itransf.data.known import KnownIndex
 from itransf.evaluation import rank_triples
 from itransf.fitting import warm_config
 from itransf.models import SIDES, Model, Sizes, TransE
-from itransf.teaching import relation as teaching
+from itransf.teaching import learn as teaching
 
 WORLD = ["capital_of", "member_of", "has_coast_on", "independent_from"]
 UNSTORED = ("runs", "results", "minutes", "fresh")  # options that do not change results
@@ -81,7 +81,7 @@ def learn_at_random(run: itransf.Run, name: str, pairs: list[tuple[str, str]], d
         projection.support[-1] = chosen.sort().values
     heads, _, tails = torch.as_tensor(graph.train[-count:], device=model.get_parameter("entities").device).unbind(1)
     model.start_relation(heads, tails)
-    rows = teaching.NewRows(teaching.list_tables(model), 1, teaching.RELATION_EFFORT)
+    rows = teaching.NewRows(teaching.list_relation_tables(model), 1, teaching.RELATION_EFFORT)
     teaching.fit_rows(model, graph, run.config, {"relation": rows}, count)
     return model
 

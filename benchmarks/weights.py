@@ -20,8 +20,8 @@ import itransf
 from benchmarks.doubt import corrupt
 from benchmarks.markdown import describe_setting, make_table
 from benchmarks.records import RESULTS, Record, start_record, write_record
-from itransf.data.weights import Weights
-from itransf.interpret.measures.statistics import DRAWS, draw_weights, find_interval
+from itransf.data.splits import Weights
+from itransf.interpret.measures.structure import DRAWS, draw_weights, find_interval
 
 Floats = npt.NDArray[np.float64]
 SIDES = ("head", "tail")

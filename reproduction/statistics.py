@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from itransf.evaluation import Ranks
-from itransf.interpret.measures.statistics import find_interval
+from itransf.interpret.measures.structure import find_interval
 from itransf.models import SIDES
 from reproduction.results import Record
 

@@ -17,8 +17,8 @@ os.environ.setdefault("TRITON_INTERPRET", "0" if torch.cuda.is_available() else 
 from fresh import Interpreters
 from itransf.config import Config, Layer, assignments_layer, build_config
 from itransf.data.graph import Graph
+from itransf.data.splits import Weights
 from itransf.data.vocabulary import Vocabulary
-from itransf.data.weights import Weights
 from itransf.models import MODELS
 from itransf.run import Run, train
 from itransf.training.fused import plan

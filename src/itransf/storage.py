@@ -38,10 +38,9 @@ from torch import Tensor
 
 from itransf.config import Config, build_config, check_trusted, format_toml, parse_layer
 from itransf.data.graph import SPLITS, Graph, Triples
-from itransf.data.splits import SplitRule
-from itransf.data.types import Types
+from itransf.data.splits import SplitRule, Weights
+from itransf.data.typing import Types
 from itransf.data.vocabulary import Vocabulary
-from itransf.data.weights import Weights
 from itransf.errors import CheckpointError, ConfigError, DataError, RunError, WriteError
 from itransf.files import Checksum, lock, make_folder, replacing
 from itransf.prediction.calibration import Calibration

@@ -8,7 +8,7 @@ import pytest
 from benchmarks.interpretation_page import COMMANDS, OUTDATED, render
 from benchmarks.recipes import RECIPES
 
-from itransf.interpret.measures.statistics import Finding, report_missing
+from itransf.interpret.measures.structure import Finding, report_missing
 
 SETTING = {
     "command": "python -m benchmarks.interpretation --dataset wn18",

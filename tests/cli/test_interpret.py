@@ -12,7 +12,7 @@ from golden.comparing import check_golden, make_paper
 from interpret.pages_checking import check_page
 from itransf.cli.interpret import show_interpretations
 from itransf.interpret.measures import Interpretation
-from itransf.interpret.measures.statistics import Finding, report_missing
+from itransf.interpret.measures.structure import Finding, report_missing
 
 FEW = ("--draws", 20, "--device", "cpu")
 

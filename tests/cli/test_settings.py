@@ -9,7 +9,7 @@ import pytest
 
 import itransf
 from cli.conftest import call
-from itransf.cli.settings import find_title
+from itransf.cli.models import find_title
 from itransf.config import assignments_layer, build_config
 from itransf.presets import read_preset
 from itransf.run.settings import flatten

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import itransf
 from itransf.data.graph import Graph
-from itransf.data.weights import Weights
+from itransf.data.splits import Weights
 from itransf.errors import DataError, RunError
 from itransf.evaluation.metrics import evaluate, summarise
 from itransf.records import hash_graph

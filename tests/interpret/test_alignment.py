@@ -7,7 +7,7 @@ import numpy as np
 
 from itransf.data.vocabulary import Vocabulary
 from itransf.interpret import Attention, align_concepts
-from itransf.interpret.alignment import match_concepts
+from itransf.interpret.sharing import match_concepts
 
 
 def make_attention(weights: list[list[list[float]]], symmetries: tuple[str, ...] = ()) -> Attention:

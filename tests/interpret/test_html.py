@@ -11,11 +11,11 @@ from golden.attentions import make_attention, make_inverse_attention, make_signe
 from interpret.pages_checking import check_page
 from itransf.data import Vocabulary
 from itransf.interpret import Attention, build_sharing_graph
+from itransf.interpret.heatmap import collect_heatmap, count_relations, make_heatmap_page
 from itransf.interpret.html import embed, format_metric, read_asset, render, soften
 from itransf.interpret.html.circle import SIZE, choose_links, choose_members, draw_circle
-from itransf.interpret.html.heatmap_page import collect_heatmap, count_relations, make_heatmap_page
-from itransf.interpret.html.report_page import choose_ticks, draw_training
 from itransf.interpret.sharing import SharingGraph
+from itransf.run.report import choose_ticks, draw_training
 
 EVIL = "</script><script>alert(1)</script>"
 

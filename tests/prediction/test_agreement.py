@@ -8,7 +8,7 @@ import torch
 
 from itransf.models import MODELS, Ensemble, Model, Sizes
 from itransf.prediction import AGREED, Agreement, Query, answer_queries, complete, score_triples
-from itransf.prediction.agreement import find_agreement
+from itransf.prediction.predict import find_agreement
 from itransf.prediction.search import Search
 
 if TYPE_CHECKING:

@@ -93,8 +93,8 @@ def test_names_cannot_become_scripts(bare_page: str) -> None:
 
 def test_the_figures_are_those_of_an_evaluation(run: Run, page: str, tmp_path: Path) -> None:
     other = run.report(tmp_path / "report.html", "valid", most_triples=3).read_text(encoding="utf-8")
-    for split, page in (("test", page), ("valid", other)):
-        text, found = "".join(check_page(page).text), run.evaluate(split)
+    for split, shown in (("test", page), ("valid", other)):
+        text, found = "".join(check_page(shown).text), run.evaluate(split)
         assert f"{found['mrr']:.3f}MRR on {split}" in text
         ranks = np.concatenate([found.typed_ranks.ranks(side) for side in SIDES])
         firsts = f"first in {(ranks <= 1).sum()} ({(ranks <= 1).mean():.1%})"
@@ -158,7 +158,7 @@ def test_without_calibration_no_probability_is_shown_and_it_says_why(bare_page: 
 
 
 def test_every_measure_ends_with_a_verdict(signed_page: str) -> None:
-    findings = signed_page.split('<section id="findings">')[1].split("</section>")[0]
+    findings = signed_page.split('<section id="findings">')[1].split("</section>", maxsplit=1)[0]
     panels = findings.split('<div class="panel">')[1:]
     assert panels
     for panel in panels:

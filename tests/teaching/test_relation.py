@@ -18,7 +18,7 @@ from itransf.models import IComplEx, ITransF, Sizes
 from itransf.models.icomplex import IComplExConfig
 from itransf.run import Run
 from itransf.teaching import Effort, learn_relation, relation
-from itransf.teaching.relation import mark_answers, measure_pairs, start_attention
+from itransf.teaching.learn import mark_answers, measure_pairs, start_attention
 from itransf.training.trainer import weights
 from stubs import BilinearConfig, BilinearModel, TableModel
 

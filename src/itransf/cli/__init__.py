@@ -18,7 +18,6 @@ from rich.text import Text
 from typer import Option
 
 import itransf
-from itransf.cli.classify import classify_file
 from itransf.cli.compare import compare_models
 from itransf.cli.concepts import show_concepts
 from itransf.cli.data import data_app
@@ -26,12 +25,11 @@ from itransf.cli.demo import show_demo
 from itransf.cli.evaluate import evaluate_run
 from itransf.cli.explain import explain_triple, show_relation
 from itransf.cli.interpret import interpret_run, write_report
-from itransf.cli.models import list_models
+from itransf.cli.models import list_models, show_presets, show_settings
 from itransf.cli.output import make_screen, remark
-from itransf.cli.predict import predict_triples, score_file
+from itransf.cli.predict import classify_file, predict_triples, score_file
 from itransf.cli.questions import doubt_triples, find_names, list_missing, show_difference, show_entity
 from itransf.cli.runs import export_run, list_runs, seal_run, show_info
-from itransf.cli.settings import show_presets, show_settings
 from itransf.cli.teach import edit_concepts, learn_triples, update_run
 from itransf.cli.train import Stopped, train_model
 from itransf.errors import ITransFError, UsageError

@@ -1,17 +1,23 @@
-"""`itransf models`: the models there are, and what each can do."""
+"""`itransf models`, `settings` and `presets`: the models there are, what can be set, and named settings."""
 
 from __future__ import annotations
 
 import inspect
+import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from importlib.resources import files
 from typing import TYPE_CHECKING, Annotated, Any
 
-from typer import Argument
+from rich.padding import Padding
+from rich.text import Text
+from typer import Argument, Option
 
 import itransf
 from itransf.cli.options import AsJson
 from itransf.cli.output import Screen, tell, warn
-from itransf.errors import ConfigError
+from itransf.config import DEFAULT_MODEL, Setting, describe_settings
+from itransf.errors import ConfigError, did_you_mean
+from itransf.presets import list_presets, read_preset
 from itransf.registry import MODELS, TRUSTED
 
 if TYPE_CHECKING:
@@ -68,8 +74,8 @@ def find_capabilities(kind: type[Model]) -> dict[str, bool]:
         "concepts": isinstance(model, itransf.models.ConceptModel),
         "explanations": itransf.models.is_explainable(model),
         "fast training": bool(vars(kind).get("fused", False)),
-        "new entities": can_learn(model, with_entity, teaching.entity.list_tables),
-        "new relations": can_learn(model, with_relation, teaching.relation.list_tables),
+        "new entities": can_learn(model, with_entity, teaching.learn.list_entity_tables),
+        "new relations": can_learn(model, with_relation, teaching.learn.list_relation_tables),
     }
 
 
@@ -97,3 +103,53 @@ def show_models(models: Sequence[Mapping[str, Any]], graph: str, screen: Screen)
         for name, value in lines.items():
             if value:
                 screen.say(f"{'':10}{name:6}{value}")
+
+
+def show_settings(
+    text: Annotated[str, Argument(metavar="[TEXT]", help="List only keys that contain this.")] = "",
+    model: Annotated[str, Option(help="Model whose own settings are listed.")] = DEFAULT_MODEL,
+    as_json: AsJson = False,
+) -> None:
+    """List all settings, with defaults and descriptions."""
+    everything = describe_settings(model)
+    found = [setting for setting in everything if text.casefold() in setting.key]
+    if not found:
+        hint = did_you_mean(text, [setting.key for setting in everything])
+        raise ConfigError(f"no setting has {text!r} in its key.{hint or ' Without it all are listed.'}")
+    tell([setting._asdict() for setting in found], as_json, lambda screen: show_list(found, screen))
+
+
+def show_list(settings: Sequence[Setting], screen: Screen) -> None:
+    """Print settings one below the other."""
+    for setting in settings:
+        default = f" = {json.dumps(setting.default)}  "
+        screen.print(Text.assemble((setting.key, "bold"), default, (setting.values, "dim")), soft_wrap=True)
+        auto = f" Without a preset: {setting.auto}" if setting.auto else ""
+        screen.print(Padding(Text((setting.description + auto).replace("`", "")), (0, 0, 0, 4)))
+
+
+def show_presets(
+    name: Annotated[str | None, Argument(metavar="[NAME]", help="Print the settings of this preset.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """List the presets, or print one as TOML.
+
+    The printed settings can be saved, changed and given to 'itransf train --config'.
+    """
+    if name is not None:
+        content = read_preset(name).content
+        tell(content, as_json, lambda screen: screen.say(read_text(name).rstrip("\n")))
+        return
+    titles = {preset: find_title(read_text(preset)) for preset in list_presets()}
+    tell(list(titles), as_json, lambda screen: screen.tabulate(("Preset", "Description"), titles.items(), names=2))
+
+
+def read_text(name: str) -> str:
+    """Return the file of a preset, with its comments."""
+    return files("itransf.presets").joinpath(f"{name}.toml").read_text(encoding="utf-8")
+
+
+def find_title(text: str) -> str:
+    """Return the comment in the first line of a preset, if there is one."""
+    first = text.partition("\n")[0]
+    return first.removeprefix("#").strip() if first.startswith("#") else ""

@@ -22,15 +22,14 @@ from itransf.data.splits import (
     VALID_SHARE,
     Encoded,
     SplitRule,
+    Weights,
     encode_and_split,
     encode_splits,
     keep_distinct,
 )
 from itransf.data.statistics import RelationStatistics
-from itransf.data.types import Types, read_types
-from itransf.data.typing import Typing
+from itransf.data.typing import Types, Typing, read_types
 from itransf.data.vocabulary import Vocabulary, check_text, note_similar
-from itransf.data.weights import Weights
 from itransf.errors import DataError, did_you_mean
 
 __all__ = ["SPLITS", "Graph", "NamedTriples", "Triples"]
@@ -110,7 +109,7 @@ class Graph:
         return replace(self, entities=entities, relations=relations, notes=(*self.notes, *notes))
 
     def typed(self, types: str | Path, domains: str | Path | None = None) -> Graph:
-        """Return the same graph with given types of entities; see `itransf.data.types.read_types`."""
+        """Return the same graph with given types of entities; see `itransf.data.typing.read_types`."""
         found, notes = read_types(self.entities, self.relations, types, domains)
         _log(notes)
         return replace(self, types=found, notes=(*self.notes, *notes))

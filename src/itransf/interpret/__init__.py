@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itransf.interpret.alignment import align_concepts as align_concepts
 from itransf.interpret.attention import Attention as Attention
 from itransf.interpret.attention import AttentionRow as AttentionRow
 from itransf.interpret.attention import ConceptWeight as ConceptWeight
@@ -18,9 +17,9 @@ from itransf.interpret.export import write_attention as write_attention
 from itransf.interpret.heatmap import format_heatmap as format_heatmap
 from itransf.interpret.measures import Interpretation as Interpretation
 from itransf.interpret.measures import interpret_runs as interpret_runs
-from itransf.interpret.measures.statistics import Finding as Finding
+from itransf.interpret.measures import write_verdict as write_verdict
+from itransf.interpret.measures.structure import Finding as Finding
 from itransf.interpret.measures.structure import read_model as read_model
-from itransf.interpret.measures.verdicts import write_verdict as write_verdict
 from itransf.interpret.naming import call_concept as call_concept
 from itransf.interpret.naming import check_names as check_names
 from itransf.interpret.plot import find_missing_letters as find_missing_letters
@@ -31,6 +30,7 @@ from itransf.interpret.sharing import RARE as RARE
 from itransf.interpret.sharing import SharedConcept as SharedConcept
 from itransf.interpret.sharing import SharingGraph as SharingGraph
 from itransf.interpret.sharing import Use as Use
+from itransf.interpret.sharing import align_concepts as align_concepts
 from itransf.interpret.sharing import build_sharing_graph as build_sharing_graph
 from itransf.interpret.sharing import concepts_behind as concepts_behind
 from itransf.interpret.sharing import name_concepts as name_concepts

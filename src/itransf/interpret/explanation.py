@@ -20,9 +20,8 @@ from itransf.interpret.paths import Path, find_paths
 from itransf.interpret.sentences import write_sentence, write_short_form
 from itransf.interpret.sharing import SharedConcept, concepts_behind, name_concepts
 from itransf.models import SIDES, ConceptModel, Model, Part, Side, Split, is_explainable
-from itransf.prediction.agreement import Agreement
 from itransf.prediction.inputs import LabelledTriple, find_splits, name_triple, resolve_triples
-from itransf.prediction.predict import find_only_answers
+from itransf.prediction.predict import Agreement, find_only_answers
 from itransf.prediction.search import DEFAULT_MEMORY, Search, find_entities
 
 ORDER = ("head", "translation", "tail", "relation")

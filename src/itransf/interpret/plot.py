@@ -12,8 +12,7 @@ import numpy as np
 from itransf.errors import ConfigError, MissingExtraError
 from itransf.files import replacing, write_text
 from itransf.interpret.attention import Attention
-from itransf.interpret.heatmap import MOST_RELATIONS, Arrangement, arrange, shorten
-from itransf.interpret.html.heatmap_page import make_heatmap_page
+from itransf.interpret.heatmap import MOST_RELATIONS, Arrangement, arrange, make_heatmap_page, shorten
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from itransf.prediction.agreement import AGREED as AGREED
-from itransf.prediction.agreement import Agreement as Agreement
-from itransf.prediction.batch import answer_queries as answer_queries
 from itransf.prediction.calibration import Calibration as Calibration
 from itransf.prediction.calibration import find_probabilities as find_probabilities
 from itransf.prediction.calibration import fit_calibration as fit_calibration
@@ -25,7 +22,10 @@ from itransf.prediction.missing import find_missing as find_missing
 from itransf.prediction.outputs import check_suffix as check_suffix
 from itransf.prediction.outputs import write_rows as write_rows
 from itransf.prediction.outputs import write_table as write_table
+from itransf.prediction.predict import AGREED as AGREED
+from itransf.prediction.predict import Agreement as Agreement
 from itransf.prediction.predict import Prediction as Prediction
+from itransf.prediction.predict import answer_queries as answer_queries
 from itransf.prediction.predict import complete as complete
 from itransf.prediction.predict import find_only_answers as find_only_answers
 from itransf.prediction.reliability import assess_calibration as assess_calibration

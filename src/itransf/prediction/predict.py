@@ -1,21 +1,73 @@
-"""Link prediction: the most plausible tails, heads, relations, or whole triples of a relation, in bounded memory."""
+"""Link prediction: the most plausible tails, heads, relations, or whole triples of a relation; many queries at once."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
-from itransf.data.graph import Graph
-from itransf.data.known import Integers
+from itransf.data.graph import Graph, Triples
+from itransf.data.known import Booleans, Integers
 from itransf.data.vocabulary import Vocabulary
 from itransf.errors import ConfigError, DataError
+from itransf.evaluation import rank_as_predicted
+from itransf.models import SIDES, Ensemble
 from itransf.models.base import Model, Side
-from itransf.prediction.agreement import Agreement, find_agreement
 from itransf.prediction.calibration import Calibration, find_probabilities
-from itransf.prediction.inputs import ASKED, LabelledTriple, find_splits, name_triple, number_names
+from itransf.prediction.inputs import ASKED, LabelledTriple, Query, find_splits, name_triple, number_names
 from itransf.prediction.search import DEFAULT_MEMORY, Search, find_answers, find_pairs, make_triples
+from itransf.progress import track
+
+AGREED = 10
+"""The rank up to which a member agrees with an answer."""
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """How the members of an ensemble rank an answer.
+
+    A rank is that of `score_triples`: among the entities that fit and whose triple is not known, of the head where
+    heads are asked for, else of the tail.
+
+    Attributes:
+        agree: Number of members that rank it among their ten best.
+        seeds: Number of members.
+        best_rank: The best rank that a member gives it.
+        worst_rank: The worst.
+    """
+
+    agree: int
+    seeds: int
+    best_rank: float
+    worst_rank: float
+
+    def describe(self, answer: str) -> str:
+        """Return "4 of 5 seeds rank Lisbon among their ten best (ranks 1 to 12)"."""
+        ranks = f"{self.best_rank:,g} to {self.worst_rank:,g}"
+        return f"{self.agree} of {self.seeds} seeds rank {answer} among their ten best (ranks {ranks})"
+
+
+def find_agreement(search: Search, triples: Triples, asked: Booleans) -> list[Agreement | None]:
+    """Return how the members of an ensemble rank answers; None for each if the model is another one.
+
+    Args:
+        search: Model and graph.
+        triples: Answers, (n, 3).
+        asked: Which parts of each were asked for, (n, 3).
+    """
+    if not isinstance(search.model, Ensemble):
+        return [None] * len(triples)
+    asks_head = asked[:, 0] & ~asked[:, 2]
+    sides = [side for side in SIDES if (asks_head == (side == "head")).any()]
+    options: dict[str, Any] = {"keep_scores": True, "sides": sides}
+    found = [rank_as_predicted(each, search.graph, triples, search.memory, **options) for each in search.model.members]
+    ranks = np.stack([np.where(asks_head, each.ranks("head"), each.ranks("tail")) for each in found])  # (m, n)
+    columns = ((ranks <= AGREED).sum(axis=0), ranks.min(axis=0), ranks.max(axis=0))
+    rows = zip(*(column.tolist() for column in columns), strict=True)
+    return [Agreement(agree, len(found), best, worst) for agree, best, worst in rows]
 
 
 @dataclass(frozen=True)
@@ -149,3 +201,78 @@ def resolve_candidates(vocabulary: Vocabulary, candidates: Sequence[str]) -> Int
         except DataError as error:
             raise DataError(f"candidate {place}: {error}") from None
     return np.unique(np.array(numbers, dtype=np.int64))
+
+
+def answer_queries(
+    model: Model,
+    graph: Graph,
+    queries: Sequence[Query],
+    top: int = 10,
+    *,
+    candidates: Sequence[str] | None = None,
+    typed: bool = True,
+    include_known: bool = False,
+    memory: int = DEFAULT_MEMORY,
+    progress: bool = False,
+    calibration: Calibration | None = None,
+) -> pa.Table:
+    """Return the best answers to each query, in the order of the queries.
+
+    Args:
+        model: Scoring model.
+        graph: Graph with the names and the known triples.
+        queries: Queries.
+        top: Number of answers to each query.
+        candidates: Names of the only entities allowed as answers; they do not restrict queries for relations.
+        typed: Whether only entities and relations that fit are searched, as in `complete`.
+        include_known: Whether training triples may be answers.
+        memory: Bytes for one chunk of scores.
+        progress: Whether to show a progress bar.
+        calibration: Function from scores to probabilities, if there is one.
+
+    Returns:
+        Columns query (its number, from 1), head, relation, tail (names), score, rank (from 1), known (a split's
+        name, or null) and probability (or null); for an ensemble also those of `Agreement`.
+    """
+    numbers = None if candidates is None else resolve_candidates(graph.entities, candidates)
+    excluded = () if include_known else ("train",)
+    search = Search(model, graph, top, numbers, typed=typed, excluded=excluded, memory=memory)
+    triples = resolve_queries(graph, queries)
+    with track("answering", len(queries), "queries", progress) as tracker:
+        found = find_answers(search, triples, tracker)
+    asked = (triples == ASKED)[found.queries]
+    agreed = find_agreement(search, found.triples, asked)
+    heads, relations, tails = found.triples.T
+    return pa.table(
+        {
+            "query": found.queries + 1,
+            "head": take_names(graph.entities, heads),
+            "relation": take_names(graph.relations, relations),
+            "tail": take_names(graph.entities, tails),
+            "score": found.scores,
+            "rank": found.ranks,
+            "known": pa.array(find_splits(graph, found.triples), pa.string()),
+            "probability": pa.array(find_probabilities(calibration, search, found.triples, asked), pa.float64()),
+            **{
+                entry.name: [getattr(each, entry.name) for each in agreed] for entry in fields(Agreement) if any(agreed)
+            },
+        }
+    )
+
+
+def resolve_queries(graph: Graph, queries: Sequence[Query]) -> Triples:
+    """Return queries as indices (n, 3), with ASKED for the part asked for."""
+    triples = np.full((len(queries), 3), ASKED)
+    for row, query in enumerate(queries):
+        try:
+            triples[row] = number_names(graph, (query.head, query.relation, query.tail))
+        except DataError as error:
+            raise DataError(f"{query.where or f'query {row + 1}'}: {error}") from None
+    return triples
+
+
+def take_names(vocabulary: Vocabulary, numbers: Integers) -> pa.Array:
+    """Return the names of these indices as a column."""
+    distinct, places = np.unique(numbers, return_inverse=True)
+    names = pa.array([vocabulary.name(number) for number in distinct.tolist()], pa.string())
+    return names.take(pa.array(places))

@@ -14,8 +14,8 @@ from itransf.data.layout import TRIPLE
 from itransf.errors import ConfigError, RunError
 from itransf.fitting import Fit
 from itransf.models import Ensemble
-from itransf.prediction.agreement import find_agreement
 from itransf.prediction.inputs import resolve_triples
+from itransf.prediction.predict import find_agreement
 from itransf.prediction.search import DEFAULT_MEMORY, Search
 from itransf.records import Manifest, RunRecord, hash_graph, write_manifest
 from itransf.run.run import Run

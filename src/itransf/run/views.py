@@ -12,9 +12,8 @@ from torch.nn.functional import cosine_similarity
 from itransf.data.graph import SPLITS
 from itransf.errors import DataError
 from itransf.evaluation import evaluate
-from itransf.interpret.alignment import FOUND, match_concepts
 from itransf.interpret.naming import call_concept
-from itransf.interpret.sharing import name_concepts
+from itransf.interpret.sharing import FOUND, match_concepts, name_concepts
 from itransf.models import SIDES
 from itransf.prediction.inputs import name_triple
 

@@ -18,16 +18,22 @@ from itransf.data.known import KnownIndex
 from itransf.data.layout import DETECTED, Form, Table
 from itransf.data.literals import treat_literals
 from itransf.data.reading import read_columns
-from itransf.data.splits import EXTRA, encode, keep_distinct
+from itransf.data.splits import EXTRA, Weights, encode, gather_weights, keep_distinct
 from itransf.data.vocabulary import Vocabulary
-from itransf.data.weights import Weights, gather_weights
 from itransf.errors import ConfigError, DataError, check_count
 from itransf.fitting import Fit
 from itransf.models import Model
 from itransf.models.base import SMALL
-from itransf.teaching import entity, relation
 from itransf.teaching.edit import shorten
 from itransf.teaching.fit_rows import Kind, M, NewRows, fit_rows, rebuild
+from itransf.teaching.learn import (
+    ENTITY_EFFORT,
+    RELATION_EFFORT,
+    list_entity_tables,
+    list_relation_tables,
+    start_entities,
+    start_relation,
+)
 from itransf.training.trainer import weights
 
 UPDATE = "update"  # phase of an update in the history
@@ -225,15 +231,15 @@ def fold_in(model: M, growth: Growth, config: Config, steps: int | None = None) 
     before = replace(graph, train=graph.train[: len(graph.train) - growth.trained])
     triples = graph.train[len(graph.train) - growth.unseen :]
     larger = extend(model, graph, sizes.relations, config.name)
-    for table in entity.list_tables(larger) if growth.counts["entities"] else ():
-        entity.start_entities(table, before.statistics, triples, growth.counts["entities"])
+    for table in list_entity_tables(larger) if growth.counts["entities"] else ():
+        start_entities(table, before.statistics, triples, growth.counts["entities"])
     for number in range(sizes.relations, len(graph.relations)):
         larger = extend(larger, graph, number + 1, config.name)
         if "relations" in larger.embeddings() or type(larger).start_relation is not Model.start_relation:
-            relation.start_relation(larger, triples[triples[:, 1] == number], config)
+            start_relation(larger, triples[triples[:, 1] == number], config)
     found: dict[Kind, NewRows] = {
-        "entity": NewRows(entity.list_tables(larger), growth.counts["entities"], entity.ENTITY_EFFORT),
-        "relation": NewRows(relation.list_tables(larger), growth.counts["relations"], relation.RELATION_EFFORT),
+        "entity": NewRows(list_entity_tables(larger), growth.counts["entities"], ENTITY_EFFORT),
+        "relation": NewRows(list_relation_tables(larger), growth.counts["relations"], RELATION_EFFORT),
     }
     rows = {kind: new for kind, new in found.items() if new.count}
     if steps is not None:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from itransf.interpret.measures.statistics import (
+from itransf.interpret.measures.structure import (
     area_under_curve,
     average_precision,
     compare_groupings,

@@ -14,11 +14,11 @@ import torch
 from interpret.measures.readings import make_reading, sure
 from itransf.data.graph import Graph
 from itransf.errors import ConfigError
-from itransf.interpret.measures.statistics import compare_groupings
 from itransf.interpret.measures.structure import (
     Gold,
     Reading,
     check_same_graph,
+    compare_groupings,
     draw_random,
     find_top,
     group_directions,

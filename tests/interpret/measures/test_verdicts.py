@@ -7,9 +7,8 @@ from typing import Any
 import pytest
 
 from itransf.interpret import interpret_runs, read_model
-from itransf.interpret.measures import Interpretation
-from itransf.interpret.measures.statistics import Finding, report_missing
-from itransf.interpret.measures.verdicts import CLAIMS, judge, write_verdict
+from itransf.interpret.measures import CLAIMS, Interpretation, judge, write_verdict
+from itransf.interpret.measures.structure import Finding, report_missing
 from prediction.conftest import make_case
 
 

@@ -10,7 +10,7 @@ from itransf.fitting import Fit
 
 numba = pytest.importorskip("numba")
 from itransf.ops.distance import limit_length  # noqa: E402 (after what may be skipped)
-from itransf.training.fused import compiled_ops, cpu  # noqa: E402 (they need numba)
+from itransf.training.fused import compiled_step, cpu  # noqa: E402 (they need numba)
 
 if TYPE_CHECKING:
     from conftest import Configure, GraphMaker
@@ -37,6 +37,6 @@ def test_the_edge_of_the_ball_is_outside_as_torch_has_it(x: float, expected: lis
     vector = torch.tensor([x, 0.0], requires_grad=True)
     (limit_length(vector[None], "ball") * torch.tensor([3.0, 2.0])).sum().backward()
     gradient = np.array([3.0, 2.0], dtype=np.float32)
-    compiled_ops.backpropagate_constraint(gradient, np.array([x, 0.0], dtype=np.float32), np.float32(max(x, 1.0)), 2)
+    compiled_step.backpropagate_constraint(gradient, np.array([x, 0.0], dtype=np.float32), np.float32(max(x, 1.0)), 2)
     assert vector.grad is not None
     assert gradient.tolist() == vector.grad.tolist() == expected

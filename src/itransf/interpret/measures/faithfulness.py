@@ -11,9 +11,10 @@ from itransf.data.graph import Triples
 from itransf.data.known import Booleans, Floats, Integers
 from itransf.evaluation import rank_triples
 from itransf.interpret.ablation import reciprocal_ranks, remove_concepts, sample_evenly
-from itransf.interpret.measures.statistics import (
+from itransf.interpret.measures.structure import (
     DRAWS,
     Finding,
+    Reading,
     correlate_ranks,
     draw_weights,
     find_interval,
@@ -22,7 +23,6 @@ from itransf.interpret.measures.statistics import (
     report_missing,
     resample_runs,
 )
-from itransf.interpret.measures.structure import Reading
 from itransf.interpret.sharing import RARE, find_origins
 from itransf.models import SIDES, ConceptModel, Model
 from itransf.progress import track
