@@ -11,17 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from itransf.data import Graph, load
-from itransf.data.graph import SPLITS
+from itransf.data import SPLITS, Graph, load
 from itransf.errors import MissingExtraError
-from itransf.evaluation import Evaluation
-from itransf.evaluation.ranking import Ranks, rank_as_predicted
-from itransf.evaluation.skill import BETTER, measure_skill
+from itransf.evaluation import BETTER, Evaluation, Ranks, measure_skill, rank_as_predicted
 from itransf.files import make_folder
 from itransf.interpret import Attention, write_heatmap
 from itransf.models import SIDES
-from itransf.prediction import MissingTriple
-from itransf.prediction.inputs import LabelledTriple, name_triple
+from itransf.prediction import LabelledTriple, MissingTriple, name_triple
 from itransf.run import Run, train
 from itransf.storage import RunFolder
 

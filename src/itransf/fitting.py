@@ -17,10 +17,7 @@ import torch
 from torch import Tensor
 
 from itransf.config import CHOOSE, Config, WarmStartConfig
-from itransf.data.graph import Graph
-from itransf.data.known import Integers
-from itransf.data.leakage import mine_structure
-from itransf.data.vocabulary import Vocabulary
+from itransf.data import Graph, Integers, Vocabulary, mine_structure
 from itransf.errors import CheckpointError, ConfigError
 from itransf.evaluation import rank_triples, summarise
 from itransf.models import MODELS, SIDES, Model, ProjectingConcepts

@@ -37,10 +37,7 @@ from safetensors import SafetensorError, safe_open
 from torch import Tensor
 
 from itransf.config import Config, build_config, check_trusted, format_toml, parse_layer
-from itransf.data.graph import SPLITS, Graph, Triples
-from itransf.data.splits import SplitRule, Weights
-from itransf.data.typing import Types
-from itransf.data.vocabulary import Vocabulary
+from itransf.data import SPLITS, Graph, SplitRule, Triples, Types, Vocabulary, Weights
 from itransf.errors import CheckpointError, ConfigError, DataError, RunError, WriteError
 from itransf.files import Checksum, lock, make_folder, replacing
 from itransf.prediction.calibration import Calibration

@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 import pytest
 from index_server import IndexServer
 
-from itransf.data import DATASETS, SPLITS, cache_folder, datasets, find_dataset, load, locate, obtain
+from itransf.data import DATASETS, SPLITS, datasets, find_dataset, load, locate, obtain
 from itransf.data.datasets import Dataset
 from itransf.data.download import PackagedFiles
 from itransf.errors import DataError, FetchError, WriteError
@@ -198,7 +198,7 @@ def test_cache_folder_follows_the_platform(
     if variable:
         monkeypatch.setenv(variable, str(tmp_path / "given"))
     monkeypatch.setattr(datasets.sys, "platform", platform)
-    assert cache_folder() == tmp_path / expected
+    assert datasets.cache_folder() == tmp_path / expected
 
 
 def test_catalogue_is_complete() -> None:

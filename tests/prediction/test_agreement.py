@@ -7,8 +7,8 @@ import pytest
 import torch
 
 from itransf.models import MODELS, Ensemble, Model, Sizes
-from itransf.prediction import AGREED, Agreement, Query, answer_queries, complete, score_triples
-from itransf.prediction.predict import find_agreement
+from itransf.prediction import Agreement, Query, answer_queries, complete, score_triples
+from itransf.prediction.predict import AGREED, find_agreement
 from itransf.prediction.search import Search
 
 if TYPE_CHECKING:

@@ -14,14 +14,13 @@ from itransf.errors import ConfigError
 from itransf.models import MODELS
 from itransf.run import (
     choose_device,
-    flatten,
     list_idle,
     list_rescheduled,
     read_given,
     resolve_config,
     train,
 )
-from itransf.run.settings import IDLE_RULES
+from itransf.run.settings import IDLE_RULES, flatten
 
 if TYPE_CHECKING:
     from conftest import Configure, GraphMaker

@@ -17,7 +17,7 @@ from itransf.errors import ConfigError, DataError
 from itransf.models import IComplEx, ITransF, Sizes
 from itransf.models.icomplex import IComplExConfig
 from itransf.run import Run
-from itransf.teaching import Effort, learn_relation, relation
+from itransf.teaching import Effort, learn, learn_relation
 from itransf.teaching.learn import mark_answers, measure_pairs, start_attention
 from itransf.training.trainer import weights
 from stubs import BilinearConfig, BilinearModel, TableModel
@@ -291,11 +291,11 @@ def test_large_searches_have_fewer_triples_and_negatives(
     configure: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seen = []
-    monkeypatch.setattr(relation, "FEWEST_RIVALS", 3)
-    monkeypatch.setattr(relation, "PAIR_WORK", 2 * 6 * 6 * 4 * 6)  # six times a triple with a negative
-    costs = relation.pair_costs
+    monkeypatch.setattr(learn, "FEWEST_RIVALS", 3)
+    monkeypatch.setattr(learn, "PAIR_WORK", 2 * 6 * 6 * 4 * 6)  # six times a triple with a negative
+    costs = learn.pair_costs
     monkeypatch.setattr(
-        relation, "pair_costs", lambda model, sample, *rest, **more: seen.append(sample.corruption.replacements.shape)
+        learn, "pair_costs", lambda model, sample, *rest, **more: seen.append(sample.corruption.replacements.shape)
         or costs(model, sample, *rest, **more),
     )  # fmt: skip
     measure_pairs(make_concept_model(), TRIPLES, configure("itransf", *LOSS))

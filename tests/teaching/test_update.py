@@ -15,7 +15,7 @@ from itransf.data.graph import Graph
 from itransf.errors import ConfigError, DataError, RunError
 from itransf.models import MODELS, Model, Sizes
 from itransf.run import EnsembleRun, Run
-from itransf.teaching import UPDATE, Effort, entity, grow_graph, relation, update
+from itransf.teaching import UPDATE, Effort, grow_graph, learn, update
 from itransf.teaching.update import fold_in, update_model
 from itransf.training.trainer import weights
 
@@ -42,8 +42,8 @@ def graph(random_graph: Callable[..., Graph]) -> Graph:
 @pytest.fixture(autouse=True)
 def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Fit new rows briefly."""
-    monkeypatch.setattr(entity, "ENTITY_EFFORT", QUICK)
-    monkeypatch.setattr(relation, "RELATION_EFFORT", QUICK)
+    monkeypatch.setattr(update, "ENTITY_EFFORT", QUICK)
+    monkeypatch.setattr(update, "RELATION_EFFORT", QUICK)
 
 
 @pytest.fixture
@@ -177,7 +177,7 @@ class TestTheModel:
         domain = before.statistics.domain
         heads = np.concatenate([domain(0, "head"), domain(1, "head"), domain(1, "head")])
         expected = table[heads].mean(0), table[domain(1, "tail")].mean(0)
-        entity.start_entities(table, before.statistics, triples, 2)
+        learn.start_entities(table, before.statistics, triples, 2)
         torch.testing.assert_close(table[12:], torch.stack(expected))
 
     def test_all_is_trained_for_some_epochs_and_validated(self, run: Run) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import json
 import math
 import re
 import tomllib
@@ -75,11 +76,7 @@ def _parse_value(text: str) -> Any:
 
 
 class _UnknownKeyError(Exception):
-    """A key that a section does not have."""
-
-    def __init__(self, at: str, key: str, known: list[str]) -> None:
-        super().__init__(at, key, known)
-        self.at, self.key, self.known = at, key, known
+    """A key that a section does not have; its arguments are the section, the key and the known keys."""
 
 
 def build_config(layers: Iterable[Layer]) -> Config:
@@ -99,8 +96,9 @@ def build_config(layers: Iterable[Layer]) -> Config:
         filled_model = _fill(model_config, model, "model.", sources)
         rest = _fill_values(Config, merged, "", sources, skip={"name"})
     except _UnknownKeyError as unknown:
-        message = f"there is no setting {unknown.at + unknown.key!r}.{_suggest(unknown, model_config)}"
-        raise ConfigError(f"{_where(unknown.at + unknown.key, sources)}{message}") from None
+        at, key, known = unknown.args
+        message = f"there is no setting {at + key!r}.{_suggest(at, key, known, model_config)}"
+        raise ConfigError(f"{_where(at + key, sources)}{message}") from None
     config = Config(name=name, model=filled_model, **rest)
     content = config.to_dict()
     for key in BY_SETTING:
@@ -117,15 +115,12 @@ def _find(key: str, name: Any, sources: Mapping[str, str]) -> Any:
         raise ConfigError(f"{_where(key, sources)}{key}: {error}") from None
 
 
-def _suggest(unknown: _UnknownKeyError, model: type) -> str:
+def _suggest(at: str, key: str, known: list[str], model: type) -> str:
     """Return a similar key, the same key of another section, or the keys there are."""
-    sections = {"model": model, **{key: kind for key, kind in get_type_hints(Config).items() if is_dataclass(kind)}}
-    same = [f"{at}.{unknown.key}" for at, kind in sections.items() if unknown.key in {key.name for key in fields(kind)}]
-    return (
-        did_you_mean(unknown.key, unknown.known, unknown.at)
-        or (f" Did you mean {' or '.join(map(repr, same))}?" if same else "")
-        or f" Known here: {', '.join(unknown.known)}."
-    )
+    sections = {"model": model, **{name: kind for name, kind in get_type_hints(Config).items() if is_dataclass(kind)}}
+    same = [f"{name}.{key}" for name, kind in sections.items() if key in {entry.name for entry in fields(kind)}]
+    elsewhere = f" Did you mean {' or '.join(map(repr, same))}?" if same else ""
+    return did_you_mean(key, known, at) or elsewhere or f" Known here: {', '.join(known)}."
 
 
 def _merge(into: dict[str, Any], content: Mapping[str, Any], source: str, sources: dict[str, str], at: str) -> None:
@@ -195,8 +190,10 @@ def _check_number(value: float, key: str, sources: Mapping[str, str]) -> None:
         raise ConfigError(f"{_where(key, sources)}{key} must be at most one, not {value!r}")
 
 
-def name_kind(kind: type) -> str:
-    """Return the name of a type for people."""
+def name_kind(kind: Any) -> str:
+    """Return the name of a type, or the choices, for people."""
+    if get_origin(kind) is Literal:
+        return " | ".join(map(str, get_args(kind)))
     words = {int: "an integer", float: "a number", str: "text", bool: "true or false"}
     return words.get(kind, f"a {kind.__name__}")
 
@@ -223,18 +220,8 @@ def format_toml(content: Mapping[str, Any]) -> str:
 
 
 def _format_value(value: Any) -> str:
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, str):
-        return f'"{"".join(map(_escape, value))}"'
-    return repr(value)
-
-
-def _escape(letter: str) -> str:
-    if letter in '"\\':
-        return f"\\{letter}"
-    is_control = ord(letter) < 0x20 or ord(letter) == 0x7F
-    return f"\\u{ord(letter):04x}" if is_control else letter
+    """Return a value as TOML, which is JSON but for one control character."""
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", r"\u007f")
 
 
 class Setting(NamedTuple):
@@ -259,7 +246,8 @@ def describe_settings(model: str = DEFAULT_MODEL) -> list[Setting]:
     """Return all settings, with the own ones of a model. Built-in models are read without importing torch."""
     hints = get_type_hints(Config)
     sections = {entry.name: hints[entry.name] for entry in fields(Config) if is_dataclass(hints[entry.name])}
-    own = describe_class("model", MODELS[model].Config) if _is_foreign(model) else _read_model_settings(model)
+    is_foreign = is_path(model) or model in MODELS.installed
+    own = describe_class("model", MODELS[model].Config) if is_foreign else _read_model_settings(model)
     found = [
         Setting("seed", 0, name_kind(int), "Random seed."),
         Setting("model.name", model, " | ".join(MODELS), "Model, or package.module:Name for one of your own."),
@@ -275,21 +263,12 @@ def describe_class(section: str, kind: type) -> list[Setting]:
         Setting(
             f"{section}.{entry.name}",
             None if entry.default is MISSING else entry.default,
-            name_values(hints[entry.name]),
+            name_kind(hints[entry.name]),
             entry.metadata.get("description", ""),
             entry.metadata.get("auto", ""),
         )
         for entry in fields(kind)
     ]
-
-
-def name_values(hint: Any) -> str:
-    """Return the type or choices of a setting for people."""
-    return " | ".join(map(str, get_args(hint))) if get_origin(hint) is Literal else name_kind(hint)
-
-
-def _is_foreign(model: str) -> bool:
-    return is_path(model) or model in MODELS.installed
 
 
 def _read_model_settings(model: str) -> list[Setting]:

@@ -12,5 +12,6 @@ from itransf.evaluation.ranking import rank_as_predicted as rank_as_predicted
 from itransf.evaluation.ranking import rank_triples as rank_triples
 from itransf.evaluation.rules import RuleList as RuleList
 from itransf.evaluation.rules import blend_with_rules as blend_with_rules
+from itransf.evaluation.skill import BETTER as BETTER
 from itransf.evaluation.skill import Skill as Skill
 from itransf.evaluation.skill import measure_skill as measure_skill

@@ -16,8 +16,7 @@ from typing import Any, Literal, cast, get_args
 import numpy as np
 import numpy.typing as npt
 
-from itransf.data.graph import Graph
-from itransf.data.statistics import CATEGORIES
+from itransf.data import CATEGORIES, Graph
 from itransf.errors import ConfigError, DataError, check_count
 from itransf.evaluation.ranking import DEFAULT_MEMORY, Ranks, Ties, rank_as_predicted, rank_triples
 from itransf.evaluation.skill import Skill, compare_with_popularity

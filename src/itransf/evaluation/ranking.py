@@ -12,9 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from itransf.data.graph import Graph, Triples
-from itransf.data.known import Booleans, Floats, Integers, KnownIndex, is_among, sort_distinct
-from itransf.data.typing import Typing
+from itransf.data import Booleans, Floats, Graph, Integers, KnownIndex, Triples, Typing, is_among, sort_distinct
 from itransf.errors import ITransFError
 from itransf.models.base import SIDES, Model, QueryModel, Scorer, Side, compare_all
 from itransf.ops.counting_cuda import DEFAULT_TILING, KnownLists, Tiling, count_grouped_cuda

@@ -10,8 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from itransf.data.graph import Graph
-from itransf.data.known import Floats, Integers
+from itransf.data import Floats, Graph, Integers
 from itransf.evaluation.ranking import DEFAULT_MEMORY, Ranks, rank_as_predicted
 from itransf.models.base import SIDES, Model, Pool, Scorer, Side, Sizes
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from itransf.interpret.attention import Attention as Attention
-from itransf.interpret.attention import AttentionRow as AttentionRow
 from itransf.interpret.attention import ConceptWeight as ConceptWeight
 from itransf.interpret.attention import choose_relations as choose_relations
 from itransf.interpret.attention import read_attention as read_attention
@@ -18,7 +17,6 @@ from itransf.interpret.heatmap import format_heatmap as format_heatmap
 from itransf.interpret.measures import Interpretation as Interpretation
 from itransf.interpret.measures import interpret_runs as interpret_runs
 from itransf.interpret.measures import write_verdict as write_verdict
-from itransf.interpret.measures.structure import Finding as Finding
 from itransf.interpret.measures.structure import read_model as read_model
 from itransf.interpret.naming import call_concept as call_concept
 from itransf.interpret.naming import check_names as check_names

@@ -8,8 +8,7 @@ from dataclasses import asdict, dataclass
 import numpy as np
 import torch
 
-from itransf.data.graph import Graph, Triples
-from itransf.data.known import Booleans, Floats, Integers
+from itransf.data import Booleans, Floats, Graph, Integers, Triples
 from itransf.evaluation import rank_triples
 from itransf.models import SIDES, ConceptModel, Model
 from itransf.progress import track

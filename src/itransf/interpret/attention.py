@@ -11,9 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from itransf.data.graph import Graph
-from itransf.data.known import Booleans, Integers
-from itransf.data.vocabulary import Vocabulary
+from itransf.data import Booleans, Graph, Integers, Vocabulary
 from itransf.errors import ConfigError, DataError, check_count, did_you_mean
 from itransf.models import SIDES, ConceptModel, Model
 from itransf.models.concepts import AttentionKind

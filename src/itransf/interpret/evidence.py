@@ -11,12 +11,10 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import cosine_similarity
 
-from itransf.data.graph import Graph, Triples
-from itransf.data.known import Booleans, Floats, Integers
+from itransf.data import Booleans, Floats, Graph, Integers, Triples
 from itransf.models import SIDES, DistMult, Model, Side, Translation
 from itransf.ops.distance import distance
-from itransf.prediction.inputs import LabelledTriple, name_triple
-from itransf.prediction.search import DEFAULT_MEMORY
+from itransf.prediction import DEFAULT_MEMORY, LabelledTriple, name_triple
 
 Triple = tuple[int, int, int]
 RIVALS = 1000  # strongest rivals that a triple's lead is over

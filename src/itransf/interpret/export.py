@@ -13,8 +13,7 @@ import pyarrow as pa
 import torch
 from torch import Tensor
 
-from itransf.data.graph import Graph
-from itransf.data.vocabulary import Vocabulary
+from itransf.data import Graph, Vocabulary
 from itransf.errors import ConfigError, did_you_mean
 from itransf.files import make_folder, write_text
 from itransf.interpret.attention import Attention, read_attention

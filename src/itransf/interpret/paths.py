@@ -17,8 +17,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from itransf.data.graph import Graph
-from itransf.data.known import Booleans, Integers, PairIndex
+from itransf.data import Booleans, Graph, Integers, PairIndex
 from itransf.interpret.ablation import sample_evenly
 from itransf.interpret.sentences import list_words, write_triple
 from itransf.prediction.inputs import LabelledTriple, name_triple

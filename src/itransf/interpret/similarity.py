@@ -14,8 +14,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import cosine_similarity
 
-from itransf.data.graph import Graph
-from itransf.data.known import Floats, Integers
+from itransf.data import Floats, Graph, Integers
 from itransf.data.leakage import THRESHOLD, measure_overlaps
 from itransf.errors import ConfigError, check_count
 from itransf.interpret.attention import ConceptWeight, read_attention

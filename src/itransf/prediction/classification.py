@@ -14,8 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from itransf.data.graph import Graph, Triples
-from itransf.data.known import Booleans, Floats, Integers
+from itransf.data import Booleans, Floats, Graph, Integers, Triples
 from itransf.data.layout import DETECTED, TRIPLE, Form
 from itransf.data.reading import read_columns
 from itransf.errors import DataError

@@ -12,8 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from itransf.data.graph import Graph
-from itransf.data.known import Floats, Integers
+from itransf.data import Floats, Graph, Integers
 from itransf.data.support import Support, SupportIndex
 from itransf.errors import check_count
 from itransf.models.base import Model

@@ -9,11 +9,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from itransf.data import SPLITS, Graph, Triples, Vocabulary
 from itransf.data.frames import holds_triples, read_triple
-from itransf.data.graph import SPLITS, Graph, Triples
 from itransf.data.layout import DETECTED, TRIPLE, Form
 from itransf.data.reading import read_columns
-from itransf.data.vocabulary import Vocabulary
 from itransf.errors import DataError
 
 MARK = "?"  # of the part that a query asks for; an empty field is one, too

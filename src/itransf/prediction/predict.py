@@ -9,13 +9,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from itransf.data.graph import Graph, Triples
-from itransf.data.known import Booleans, Integers
-from itransf.data.vocabulary import Vocabulary
+from itransf.data import Booleans, Graph, Integers, Triples, Vocabulary
 from itransf.errors import ConfigError, DataError
 from itransf.evaluation import rank_as_predicted
-from itransf.models import SIDES, Ensemble
-from itransf.models.base import Model, Side
+from itransf.models import SIDES, Ensemble, Model, Side
 from itransf.prediction.calibration import Calibration, find_probabilities
 from itransf.prediction.inputs import ASKED, LabelledTriple, Query, find_splits, name_triple, number_names
 from itransf.prediction.search import DEFAULT_MEMORY, Search, find_answers, find_pairs, make_triples

@@ -6,8 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from itransf.data.graph import SPLITS, Graph
-from itransf.data.known import Booleans, Floats
+from itransf.data import SPLITS, Booleans, Floats, Graph
 from itransf.errors import ConfigError
 from itransf.models.base import Model
 from itransf.prediction.calibration import Calibration, list_questions, rate_answers, sigmoid

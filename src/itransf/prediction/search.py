@@ -10,8 +10,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from itransf.data.graph import Graph, Triples
-from itransf.data.known import Integers, KnownIndex, is_among, sort_distinct
+from itransf.data import Graph, Integers, KnownIndex, Triples, is_among, sort_distinct
 from itransf.data.typing import SIDE_NUMBERS
 from itransf.errors import check_count
 from itransf.evaluation.ranking import refuse_nan

@@ -11,7 +11,6 @@ from itransf.run.opening import train as train
 from itransf.run.opening import train_final as train_final
 from itransf.run.run import Run as Run
 from itransf.run.settings import choose_device as choose_device
-from itransf.run.settings import flatten as flatten
 from itransf.run.settings import list_idle as list_idle
 from itransf.run.settings import list_rescheduled as list_rescheduled
 from itransf.run.settings import read_given as read_given

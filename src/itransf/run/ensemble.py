@@ -7,16 +7,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from itransf import interpret
-from itransf.data.layout import TRIPLE
 from itransf.errors import ConfigError, RunError
 from itransf.fitting import Fit
 from itransf.models import Ensemble
-from itransf.prediction.inputs import resolve_triples
-from itransf.prediction.predict import find_agreement
-from itransf.prediction.search import DEFAULT_MEMORY, Search
 from itransf.records import Manifest, RunRecord, hash_graph, write_manifest
 from itransf.run.run import Run
 from itransf.storage import RunFolder, name_member
@@ -81,14 +75,6 @@ class EnsembleRun(Run):
     def relation(self, *args: Any, **kwargs: Any) -> interpret.RelationProfile:
         """Return the profile of a relation in the chosen member; see `Run.relation`."""
         return self.chosen.relation(*args, **kwargs)
-
-    def explain(self, head: str, relation: str, tail: str, **options: Any) -> interpret.Explanation:
-        """Explain the score that the chosen member gives a triple, and the agreement of all; see `Run.explain`."""
-        found = super().explain(head, relation, tail, **options)
-        rows = resolve_triples(self.graph, [(head, relation, tail)])
-        search = Search(self.model, self.graph, memory=options.get("memory", DEFAULT_MEMORY))
-        (agreement,) = find_agreement(search, rows, np.array([[part == found.side for part in TRIPLE]]))
-        return replace(found, seed=self.chosen.config.seed, agreement=agreement)
 
     def info(self) -> dict[str, Any]:
         """Return a description of the run for JSON."""

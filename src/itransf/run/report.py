@@ -14,24 +14,19 @@ import numpy as np
 from itransf.config import format_toml
 from itransf.data.graph import Graph
 from itransf.errors import ConfigError, check_count
+from itransf.evaluation import BETTER, Evaluation, Ranks
 from itransf.evaluation import METRICS as EVALUATED
-from itransf.evaluation import Evaluation, Ranks
-from itransf.evaluation.skill import BETTER
 from itransf.files import check_place, write_text
-from itransf.interpret.attention import Attention
+from itransf.interpret import Attention, Explanation, write_verdict
 from itransf.interpret.cards import MOST_TRIPLES, MOST_USERS, list_entities
-from itransf.interpret.explanation import Explanation
 from itransf.interpret.heatmap import collect_heatmap
 from itransf.interpret.html import METRICS, format_metric, render
 from itransf.interpret.html.circle import draw_circle
-from itransf.interpret.measures import write_verdict
 from itransf.interpret.measures.structure import find_scale, measure_attention, mine_gold, read_model
 from itransf.interpret.sentences import NO_PROBABILITY, format_probability, name_rank, tabulate_split, write_triple
 from itransf.interpret.sharing import LEAST_WEIGHT
 from itransf.models import SIDES, is_explainable
-from itransf.prediction.inputs import LabelledTriple, name_triple
-from itransf.prediction.missing import MissingTriple
-from itransf.prediction.predict import Prediction
+from itransf.prediction import LabelledTriple, MissingTriple, Prediction, name_triple
 
 if TYPE_CHECKING:
     from itransf.run.run import Run

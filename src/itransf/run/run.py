@@ -12,15 +12,16 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 
+import numpy as np
+
 from itransf import evaluation, interpret, prediction, teaching
 from itransf.config import Config
-from itransf.data.graph import SPLITS, Graph
+from itransf.data import SPLITS, TRIPLE, Graph
 from itransf.data.search import FoundName, find_names
 from itransf.errors import ConfigError, ITransFError, RunError
 from itransf.interpret.paths import give_reason
 from itransf.models import ConceptModel, Model
-from itransf.prediction.inputs import GivenTriple, resolve_triples
-from itransf.prediction.search import DEFAULT_MEMORY, Search
+from itransf.prediction import DEFAULT_MEMORY, GivenTriple, Search, resolve_triples
 from itransf.records import RunRecord, read_manifest
 from itransf.run.report import write_report
 from itransf.run.views import compare_runs, show_entity
@@ -177,12 +178,16 @@ class Run:
             DataError: A name is unknown.
             ConfigError: There is no such side, or the score of the model cannot be decomposed.
         """
-        names = self.concept_names
         options: dict[str, Any] = {"side": side, "evidence": evidence, "removals": removals, "memory": memory}
-        found = interpret.explain(self.chosen.model, self.graph, head, relation, tail, names=names, **options)
+        options["names"] = self.concept_names
+        found = interpret.explain(self.chosen.model, self.graph, head, relation, tail, **options)
         rows = resolve_triples(self.graph, [(head, relation, tail)])
-        (chance,) = prediction.find_probabilities(self.calibration, Search(self.model, self.graph, memory=memory), rows)
-        return replace(found, probability=chance)
+        asked = np.array([[part == side for part in TRIPLE]])
+        search = Search(self.model, self.graph, memory=memory)
+        (chance,) = prediction.find_probabilities(self.calibration, search, rows)
+        (agreement,) = prediction.find_agreement(search, rows, asked)
+        seed = self.chosen.config.seed if self.members else None
+        return replace(found, probability=chance, seed=seed, agreement=agreement)
 
     @property
     def chosen(self) -> Run:

@@ -6,8 +6,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import torch
-from torch.nn.functional import cosine_similarity
 
 from itransf.data.graph import SPLITS
 from itransf.errors import DataError
@@ -16,6 +14,7 @@ from itransf.interpret.naming import call_concept
 from itransf.interpret.sharing import FOUND, match_concepts, name_concepts
 from itransf.models import SIDES
 from itransf.prediction.inputs import name_triple
+from itransf.teaching import find_closest
 
 if TYPE_CHECKING:
     from itransf.run.run import Run
@@ -24,7 +23,6 @@ EXAMPLES = 5  # entities named for a relation
 HITS = (1, 3, 10)
 
 
-@torch.no_grad()
 def show_entity(run: Run, name: str, top: int) -> dict[str, Any]:
     """Return what is known about an entity, what is predicted, and which entities have similar embeddings."""
     entities, number = run.graph.entities, run.graph.entities.index(name)
@@ -36,15 +34,13 @@ def show_entity(run: Run, name: str, top: int) -> dict[str, Any]:
             examples = [entities.label(other) for other in others.tolist()]
             label = run.graph.relations.label(relation)
             known.append({"relation": label, "side": side, "count": int(count), "examples": examples})
-    vectors = run.chosen.model.embeddings().get("entities")
-    likeness = torch.zeros(0) if vectors is None else cosine_similarity(vectors, vectors[number][None])
-    order = [place for place in likeness.argsort(descending=True).tolist() if place != number]
+    near = find_closest(run.chosen.model, run.graph, number, top)
     return {
         "name": entities.name(number),
         "label": entities.label(number),
         "known": sorted(known, key=lambda each: -int(each["count"])),
         "predicted": [each.to_dict() for each in run.missing(name, top=top)],
-        "near": [{"label": entities.label(place), "likeness": float(likeness[place])} for place in order[:top]],
+        "near": [{"label": label, "likeness": cosine} for label, cosine in near],
     }
 
 

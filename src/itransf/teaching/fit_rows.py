@@ -11,9 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from itransf.config import Config
-from itransf.data.graph import Graph
-from itransf.data.known import Integers
-from itransf.data.vocabulary import Vocabulary
+from itransf.data import Graph, Integers, Vocabulary
 from itransf.errors import ConfigError, DataError
 from itransf.models import Model
 from itransf.prediction.inputs import resolve_triples

@@ -9,8 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from itransf.config import Config
-from itransf.data.graph import Graph, Triples
-from itransf.data.statistics import RelationStatistics
+from itransf.data import Graph, RelationStatistics, Triples
 from itransf.errors import DataError
 from itransf.models import SIDES, ConceptModel, Model, ProjectingConcepts
 from itransf.prediction.inputs import GivenTriple, list_names, locate_triple
@@ -224,7 +223,9 @@ def start_entities(table: Tensor, statistics: RelationStatistics, triples: Tripl
 
 @torch.no_grad()
 def find_closest(model: Model, graph: Graph, entity: int, top: int = 5) -> list[tuple[str, float]]:
-    """Return the labels of the entities with the most similar embeddings, and the cosines."""
+    """Return the labels of the entities with the most similar embeddings, if the model has some, and the cosines."""
+    if "entities" not in model.embeddings():
+        return []
     vectors = torch.nn.functional.normalize(model.embeddings()["entities"].flatten(1), dim=1)
     cosines = vectors @ vectors[entity]
     cosines[entity] = -torch.inf

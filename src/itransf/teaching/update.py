@@ -12,14 +12,12 @@ import pyarrow as pa
 import torch
 
 from itransf.config import Config
+from itransf.data import SPLITS, Graph, KnownIndex, Triples, Vocabulary
 from itransf.data.frames import NamedTriples, gather_triples
-from itransf.data.graph import SPLITS, Graph, Triples
-from itransf.data.known import KnownIndex
 from itransf.data.layout import DETECTED, Form, Table
 from itransf.data.literals import treat_literals
 from itransf.data.reading import read_columns
 from itransf.data.splits import EXTRA, Weights, encode, gather_weights, keep_distinct
-from itransf.data.vocabulary import Vocabulary
 from itransf.errors import ConfigError, DataError, check_count
 from itransf.fitting import Fit
 from itransf.models import Model

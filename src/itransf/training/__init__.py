@@ -2,6 +2,5 @@
 
 from __future__ import annotations
 
-from itransf.training.assignment import AssignmentReport as AssignmentReport
 from itransf.training.trainer import EpochReport as EpochReport
 from itransf.training.trainer import Trainer as Trainer

@@ -35,13 +35,9 @@ class Sample:
         """Yield the sample in pieces of at most `size` triples."""
         for start in range(0, len(self.heads), size):
             part = slice(start, start + size)
-            yield Sample(
-                self.heads[part],
-                self.relations[part],
-                self.tails[part],
-                Corruption(*(tensor[part] for tensor in self.corruption)),
-                None if self.left_out is None else self.left_out[part],
-            )
+            corruption = Corruption(*(tensor[part] for tensor in self.corruption))
+            left_out = None if self.left_out is None else self.left_out[part]
+            yield Sample(self.heads[part], self.relations[part], self.tails[part], corruption, left_out)
 
 
 def draw_sample(

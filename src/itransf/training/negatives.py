@@ -10,8 +10,7 @@ import torch
 from torch import Tensor
 
 from itransf.config import NegativesConfig
-from itransf.data.graph import Graph
-from itransf.data.statistics import RelationStatistics
+from itransf.data import Graph, RelationStatistics
 from itransf.registry import SAMPLERS
 
 DOMAIN_CAP = 0.5  # maximum probability of domain sampling (paper, appendix)

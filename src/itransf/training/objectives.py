@@ -11,8 +11,7 @@ from torch import Tensor
 from torch.nn.functional import cross_entropy
 
 from itransf.config import Config
-from itransf.data.graph import Graph
-from itransf.data.known import KnownIndex
+from itransf.data import Graph, KnownIndex
 from itransf.errors import DataError
 from itransf.models.base import SIDES, Model, Side
 from itransf.registry import LOSSES

@@ -14,8 +14,7 @@ from torch import Tensor
 from itransf.config import CHOOSE, Config
 from itransf.data.graph import Graph
 from itransf.errors import ConfigError, ITransFError
-from itransf.models.base import Model
-from itransf.models.concepts import ProjectingConcepts
+from itransf.models import Model, ProjectingConcepts
 from itransf.ops.grouped import occurrence_numbers
 from itransf.registry import REGULARIZERS
 from itransf.training.assignment import AssignmentReport, draw_sample, is_due, reassign
@@ -104,10 +103,6 @@ class Average:
             else:
                 self.means[name] = self.means[name].lerp(tensor, 1 / self.count)
 
-    def forget(self) -> None:
-        """Start again."""
-        self.means, self.count = {}, 0
-
 
 @dataclass
 class Trainer:
@@ -157,8 +152,9 @@ class Trainer:
             assignment = self._reassign() if self._is_assignment_due() else None
             self._take_average()
             metric, is_best = self._validate() if self._is_validation_due() else (None, False)
-            limit = self.config.training.max_minutes * 60
-            if self._is_out_of_patience() or (limit and self.progress.seconds >= limit):
+            limit, patience = self.config.training.max_minutes * 60, self.config.validation.patience
+            is_stuck = patience and self.progress.validations_since_best >= patience
+            if is_stuck or (limit and self.progress.seconds >= limit):
                 self.progress.finished = True
             yield EpochReport(self.progress.epoch, loss, seconds, metric, is_best, assignment)
         self.progress.finished = True
@@ -261,12 +257,10 @@ class Trainer:
         """Add the epoch's weights to their average, if it is one of the final epochs."""
         training = self.config.training
         before = round(training.epochs * (1 - training.weight_averaging))  # epochs that are not averaged
-        if self.progress.epoch <= before:
-            self.average.forget()
-            return
-        if self.average.count > self.progress.epoch - 1 - before:  # started for fewer epochs, before a resume
-            self.average.forget()
-        self.average.add(weights(self.model))
+        if self.average.count > max(self.progress.epoch - 1 - before, 0):  # started for fewer epochs, before a resume
+            self.average = Average()
+        if self.progress.epoch > before:
+            self.average.add(weights(self.model))
 
     def _load_average(self) -> None:
         """Put the average into the model and apply its constraints."""
@@ -299,10 +293,6 @@ class Trainer:
             else:
                 self.progress.validations_since_best += 1
         return metric, is_best
-
-    def _is_out_of_patience(self) -> bool:
-        patience = self.config.validation.patience
-        return bool(patience) and self.progress.validations_since_best >= patience
 
     def restore_best(self) -> None:
         """Put the best validated weights into the model or, without validation, the average, if any."""

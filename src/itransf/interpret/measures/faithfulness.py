@@ -7,8 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from itransf.data.graph import Triples
-from itransf.data.known import Booleans, Floats, Integers
+from itransf.data import Booleans, Floats, Integers, Triples
 from itransf.evaluation import rank_triples
 from itransf.interpret.ablation import reciprocal_ranks, remove_concepts, sample_evenly
 from itransf.interpret.measures.structure import (

@@ -11,9 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from itransf.data.graph import Graph
-from itransf.data.known import Booleans, Floats, Integers
-from itransf.data.leakage import THRESHOLD, mine_structure
+from itransf.data import THRESHOLD, Booleans, Floats, Graph, Integers, mine_structure
 from itransf.errors import ConfigError
 from itransf.interpret.attention import read_attention
 from itransf.interpret.explanation import CHOICES

@@ -10,10 +10,8 @@ import torch
 from torch import Tensor
 
 from itransf.config import Config
-from itransf.models.base import Model
-from itransf.models.distmult import DistMult
+from itransf.models import DistMult, Model, Translation
 from itransf.models.projection import ConceptProjection, DiagonalProjection, FullProjection, NoProjection
-from itransf.models.translation import Translation
 from itransf.training.fused.bilinear import BilinearEngine, has_bilinear_steps
 from itransf.training.fused.plan import Layout, Plan, count_planned_batches, count_rows, make_plan
 from itransf.training.negatives import NegativeSampler, draw_negatives

@@ -188,32 +188,16 @@ class GPUEngine(FusedEngine):
         self._launch(update_kernels.update_scores, slots, **arguments, **self._table(name))
 
     def _update_embeddings(self, plan: Plan) -> None:
-        slots, distinct = self.layout.slots, self.layout.distinct
-        warps = 4 if self.arguments["DIM"] >= WIDE else 1
-        self._launch(
-            update_kernels.update_rows,
-            slots,
-            **self._table("relations"),
-            gradients=self.buffers.relation_gradients,
-            keys=plan.slot_relations,
-            offsets=plan.slot_offsets,
-            count=slots,
-            LISTED=False,
-            CONSTRAINT=0,
-            num_warps=warps,
-        )
-        self._launch(
-            update_kernels.update_rows,
-            distinct,
-            **self._table("entities"),
-            gradients=self.buffers.entity_gradients,
-            keys=plan.entity_keys,
-            offsets=plan.entity_offsets,
-            count=distinct,
-            LISTED=True,
-            CONSTRAINT=self.options.entity_constraint,
-            num_warps=warps,
-        )
+        buffers, warps = self.buffers, 4 if self.arguments["DIM"] >= WIDE else 1
+        lists = {"keys": plan.slot_relations, "offsets": plan.slot_offsets, "gradients": buffers.relation_gradients}
+        self._update_rows("relations", **lists, LISTED=False, CONSTRAINT=0, num_warps=warps)
+        lists = {"keys": plan.entity_keys, "offsets": plan.entity_offsets, "gradients": buffers.entity_gradients}
+        constraint = self.options.entity_constraint
+        self._update_rows("entities", **lists, LISTED=True, CONSTRAINT=constraint, num_warps=warps)
+
+    def _update_rows(self, name: str, keys: Tensor, **arguments: Any) -> None:
+        count = keys.shape[1]
+        self._launch(update_kernels.update_rows, count, **self._table(name), keys=keys, count=count, **arguments)
 
     def _table(self, name: str) -> dict[str, Any]:
         """Return a parameter, its optimizer states and its learning-rate factor as arguments of update kernels."""
