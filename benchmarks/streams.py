@@ -13,7 +13,7 @@ from typing import TypeVar
 
 import torch
 
-from itransf.progress import stopping_all_trainings
+from itransf.progress import STOP
 
 Result = TypeVar("Result")
 Streams = SimpleQueue[torch.cuda.Stream]
@@ -49,8 +49,11 @@ def run_side_by_side(
         except BaseException:
             for future in futures:
                 future.cancel()  # before a training ends and a waiting one would start
-            with stopping_all_trainings():
+            STOP.set()
+            try:
                 pool.shutdown()
+            finally:
+                STOP.clear()
             raise
 
 

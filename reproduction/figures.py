@@ -10,7 +10,7 @@ import numpy as np
 
 from itransf.errors import MissingExtraError
 from itransf.files import replacing
-from itransf.interpret.heatmap import Words, arrange
+from itransf.interpret.heatmap import arrange
 from itransf.interpret.plot import draw
 from reproduction.experiments import WHOLE, Experiment, Picture, Scope
 from reproduction.results import Results
@@ -167,7 +167,14 @@ def draw_attention(picture: Picture, tables: Sequence[Filled]) -> Figure:
     frequent = [attention.relations.name(number) for number in attention.find()]
     names = sorted(frequent, key=lambda name: name not in SHORT)  # a stable sort
     most = SHOWN[found.row.preset.partition("/")[0]]
-    return draw(arrange(attention.choose(names[:most]), words=Words(**(picture.words or {}))))
+    figure = draw(arrange(attention.choose(names[:most])))
+    words = {"weights": "Attention", "column": "concept", "colours": "weight", **(picture.words or {})}
+    axes, bar = figure.axes
+    title = axes.get_title(loc="left").replace("Attention", words["weights"]).replace("concept", words["column"])
+    axes.set_title(title, fontsize=10, loc="left", pad=22)
+    axes.set_xlabel(axes.get_xlabel().replace("concept", words["column"]), fontsize=8)
+    bar.set_title(words["colours"], fontsize=8, loc="left", pad=6)
+    return figure
 
 
 def draw_choices(picture: Picture, tables: Sequence[Filled]) -> Figure:

@@ -147,17 +147,18 @@ def _as_current(tracker: Tracker) -> Iterator[Tracker]:
         _current.reset(token)
 
 
-_stop = Event()  # asks trainings outside the main thread to save and end
+STOP = Event()
+"""Asks trainings outside the main thread to save and end, while it is set."""
 
 
 @contextmanager
 def noticing_interrupts() -> Iterator[Event]:
     """Turn the first SIGINT or SIGTERM into an event, so that a batch can be finished and saved; the second interrupts.
 
-    Signals reach only the main thread: elsewhere `stopping_all_trainings` sets the event.
+    Signals reach only the main thread: elsewhere `STOP` is the event.
     """
     if threading.current_thread() is not threading.main_thread():
-        yield _stop
+        yield STOP
         return
     event = Event()
 
@@ -172,13 +173,3 @@ def noticing_interrupts() -> Iterator[Event]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
-
-
-@contextmanager
-def stopping_all_trainings() -> Iterator[None]:
-    """Make every training outside the main thread save its state and end, while the block runs."""
-    _stop.set()
-    try:
-        yield
-    finally:
-        _stop.clear()

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from rich.cells import cell_len
@@ -28,17 +28,6 @@ _LONGEST = 28  # characters of a row's label in a terminal
 _WIDE = 26  # columns up to which each takes two characters
 
 
-class Words(NamedTuple):
-    """Names of the weights, the columns and the colours of a heat map."""
-
-    weights: str = "Attention"
-    column: str = "concept"
-    colours: str = "weight"
-
-
-USUAL = Words()
-
-
 @dataclass(frozen=True, eq=False)
 class Arrangement:
     """A heat map ready to be drawn.
@@ -51,7 +40,6 @@ class Arrangement:
         free: Whether weights may have any size and sign.
         sides: Relation and part of each row.
         names: Names that were given to the concepts shown.
-        words: Names of weights, columns and colours.
         antisymmetric: Concepts that are antisymmetric.
     """
 
@@ -62,7 +50,6 @@ class Arrangement:
     free: bool
     sides: tuple[tuple[int, str], ...]
     names: Mapping[int, str]
-    words: Words = USUAL
     antisymmetric: frozenset[int] = frozenset()
 
     @property
@@ -88,7 +75,6 @@ def arrange(
     most_relations: int = MOST_RELATIONS,
     most_concepts: int = MOST_CONCEPTS,
     names: Mapping[int, str] | None = None,
-    words: Words = USUAL,
 ) -> Arrangement:
     """Choose and order rows and columns so that rows which share concepts are next to each other.
 
@@ -97,7 +83,6 @@ def arrange(
         most_relations: Maximum number of relations, the most frequent first.
         most_concepts: Maximum number of concepts, those with most weight first.
         names: Names that were given to concepts.
-        words: Names of weights, columns and colours.
     """
     shown = attention.find()[:most_relations]
     values = attention.weights[:, shown].astype(np.float64)  # (p, n, m)
@@ -115,26 +100,24 @@ def arrange(
         tuple(labels[row] for row in rows),
         tuple(kept[columns].tolist()),
         table[np.ix_(rows, columns)],
-        _write_title(attention, len(shown), len(used), len(kept), words),
+        _write_title(attention, len(shown), len(used), len(kept)),
         attention.kind in ("l1", "signed"),
         tuple(sides[row] for row in rows),
         {concept: name for concept, name in (names or {}).items() if concept in kept},
-        words,
         attention.antisymmetric,
     )
 
 
-def _write_title(attention: Attention, shown: int, used: int, kept: int, words: Words) -> str:
+def _write_title(attention: Attention, shown: int, used: int, kept: int) -> str:
     """Return what is shown and what is left out."""
     relations, columns = len(attention.relations), attention.weights.shape[2]
-    weights, concepts = words.weights, f"{words.column}s"
     rows = f"{shown} relation{'s' * (shown != 1)}"
     if shown < relations:
         rows = f"the {shown} most frequent of {relations:,} relations"
     if kept < used:
-        return f"{weights} of {rows} over the {kept} most used of {columns:,} {concepts}"
+        return f"Attention of {rows} over the {kept} most used of {columns:,} concepts"
     rest = f" ({columns - used} hardly used by them)" if columns > used else ""
-    return f"{weights} of {rows} over {used} of {columns} {concepts}{rest}"
+    return f"Attention of {rows} over {used} of {columns} concepts{rest}"
 
 
 def order_rows(rows: Floats) -> list[int]:

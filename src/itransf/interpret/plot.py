@@ -194,7 +194,7 @@ def draw(arrangement: Arrangement) -> Figure:
     bar = figure.add_axes((1.0 + 0.2 / width, 1.0 - share, 0.12 / width, share))
     figure.colorbar(image, cax=bar).outline.set_visible(False)
     bar.tick_params(labelsize=7, length=2, color="#999999")
-    bar.set_title(arrangement.words.colours, fontsize=8, loc="left", pad=6)
+    bar.set_title("weight", fontsize=8, loc="left", pad=6)
     return figure
 
 
@@ -218,6 +218,6 @@ def _label(axes: Axes, arrangement: Arrangement) -> None:
         axes.tick_params(labelbottom=True)
     axes.set_title(arrangement.title, fontsize=10, loc="left", pad=22)
     marked = " (a: antisymmetric)" if arrangement.antisymmetric else ""
-    axes.set_xlabel(f"{arrangement.words.column}, by its number{marked}", fontsize=8)
+    axes.set_xlabel(f"concept, by its number{marked}", fontsize=8)
     for spine in axes.spines.values():
         spine.set_visible(False)
