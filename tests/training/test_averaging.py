@@ -87,14 +87,6 @@ class TestAverage:
         average.add({"a": torch.ones(2)})
         assert (handed_out.tolist(), average.means["a"].tolist()) == ([0.0, 0.0], [0.5, 0.5])
 
-    def test_it_begins_anew(self) -> None:
-        average = Average()
-        average.add({"a": torch.ones(2)})
-        average.forget()
-        assert (average.means, average.count) == ({}, 0)
-        average.add({"a": torch.full((2,), 5.0)})
-        assert average.means["a"].tolist() == [5.0, 5.0]
-
 
 class TestTraining:
     @pytest.mark.parametrize("name", list(MODELS))
