@@ -20,6 +20,7 @@ from benchmarks import (
     engine,
     ensembles,
     interpretation_page,
+    large,
     missing,
     new_triples,
     peers,
@@ -41,6 +42,7 @@ PAGES: Mapping[str, Mapping[str, Callable[[Record], str]]] = {
     "performance": {
         "engine": engine.render,
         "scaling": scaling.render,
+        "large": large.render,
         "ceilings": ceilings.render,
         "peers": peers.render,
         "zoo_speed": zoo_speed.render,

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import re
 import signal
+import weakref
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -26,6 +28,7 @@ from itransf.fitting import (
     describe_plan,
     deterministic,
     set_weight,
+    sketch_weights,
     warm_config,
     write_duration,
 )
@@ -63,12 +66,58 @@ def graph(random_graph: GraphMaker) -> Graph:
 class TestTellingBeforehand:
     def test_the_plan_names_model_epochs_and_device(self, graph: Graph) -> None:
         config = itransf.run.resolve_config(graph, settings=["training.epochs=7", "warm_start.epochs=1200"])
-        assert describe_plan(config, CPU) == (
+        memory = r"; about \d+\.\d GB of memory"
+        told = (
             "icomplex, dimension 100, 3 concepts, at most 3 for a relation; 1,200 epochs of complex, then 7 epochs in "
             "batches of 32 on cpu"
         )
+        assert re.fullmatch(told + memory, describe_plan(graph, config, CPU))
         plain = itransf.run.resolve_config(graph, settings=["model.name=transe", "training.epochs=9"])
-        assert describe_plan(plain, CPU) == "transe, dimension 64; 9 epochs in batches of 32 on cpu"
+        told = "transe, dimension 64; 9 epochs in batches of 32 on cpu"
+        assert re.fullmatch(told + memory, describe_plan(graph, plain, CPU))
+
+    @pytest.mark.parametrize("model", MODELS)
+    def test_weights_without_memory_have_the_shapes_of_those_that_are_trained(self, graph: Graph, model: str) -> None:
+        config = itransf.run.resolve_config(graph, settings=[f"model.name={model}"])
+        expected = {name: tensor.shape for name, tensor in weights(build_model(graph, config, CPU)).items()}
+        sketched = sketch_weights(graph, config)
+        assert {name: tensor.shape for name, tensor in sketched.items()} == expected
+        assert all(tensor.is_meta for tensor in sketched.values())
+
+    def test_memory_is_that_of_the_weights_their_copies_and_the_triples(
+        self, graph: Graph, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(fitting, "find_used_memory", lambda: 1000)
+        monkeypatch.setattr(fitting, "WORKING", 500)
+        settings = ["model.name=distmult", "model.dim=10", "training.optimizer=adam"]
+        config = itransf.run.resolve_config(graph, settings=settings)
+        parameters = 4 * 10 * (12 + 3)  # and best weights, and two moments
+        expected = 1000 + 4 * parameters + fitting.PER_TRIPLE * 40 + 500
+        assert fitting.estimate_memory(graph, config, CPU) == expected
+
+    def test_too_much_memory_is_refused_before_anything_is_written(
+        self, graph: Graph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(fitting, "find_free", lambda: 2 * 10**9)
+        monkeypatch.setattr(fitting, "build_model", lambda *_: pytest.fail("it is too large"))
+        with pytest.raises(ConfigError, match=r"about [\d.,]+ GB of memory, and 2\.\d GB are free; lower model"):
+            itransf.train(graph, settings=["model.dim=20000000"], out=tmp_path / "run", device="cpu")
+        assert not (tmp_path / "run").exists()
+
+    def test_the_model_that_is_trained_first_does_not_outlive_its_use(self, graph: Graph) -> None:
+        settings = ["training.epochs=1", "warm_start.epochs=1", "validation.every=0"]
+        fit, made = start(graph, itransf.run.resolve_config(graph, settings=settings)), list[Any]()
+        make = fit._make_trainer
+
+        def watch(*given: Any) -> Trainer:
+            assert [each() for each in made] == [None] * len(made)
+            trainer = make(*given)
+            made.append(weakref.ref(trainer))
+            return trainer
+
+        fit._make_trainer = watch  # type: ignore[method-assign]
+        fit.run()
+        assert len(made) == 2
 
     @pytest.mark.parametrize(
         ("seconds", "text"), [(0.1, "1 s"), (89.2, "89 s"), (90, "2 min"), (5399, "90 min"), (7200, "2 h")]

@@ -6,7 +6,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from threading import Event
@@ -15,18 +15,20 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor
+from torch.overrides import TorchFunctionMode
 
 from itransf.config import CHOOSE, Config, WarmStartConfig
-from itransf.data import Graph, Integers, Vocabulary, mine_structure
+from itransf.data import SPLITS, Graph, Integers, Vocabulary, mine_structure
+from itransf.data.memory import find_free
 from itransf.errors import CheckpointError, ConfigError
-from itransf.evaluation import rank_triples, summarise
+from itransf.evaluation import rank_triples, sample_triples, summarise
 from itransf.models import MODELS, SIDES, Model, ProjectingConcepts
 from itransf.progress import current_tracker, noticing_interrupts, track
-from itransf.registry import TRACKERS
+from itransf.registry import OPTIMIZERS, TRACKERS
 from itransf.storage import WEIGHTS, RunFolder
 from itransf.training import EpochReport, Trainer
 from itransf.training.initialization import SHARE, mirror_supports
-from itransf.training.trainer import load_weights
+from itransf.training.trainer import load_weights, weights
 
 try:
     import resource
@@ -35,7 +37,8 @@ except ImportError:  # on Windows
 
 FORECAST_AFTER = 2.0  # seconds of training on which the time that is left is estimated
 WEIGHTS_TRIED = (0.004, 0.015, 0.05, 0.1)
-TRIED_DIM = 40
+TRIED_DIM, TRIED_VISITS = 40, 2_000_000  # dimension, and triples seen in all epochs of a trial, at most
+PER_TRIPLE, WORKING = 250, 3 * 2**28  # bytes: of indexes of triples, and of chunks of scores
 _drawing = threading.Lock()  # initial weights are drawn from the random state of the process
 
 
@@ -99,12 +102,14 @@ class Fit:
                 warm = self._make_trainer(warm_config(self.config), None)
                 self._run_phase(warm, phase, tensors, meta, tracker.epoch)
                 start, tensors = warm.model, None
+                del warm  # with the state of its optimizer
             trainer = self._make_trainer(self.config, self.make_validate())
             if tensors is None:
                 if start is not None:
                     trainer.model.start_from(
                         start, torch.bincount(trainer.train[:, 1], minlength=start.sizes.relations)
                     )
+                    start = None  # its memory is free
                 if isinstance(trainer.model, ProjectingConcepts) and self.config.assignment.init == "mirrored":
                     mirror_supports(trainer.model, mine_structure(self.graph, SHARE), self.config.seed)
                 if self.start is not None:
@@ -205,12 +210,10 @@ class Fit:
 
         Known answers of train and valid are filtered; test triples are never used to select a model.
         """
-        triples, limit = self.graph.valid, self.config.validation.triples
-        if len(triples) == 0:
+        if len(self.graph.valid) == 0:
             return None
+        triples = sample_triples(self.graph.valid, len(self.graph.entities), self.config.validation.triples)
         known = self.graph.known_in("train", "valid")
-        if limit and limit < len(triples):
-            triples = triples[np.sort(np.random.default_rng(0).permutation(len(triples))[:limit])]
 
         def validate(model: Model) -> float:
             ranks = rank_triples(model, triples, known)
@@ -286,7 +289,8 @@ def choose_weight(graph: Graph, config: Config, device: torch.device, progress: 
     if len(graph.valid) == 0:
         return set_weight(config, WEIGHTS_TRIED[1])
     first = warm_config(config) if config.warm_start.epochs and MODELS[config.name].starts_from else config
-    training = replace(first.training, epochs=max(first.training.epochs // 3, 2))
+    visits = TRIED_VISITS // len(graph.train)
+    training = replace(first.training, epochs=max(min(max(first.training.epochs // 3, 2), visits), 1))
     model = replace(first.model, dim=min(first.model.dim, TRIED_DIM)) if hasattr(first.model, "dim") else first.model
     small = replace(first, model=model, training=training, warm_start=WarmStartConfig())
     metrics = []
@@ -309,7 +313,59 @@ def set_weight(config: Config, weight: float) -> Config:
     return replace(config, regularizer=replace(config.regularizer, weight=weight))
 
 
-def describe_plan(config: Config, device: torch.device) -> str:
+_FACTORIES = {torch.arange, torch.empty, torch.eye, torch.full, torch.ones, torch.rand, torch.randint, torch.randn}
+_FACTORIES |= {torch.tensor, torch.zeros}
+
+
+class _Sketch(TorchFunctionMode):
+    """Creates tensors that take no memory."""
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        given = kwargs or {}
+        return func(*args, **({**given, "device": "meta"} if func in _FACTORIES else given))
+
+
+def sketch_weights(graph: Graph, config: Config) -> dict[str, Tensor]:
+    """Return the weights of a new model as tensors without memory; none where a model cannot be built so."""
+    with suppress(RuntimeError, TypeError, ValueError), _Sketch():
+        model: Model = MODELS[config.name].build(graph, config.model)
+        return weights(model)
+    return {}
+
+
+def estimate_memory(graph: Graph, config: Config, device: torch.device) -> int:
+    """Return the bytes that this process will have in use when it trains, on the device; nothing is trained.
+
+    Counted are the parameters, their copies (the state of the optimizer, the best weights, an average), indexes of
+    known triples, and chunks of scores.
+    """
+    parameters = sum(tensor.nbytes for tensor in sketch_weights(graph, config).values())
+    slots: tuple[str, ...] = OPTIMIZERS[config.training.optimizer].slots
+    size = parameters * (2 + len(slots) + 2 * bool(config.training.weight_averaging))
+    if device.type == "cuda":
+        return size + WORKING
+    triples = sum(len(graph.split(split)) for split in SPLITS)
+    scores = min(WORKING, 24 * len(graph.entities) * config.training.batch_size)
+    return find_used_memory() + size + PER_TRIPLE * triples + scores
+
+
+def check_memory(graph: Graph, config: Config, device: torch.device) -> None:
+    """Refuse a training that takes more memory than is free.
+
+    Raises:
+        ConfigError: It does.
+    """
+    needed = estimate_memory(graph, config, device)
+    is_cuda = device.type == "cuda"
+    most = torch.cuda.mem_get_info(device)[0] if is_cuda else find_free() + find_used_memory()
+    if needed > most:
+        raise ConfigError(
+            f"training would take about {needed / 1e9:,.1f} GB of memory, and {most / 1e9:,.1f} GB are free; lower "
+            f"model.dim (now {getattr(config.model, 'dim', 'not set')}), or use a machine with more"
+        )
+
+
+def describe_plan(graph: Graph, config: Config, device: torch.device) -> str:
     """Return what a training will do, in one line."""
     own = {key: getattr(config.model, key, 0) for key in ("dim", "concepts", "support_size")}
     model = f"{config.name}, dimension {own['dim']}" if own["dim"] else config.name
@@ -318,7 +374,8 @@ def describe_plan(config: Config, device: torch.device) -> str:
     epochs, first = f"{config.training.epochs:,} epochs", config.warm_start.epochs
     if first and not config.warm_start.run:
         epochs = f"{first:,} epochs of {MODELS[config.name].starts_from or 'a simpler model'}, then {epochs}"
-    return f"{model}; {epochs} in batches of {config.training.batch_size:,} on {device.type}"
+    memory = f"about {estimate_memory(graph, config, device) / 1e9:,.1f} GB of memory"
+    return f"{model}; {epochs} in batches of {config.training.batch_size:,} on {device.type}; {memory}"
 
 
 def write_duration(seconds: float) -> str:
@@ -336,6 +393,14 @@ def find_peak_memory(device: torch.device) -> int:
         return 0
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak if sys.platform == "darwin" else 1024 * peak
+
+
+def find_used_memory() -> int:
+    """Return the bytes of memory that this process has in use now, or the most so far where that is not known."""
+    try:
+        return resource.getpagesize() * int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
+    except (OSError, AttributeError):
+        return find_peak_memory(torch.device("cpu"))
 
 
 def limits_of(config: Config) -> list[float]:

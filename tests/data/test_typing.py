@@ -9,6 +9,7 @@ import pytest
 from numpy.random import default_rng
 
 import itransf
+from itransf.data import typing
 from itransf.data.typing import LEAST_LIFT, PRIOR, Typing
 
 
@@ -30,6 +31,20 @@ def find_candidates(triples: list[tuple[int, int, int]], entities: int, relation
         if entity in on_side or not own or sum(lifts) / len(lifts) >= LEAST_LIFT:
             found.append(entity)
     return found
+
+
+def test_few_candidates_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    triples = np.array([[0, 0, 1], [2, 1, 3], [1, 2, 2]])
+    monkeypatch.setattr(typing, "MOST_KEPT", 4)
+    few, all_kept = Typing(triples, 4, 3), Typing(triples, 4, 3)
+    for _ in range(2):
+        for relation in range(3):
+            for side in ("head", "tail"):
+                monkeypatch.setattr(typing, "MOST_KEPT", 4)
+                found = few.candidates(relation, side).tolist()
+                monkeypatch.setattr(typing, "MOST_KEPT", 100)
+                assert found == all_kept.candidates(relation, side).tolist()
+    assert len(few._found) < len(all_kept._found) == 6
 
 
 @pytest.mark.parametrize("seed", range(5))

@@ -11,7 +11,16 @@ import pytest
 from itransf.data.graph import Graph
 from itransf.data.statistics import CATEGORIES
 from itransf.errors import ConfigError, DataError
-from itransf.evaluation import METRICS, Evaluation, evaluate, format_metric, measure_skill, rank_as_predicted, summarise
+from itransf.evaluation import (
+    METRICS,
+    Evaluation,
+    evaluate,
+    format_metric,
+    measure_skill,
+    rank_as_predicted,
+    ranking,
+    summarise,
+)
 from itransf.models import SIDES
 from stubs import TableModel
 
@@ -236,6 +245,26 @@ def test_an_empty_split_and_unknown_ways_and_metrics_are_refused(graph: Graph) -
             evaluate_table(graph, **wrong)
     with pytest.raises(ConfigError, match=r"metric 'MRR'.*mrr"):
         evaluate_table(graph)["MRR"]
+
+
+def test_a_sample_is_ranked_as_the_whole_is(graph: Graph) -> None:
+    test = graph.split("test")
+    whole, some = evaluate_table(graph, triples=0), evaluate_table(graph, triples=3)
+    assert (whole.sampled_from, some.sampled_from) == (0, len(test))
+    assert (whole.to_dict().get("sampled_from"), some.to_dict()["sampled_from"]) == (None, len(test))
+    rows = [test.tolist().index(triple) for triple in some.ranks.triples.tolist()]
+    assert len(rows) == 3
+    assert rows == sorted(rows)
+    np.testing.assert_array_equal(some.ranks.above, whole.ranks.above[:, :, rows])
+
+
+def test_a_sample_is_taken_where_ranking_all_would_take_too_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    triples = np.arange(3 * 5000).reshape(-1, 3)
+    monkeypatch.setattr(ranking, "MOST_SCORES", 10**7)
+    assert len(ranking.sample_triples(triples, 2000)) == 5000
+    assert len(ranking.sample_triples(triples, 4000)) == 2500
+    assert len(ranking.sample_triples(triples, 10**6)) == ranking.FEWEST_RANKED
+    assert len(ranking.sample_triples(triples, 10**6, 0)) == 5000
 
 
 def test_it_reads_as_a_mapping_of_its_metrics(graph: Graph) -> None:

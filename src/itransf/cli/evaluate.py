@@ -35,6 +35,7 @@ def evaluate_run(
     bucket_weighting: Annotated[Literal["relation", "query"], Option(help="Unit of means in a bucket.")] = "relation",
     relations: Annotated[bool, Option("--relations", help="Add a table of all relations.")] = False,
     weighted: Annotated[bool, Option("--weighted", help="Count each triple by its weight.")] = False,
+    triples: Annotated[int | None, Option(metavar="N", help="Most triples to rank, drawn at random; 0: all.")] = None,
     calibration: Annotated[bool, Option("--calibration", help="Judge the probabilities instead.")] = False,
     plot: Annotated[Path | None, Option(metavar="FILE", help="Reliability plot of --calibration: .png, .svg.")] = None,
     explain: Explain = False,
@@ -68,6 +69,7 @@ def evaluate_run(
         bucket_weighting=bucket_weighting,
         progress=True,
         weighted=weighted,
+        triples=triples,
     )
     found = evaluation.to_dict()
     rows = found["relations"] if relations or out is None else list_ranks(opened, evaluation)
@@ -101,6 +103,9 @@ def show_evaluation(evaluation: Mapping[str, Any], screen: Screen, relations: bo
     asked = f"{best['queries']:,} questions that {evaluation['split']} answers (what is the head, or the tail?)"
     told = f"Of {asked}, predict ranks the answer first in {shares[0]} % and among its ten best in {shares[1]} %.\n"
     screen.say(told, wrap=True)
+    if "sampled_from" in evaluation:
+        ranked = f"{best['queries'] // 2:,} of {evaluation['sampled_from']:,} {evaluation['split']} triples"
+        screen.say(f"A random sample of {ranked} was ranked; itransf evaluate RUN --triples 0 ranks all.\n", wrap=True)
     screen.tabulate(columns, rows, names=2, title=title)
     bounds = (evaluation[name]["both"]["mrr"] for name in ("optimistic", "pessimistic"))
     mrr = [itransf.evaluation.format_metric("mrr", bound) for bound in bounds]

@@ -96,7 +96,7 @@ def train_model(
     if not quiet:
         names = f"{len(graph.entities):,} entities, {len(graph.relations):,} relations"
         begun = f"{'Resuming on' if resume else 'Training on'} {graph.name}: {names}, {len(graph.train):,} triples"
-        plan = itransf.fitting.describe_plan(stored or resolved, itransf.run.choose_device(device))
+        plan = itransf.fitting.describe_plan(graph, stored or resolved, itransf.run.choose_device(device))
         remark(f"{begun}\nModel: {plan}\nRun folder: {folder}")
     choices |= {"seed": seed, "seeds": seeds, "out": folder, "resume": resume, "overwrite": overwrite, "device": device}
     try:

@@ -57,7 +57,6 @@ class PairIndex:
         self._keys = np.append(keys, np.iinfo(np.int64).max)  # the last row is for other pairs and has no values
         # Pairs are numbered by occurrence, so that (pair, value) fits 64 bits for any graph.
         self._entries = sort_distinct(rows.astype(np.int64) * self._value_count + values)
-        self._values = self._entries % max(self._value_count, 1)
         row_sizes = np.bincount(self._entries // max(self._value_count, 1), minlength=len(self._keys))
         self._offsets = np.concatenate(([0], np.cumsum(row_sizes))).astype(np.int64)
 
@@ -69,7 +68,7 @@ class PairIndex:
         offsets = np.concatenate(([0], np.cumsum(sizes))).astype(np.int64)
         # (v,) places in the table: the start of each pair's row, then one by one
         places = np.repeat(starts - offsets[:-1], sizes) + np.arange(offsets[-1])
-        return offsets, self._values[places]
+        return offsets, self._entries[places] % max(self._value_count, 1)
 
     def count(self, first: Integers, second: Integers) -> Integers:
         """Return the number of values of each pair."""

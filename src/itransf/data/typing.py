@@ -81,6 +81,7 @@ LEAST_LIFT = -1.0
 FB15k-237 and WN18RR."""
 PRIOR = 1.0  # entities drawn from all, which every side has in addition: they smooth rare relations
 
+MOST_KEPT = 2**25  # entities of all sides together that are kept
 SIDE_NUMBERS = {"head": 0, "tail": 1}
 
 
@@ -111,6 +112,8 @@ class Typing:
         """Return the entities that fit a side ("head" or "tail") of a relation, ascending."""
         number = 2 * relation + SIDE_NUMBERS[side]
         if number not in self._found:
+            if sum(map(len, self._found.values())) > MOST_KEPT:
+                self._found.clear()
             self._found[number] = np.flatnonzero(self._select(number))
         return self._found[number]
 

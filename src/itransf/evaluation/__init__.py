@@ -10,6 +10,7 @@ from itransf.evaluation.metrics import summarise as summarise
 from itransf.evaluation.ranking import Ranks as Ranks
 from itransf.evaluation.ranking import rank_as_predicted as rank_as_predicted
 from itransf.evaluation.ranking import rank_triples as rank_triples
+from itransf.evaluation.ranking import sample_triples as sample_triples
 from itransf.evaluation.rules import RuleList as RuleList
 from itransf.evaluation.rules import blend_with_rules as blend_with_rules
 from itransf.evaluation.skill import BETTER as BETTER

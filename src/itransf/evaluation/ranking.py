@@ -22,6 +22,7 @@ from itransf.progress import Tracker, track
 
 Ties = Literal["realistic", "optimistic", "pessimistic"]
 DEFAULT_MEMORY = CHUNK_MEMORY
+MOST_SCORES, FEWEST_RANKED = 10**10, 1000  # triples times entities beyond which a sample is ranked; its least size
 MOST_TRIPLES = 4096  # triples counted between two updates of the progress bar
 COPIES = 3  # copies of a projected table on a GPU at once: multiplied, constrained to its length, transposed
 
@@ -150,6 +151,20 @@ def rank_triples(
         if scores is not None:
             scores[number, rows] = arrays[-1]
     return Ranks(triples, above, tied, rivals, scores)
+
+
+def sample_triples(triples: Triples, entities: int, most: int | None = None) -> Triples:
+    """Return triples or a random sample of them, always the same, in their order.
+
+    Args:
+        triples: (n, 3)
+        entities: Number of entities that they are ranked among.
+        most: Size of the sample; 0 takes all, None as many as ranking compares with 10^10 entities on a side.
+    """
+    size = max(MOST_SCORES // max(entities, 1), FEWEST_RANKED) if most is None else most
+    if not size or len(triples) <= size:
+        return triples
+    return triples[np.sort(np.random.default_rng(0).permutation(len(triples))[:size])]
 
 
 def rank_as_predicted(

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from itransf.data import Floats, Graph, Integers
-from itransf.evaluation.ranking import DEFAULT_MEMORY, Ranks, rank_as_predicted
+from itransf.evaluation.ranking import DEFAULT_MEMORY, Ranks, rank_as_predicted, sample_triples
 from itransf.models.base import SIDES, Model, Pool, Scorer, Side, Sizes
 
 FEWEST_TRIPLES = 5
@@ -68,7 +68,7 @@ class Skill:
 def measure_skill(
     model: Model, graph: Graph, split: str = "valid", memory: int = DEFAULT_MEMORY, progress: bool = False
 ) -> dict[int, Skill]:
-    """Return the skill of each relation that occurs in a split, by its number.
+    """Return the skill of each relation that occurs in a split, or in a sample of a large one, by its number.
 
     Args:
         model: Scoring model.
@@ -77,7 +77,8 @@ def measure_skill(
         memory: Bytes for one chunk of scores.
         progress: Whether to show a progress bar.
     """
-    ranks = rank_as_predicted(model, graph, graph.split(split), memory, progress, title="measuring skill")
+    triples = sample_triples(graph.split(split), len(graph.entities))
+    ranks = rank_as_predicted(model, graph, triples, memory, progress, title="measuring skill")
     return compare_with_popularity(ranks, graph, memory)
 
 

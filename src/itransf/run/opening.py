@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
@@ -12,14 +11,13 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.overrides import TorchFunctionMode
 
 from itransf.config import Config
 from itransf.data.datasets import load
 from itransf.data.graph import Graph, NamedTriples
 from itransf.data.layout import Remark
 from itransf.errors import CheckpointError, ConfigError, RunError, check_count
-from itransf.fitting import Fit, build_model, choose_weight
+from itransf.fitting import Fit, build_model, check_memory, choose_weight, sketch_weights
 from itransf.models.base import Model
 from itransf.records import Manifest, RunRecord, hash_graph, read_manifest, write_manifest
 from itransf.run.ensemble import EnsembleRun
@@ -80,6 +78,7 @@ def train(
     if resume and folder is not None and folder.checkpoints:
         stored = folder.read_config()
     resolved = resolve_config(triples, preset, config, chosen, place, stored)
+    check_memory(triples, resolved, place)
     if folder is None:
         fit = Fit(triples, choose_weight(triples, resolved, place, progress), place, progress=progress)
         return Run(triples, fit.config, fit.run(), fit.history).calibrate()
@@ -263,43 +262,19 @@ def seal(path: str | Path) -> list[str]:
     return changed
 
 
-class _Bounded(TorchFunctionMode):
-    """Refuses to create tensors of more than `most` elements."""
-
-    def __init__(self, most: int) -> None:
-        super().__init__()
-        self.most = most
-
-    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        given = kwargs or {}
-        if func in _FACTORIES:
-            shape = given.get("size") or next((part for part in args if isinstance(part, tuple | list)), args)
-            elements = math.prod(size for size in shape if isinstance(size, int))
-            if elements ** (2 if func is torch.eye else 1) > self.most:
-                raise _TooLargeError
-        return func(*args, **given)
-
-
-_FACTORIES = {torch.empty, torch.eye, torch.full, torch.ones, torch.rand, torch.randint, torch.randn, torch.zeros}
-
-
-class _TooLargeError(Exception):
-    """A tensor has more elements than it may have."""
-
-
 def build_like(graph: Graph, config: Config, stored: Mapping[str, Tensor], device: torch.device, path: Path) -> Model:
     """Return a model with stored weights; settings of a larger model are refused before its memory is used."""
     most = max([_FEW_ELEMENTS, *(tensor.numel() for tensor in stored.values())])
-    try:
-        with _Bounded(most):
-            model = build_model(graph, config, device)
-        load_weights(model, stored)
-    except _TooLargeError:
+    if any(tensor.numel() > most for tensor in sketch_weights(graph, config).values()):
         fault = "they have fewer numbers than model.dim and the other settings of the model ask for"
-    except (KeyError, ValueError) as error:
-        fault = str(error)
     else:
-        return model
+        try:
+            model = build_model(graph, config, device)
+            load_weights(model, stored)
+        except (KeyError, ValueError) as error:
+            fault = str(error)
+        else:
+            return model
     raise CheckpointError(f"{path}: its weights do not fit: {fault}; restore the files or train again")
 
 

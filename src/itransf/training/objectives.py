@@ -11,7 +11,7 @@ from torch import Tensor
 from torch.nn.functional import cross_entropy
 
 from itransf.config import Config
-from itransf.data import Graph, KnownIndex
+from itransf.data import Graph
 from itransf.errors import DataError
 from itransf.models.base import SIDES, Model, Side
 from itransf.registry import LOSSES
@@ -107,11 +107,11 @@ class CandidateObjective:
     """
 
     def __init__(self, graph: Graph, train: Tensor, config: Config) -> None:
-        self.train, self.config, self.filtered = train, config.loss, config.negatives.filtered
+        self.train, self.config = train, config.loss
         self.loss, self.weights = make_contrast_loss(config.loss), weigh_triples(train, config.loss.subsampling)
         self.factors = read_factors(graph, train.device)
         self.entities = len(graph.entities)
-        self.known = KnownIndex(graph.train, len(graph.entities), len(graph.relations))
+        self.known = graph.known_in("train") if config.negatives.filtered else None
 
     def draw(self, triples: Tensor, size: int, generator: torch.Generator) -> Sequence[Tensor | None]:
         """Draw the candidates of each batch, ascending and distinct, or None for all entities."""
@@ -158,7 +158,7 @@ class CandidateObjective:
 
     def _list_answers(self, batch: Tensor, side: Side) -> tuple[Tensor, Tensor]:
         """Return rows of the batch and the entities that answer them."""
-        if not self.filtered:
+        if self.known is None:
             own = batch[:, 2 if side == "tail" else 0].contiguous()
             return torch.arange(len(batch), device=batch.device), own
         heads, relations, tails = batch.cpu().numpy().T
