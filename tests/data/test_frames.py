@@ -129,11 +129,13 @@ def test_columns_and_bad_rows_of_frames() -> None:
     frame = Stream(what=["b", "", "d", None], who=["a", "x", "c", "x"], how=["r", "r", "s", "r"], trust=[0.5, 1, 2, 3])
     form = Form(columns="who,how,what", weight="trust")
     with pytest.raises(DataError, match=r"f: 2 bad rows\n  f, row 2, 4: 'what' is empty"):
+        gather_triples(frame, "f", form, extra=("weight",))
+    with pytest.raises(DataError, match=r"--weight .* leave it out here"):
         gather_triples(frame, "f", form)
     table = gather_triples(frame, "f", replace(form, skip_bad=True), extra=("weight",))
     assert table.rows() == [(*TRIPLES[0], "0.5"), (*TRIPLES[1], "2")]
     assert table.locate(1) == "f, row 3"
-    assert table.notes[0].startswith("2 bad rows of f were left out: ")
+    assert table.notes[0].startswith("2 bad rows of f were left out:\n  f, row 2, 4: 'what' is empty")
 
 
 def test_blanks_around_names_in_memory_go_as_those_in_files() -> None:

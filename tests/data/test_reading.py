@@ -299,9 +299,19 @@ def test_bad_lines_are_skipped_on_demand(name: str) -> None:
     assert rows_of(table) == [*TRIPLES, ("u", "r", "v")]
     assert [table.locate(row) for row in range(3)] == [f"{name}, line {line}" for line in (1, 7, 9)]
     (note,) = table.notes
-    assert note.startswith(f"5 bad lines of {name} were left out: {name}, line 2, ")
+    assert note.startswith(f"5 bad lines of {name} were left out:\n  {name}, line 2, ")
     assert "line 8: byte 0xe9" in note
     assert len(read("a,,b\n", "f.csv", skip_bad=True)) == 0
+
+
+@pytest.mark.parametrize("end", ["# the end, really", "# the end", "#\n# the end\n\n"])
+def test_comments_at_the_end_are_no_bad_lines(end: str) -> None:
+    table = read(f"a,r,b\nc,s,d\n{end}", "f.csv")
+    assert (rows_of(table), table.notes) == (TRIPLES, ())
+    with pytest.raises(DataError, match="line 2"):
+        read(f"a,r,b\n{end}\nc,s,d\n", "f.csv")
+    with pytest.raises(DataError, match=r"^f.csv, line 2: 2 columns"):
+        read(f"a,r,b\nc,s\n{end}", "f.csv")
 
 
 WIDE = """sku,colour,parts,text

@@ -85,6 +85,16 @@ def test_a_bad_weight_is_named_with_its_line(tmp_path: Path, bad: str) -> None:
         itransf.load(path)
 
 
+def test_all_bad_weights_are_listed(tmp_path: Path) -> None:
+    rows = [("a", "r", f"b{number}", "high" if number % 2 else "1") for number in range(60)]
+    with pytest.raises(DataError) as caught:
+        itransf.load(write(tmp_path / "x.csv", rows))
+    first, *told = str(caught.value).splitlines()
+    assert first.endswith("x.csv: 30 bad weights; correct them, or choose another column with --weight (weight=...)")
+    assert len(told) == 20
+    assert told[-1].endswith("x.csv, line 41: the weight 'high' is not a number from 0 on")
+
+
 def test_weights_of_which_none_counts_are_refused(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"x\.csv: no weight is greater than 0"):
         itransf.load(write(tmp_path / "x.csv", [(*row[:3], "0") for row in ROWS]))

@@ -41,7 +41,7 @@ _STATEMENT = re.compile(rb"\s*(<[^<>\s]*>|_:\S+)\s+<[^<>\s]*>\s+(<|_:|\").*\.\s*
 _SAMPLE_LINES = 100
 _SAMPLE_BYTES = 2**20
 _SHOWN = 8  # columns listed that were left out
-_LISTED = 20  # bad lines that are listed
+LISTED = 20  # bad lines that are listed
 _INDEX = re.compile(r"__index_level_\d+__")  # what pandas calls the index of a frame among its columns
 
 
@@ -116,6 +116,11 @@ class Request:
     extra: Sequence[str] = ()
     form: Form = DETECTED
     blanks: bool = False
+
+    def __post_init__(self) -> None:
+        """Refuse a column of weights where nothing is weighted."""
+        if self.form.weight is not None and "weight" not in self.extra:
+            raise DataError("--weight (weight=...) is for triples to train on or to update with; leave it out here")
 
     @property
     def required(self) -> list[str]:
@@ -339,13 +344,13 @@ def check_bad(faults: Sequence[tuple[int, str]], where: str, form: Form, unit: s
     kinds: dict[str, list[int]] = {}
     for number, fault in faults:
         kinds.setdefault(fault, []).append(number)
-    told, most = [], max(1, _LISTED // max(1, len(kinds)))
-    for fault, numbers in list(kinds.items())[:_LISTED]:
+    told, most = [], max(1, LISTED // max(1, len(kinds)))
+    for fault, numbers in list(kinds.items())[:LISTED]:
         rest = f" and {len(numbers) - most:,} more" if len(numbers) > most else ""
         told.append(f"{where}, {unit} {', '.join(map(str, numbers[:most]))}{rest}: {fault}")
     amount = f"{len(faults):,} bad {unit}{'s' * (len(faults) != 1)}"
     if form.skip_bad:
-        return (f"{amount} of {where} {'was' if len(faults) == 1 else 'were'} left out: {'; '.join(told)}.",)
+        return ("\n  ".join([f"{amount} of {where} {'was' if len(faults) == 1 else 'were'} left out:", *told]),)
     if len(faults) == 1:
         raise DataError(told[0])
     told.append("Correct them, or leave them out with --skip-bad (skip_bad=True)")

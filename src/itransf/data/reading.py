@@ -173,10 +173,12 @@ def _parse_text(
         return empty, text, ()
     if not faults and (problem or not layout.wide):
         raise DataError(f"{where} cannot be read: {problem or 'it has an empty field'}; check that it is a text file")
-    notes = check_bad(faults, where, form) if faults else ()
     parts = re.split(b"(%s)" % _LINE_ENDS.pattern, text)
-    for line, _ in faults:
+    for line, _ in reversed(faults):
+        is_comment = parts[2 * line - 2].startswith(b"#") and not b"".join(parts[2 * line - 1 :]).strip()
+        faults = faults[:-1] if is_comment else faults  # at the end of the file
         parts[2 * line - 2] = b""
+    notes = check_bad(faults, where, form) if faults else ()
     text = b"".join(parts)
     return _parse(text, layout), text, notes
 

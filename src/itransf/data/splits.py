@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from itransf.data.known import Integers, Triples, is_among, key_triples, sort_distinct
-from itransf.data.layout import Remark, Table
+from itransf.data.layout import LISTED, Remark, Table
 from itransf.errors import DataError
 
 Floats = npt.NDArray[np.float64]
@@ -76,13 +76,15 @@ def _parse(table: Table) -> Floats:
     """Return the weights of a table as numbers."""
     column = table.data.column("weight")
     plain = pc.match_substring_regex(column, r"^(\d{1,15}\.?\d*|\.\d+)([eE][+-]?\d{1,2})?$")
-    bad = np.flatnonzero(~plain.to_numpy())
-    if len(bad):
-        row = int(bad[0])
-        raise DataError(
-            f"{table.locate(row)}: the weight {column[row].as_py()!r} is not a number from 0 on; correct it, or choose "
-            "another column with --weight (weight=...)"
-        )
+    bad = np.flatnonzero(~plain.to_numpy()).tolist()
+    told = [
+        f"{table.locate(row)}: the weight {column[row].as_py()!r} is not a number from 0 on" for row in bad[:LISTED]
+    ]
+    cure = f"correct {'it' if len(bad) == 1 else 'them'}, or choose another column with --weight (weight=...)"
+    if len(bad) > 1:
+        raise DataError("\n  ".join([f"{table.source}: {len(bad):,} bad weights; {cure}", *told]))
+    if bad:
+        raise DataError(f"{told[0]}; {cure}")
     return np.asarray(column.cast(pa.float64()).to_numpy())
 
 
@@ -176,7 +178,8 @@ def encode_and_split(table: Table, rule: SplitRule) -> Encoded:
     sizes = ", ".join(f"{len(split):,} to {name}" for name, split in zip(SPLITS, splits, strict=True))
     note = (
         f"{table.source} was split with seed {rule.seed}: {sizes}. Every entity and relation stays in train, with the "
-        f"first of its triples ({int(mark_first(triples).sum()):,} in all); rows that are added later move none."
+        f"first of its triples ({int(mark_first(triples).sum()):,} in all). Rows added later do not move triples "
+        "between splits."
     )
     return Encoded(encoded.entities, encoded.relations, splits, (*table.notes, *notes, Remark(note)), rule, weights)
 
