@@ -11,8 +11,10 @@ import pytest
 from itransf.data import Graph, load
 from itransf.data.frames import gather_triples
 from itransf.data.layout import Table
-from itransf.data.literals import treat_literals
+from itransf.data.literals import find_bin, treat_literals
 from itransf.errors import ConfigError, DataError
+from itransf.prediction.inputs import resolve_triples
+from itransf.teaching import grow_graph
 
 TEXT = "a light and quiet machine with a large screen that lasts for a whole day of work, and of play"
 VALUES = {
@@ -104,6 +106,26 @@ def test_each_value_is_in_the_bin_that_is_named() -> None:
         high = float(words[-1]) if words[-1] != "more" else np.inf
         assert low <= float(price) < high
         assert len(words[-1].strip("0")) <= 2 or words[-1] == "more"
+
+
+@pytest.mark.parametrize("name", ["price", "released"])
+def test_a_value_finds_the_bin_that_it_would_have_been_put_into(name: str) -> None:
+    prices, days = (
+        [f"{3.17 * number:.2f}" for number in range(60)],
+        [f"{1990 + number // 2}-07-01" for number in range(60)],
+    )
+    texts = prices if name == "price" else days
+    (table,) = treat_literals([gather_triples([(f"e{n}", name, text) for n, text in enumerate(texts)], "t")], "bin")
+    binned = [tail for _, _, tail in table.rows()]
+    names = ["other 5 to 7", name, f"{name} tag", *sorted(set(binned))]
+    assert len(names) > 6
+    assert [find_bin(name, text, names) for text in texts] == binned
+    assert find_bin(name, "red", names) is None
+    assert find_bin("width", texts[0], names) is None
+    graph = Graph.from_names("g", [("a", name, each) for each in names])
+    assert resolve_triples(graph, [("a", name, texts[7])]).tolist() == [[0, 0, graph.entities.index(binned[7])]]
+    grown = grow_graph(graph, [("b", name, texts[7])]).graph
+    assert grown.entities.name(grown.train[-1, 2]) == binned[7]
 
 
 def test_train_alone_decides_on_bins() -> None:

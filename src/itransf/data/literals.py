@@ -154,6 +154,20 @@ def _name_bins(relation: str, texts: Iterable[str], known: npt.NDArray[np.bool_]
     return [names[place] for place in np.searchsorted(edges, values, side="right")]
 
 
+def find_bin(relation: str, text: str, names: Iterable[str]) -> str | None:
+    """Return the bin among names that a value of a relation belongs to; None if it is no value, or there is no bin."""
+    if not re.search("|".join(_PATTERNS[:_TEXT]), text):
+        return None
+    read = _read_month if re.search(_PATTERNS[_DATE], text) else _read_number
+    pattern = re.compile(re.escape(relation) + r" (?:be(?:low|fore) ()(\S+)|(\S+) to (\S+)|(\S+) or (?:more|later)())")
+    for name in names:
+        if found := pattern.fullmatch(name):
+            low, high = (part for part in found.groups() if part is not None)
+            if (not low or read(low) <= read(text)) and (not high or read(text) < read(high)):
+                return name
+    return None
+
+
 def _read_number(text: str) -> float:
     point = "," if re.search(r",\d\d?\D*$", text) else "."
     return float(re.sub(rf"[^\d{point}eE+-]", "", text).replace(point, "."))
@@ -161,7 +175,7 @@ def _read_number(text: str) -> float:
 
 def _read_month(text: str) -> float:
     """Return the number of a date's month, counted from the year 0."""
-    first, second, *rest = re.findall(r"\d+", text)
+    first, second, *rest = (*re.findall(r"\d+", text), "1")  # a year begins with January
     year, month = (first, second) if len(first) == 4 else (rest[0], second if "." in text or int(first) > 12 else first)
     return 12.0 * int(year) + int(month) - 1
 

@@ -81,10 +81,9 @@ def _parse(table: Table) -> Floats:
         f"{table.locate(row)}: the weight {column[row].as_py()!r} is not a number from 0 on" for row in bad[:LISTED]
     ]
     cure = f"correct {'it' if len(bad) == 1 else 'them'}, or choose another column with --weight (weight=...)"
-    if len(bad) > 1:
-        raise DataError("\n  ".join([f"{table.source}: {len(bad):,} bad weights; {cure}", *told]))
+    listed = "\n  ".join([f"{table.source}: {len(bad):,} bad weights; {cure}", *told])
     if bad:
-        raise DataError(f"{told[0]}; {cure}")
+        raise DataError(listed if len(bad) > 1 else f"{told[0]}; {cure}")
     return np.asarray(column.cast(pa.float64()).to_numpy())
 
 

@@ -81,7 +81,7 @@ LEAST_LIFT = -1.0
 FB15k-237 and WN18RR."""
 PRIOR = 1.0  # entities drawn from all, which every side has in addition: they smooth rare relations
 
-MOST_KEPT = 2**25  # entities of all sides together that are kept
+MOST_KEPT = 2**27  # entities of all sides together that are kept: 1 GB
 SIDE_NUMBERS = {"head": 0, "tail": 1}
 
 

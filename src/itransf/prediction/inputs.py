@@ -12,6 +12,7 @@ import numpy as np
 from itransf.data import SPLITS, Graph, Triples, Vocabulary
 from itransf.data.frames import holds_triples, read_triple
 from itransf.data.layout import DETECTED, TRIPLE, Form
+from itransf.data.literals import find_bin
 from itransf.data.reading import read_columns
 from itransf.errors import DataError
 
@@ -143,6 +144,8 @@ def resolve_triples(
 def number_names(graph: Graph, names: Sequence[str | None]) -> list[int]:
     """Return the indices of a head, a relation and a tail; ASKED for None."""
     vocabularies = (graph.entities, graph.relations, graph.entities)
+    if names[1] and names[2] and names[2] not in graph.entities:
+        names = [*names[:2], find_bin(names[1], str(names[2]), graph.entities) or names[2]]
     return [ASKED if name is None else v.index(name) for v, name in zip(vocabularies, names, strict=True)]
 
 

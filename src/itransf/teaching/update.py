@@ -15,7 +15,7 @@ from itransf.config import Config
 from itransf.data import SPLITS, Graph, KnownIndex, Triples, Vocabulary
 from itransf.data.frames import NamedTriples, gather_triples
 from itransf.data.layout import DETECTED, Form, Table
-from itransf.data.literals import treat_literals
+from itransf.data.literals import find_bin, treat_literals
 from itransf.data.reading import read_columns
 from itransf.data.splits import EXTRA, Weights, encode, gather_weights, keep_distinct
 from itransf.errors import ConfigError, DataError, check_count
@@ -126,9 +126,16 @@ def grow_graph(graph: Graph, new: Given, remove: Given = (), form: Form = DETECT
 
 
 def treat_new(graph: Graph, table: Table, literals: str) -> Table:
-    """Return the table without literals under relations that the graph does not have, or with them."""
+    """Return the table without literals under relations that the graph does not have, or with them.
+
+    Values of a relation whose values are in bins are put into these.
+    """
     if literals not in ("drop", "keep"):
         raise ConfigError(f"literals = {literals!r}: bins belong to the run that made them; give drop or keep")
+    pairs = zip(*(table.data.column(name).to_pylist() for name in ("relation", "tail")), strict=True)
+    names = graph.entities
+    tails = [tail if names.has_name(tail) else find_bin(own, tail, names) or tail for own, tail in pairs]
+    table = replace(table, data=table.data.set_column(2, "tail", pa.array(tails, pa.string())))
     rows = np.arange(len(table))
     is_new = np.array([name not in graph.relations for name in table.data.column("relation").to_pylist()], dtype=bool)
     if literals == "keep" or not is_new.any():
