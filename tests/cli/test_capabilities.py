@@ -9,7 +9,10 @@ import pytest
 
 from cli.conftest import call, write_triples
 
-LEARNS_RELATIONS = {"distmult": True, "complex": True, "ntn": False, "stubs:TransH": False, "stubs:BilinearModel": True}
+LEARNS_RELATIONS = {
+    **{"distmult": True, "complex": True, "ntn": False, "rotate": True, "tucker": True, "tatec": False, "irn": True},
+    **{"stubs:TransH": False, "stubs:BilinearModel": True},
+}
 QUICK = ("training.epochs=1", "training.batch_size=8", "model.dim=4", "warm_start.epochs=0")
 WORKING = {
     "evaluate": ("evaluate", "RUN"),
