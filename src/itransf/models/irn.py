@@ -98,7 +98,8 @@ class IRN(QueryModel):
         if side == "tail":
             return super().candidates(relations, side, pool)
         assert pool.vectors is not None, "pools of query models hold vectors"
-        return torch.stack([self.infer(pool.vectors, one.expand(len(pool.vectors))) for one in relations])
+        rows = self.infer(pool.vectors.repeat(len(relations), 1), relations.repeat_interleave(len(pool.vectors)))
+        return rows.view(len(relations), *pool.vectors.shape)
 
     def factors(self, heads: Tensor, relations: Tensor, tails: Tensor) -> tuple[Tensor, ...]:
         """Return the embeddings of each triple."""

@@ -72,7 +72,7 @@ class TuckER(QueryModel):
         matrices = self.drop(look_up(self.relations, distinct) @ self.core, self.config.hidden_dropout).view(-1, d, d)
         matrices = matrices if side == "head" else matrices.transpose(1, 2)
         if vectors.is_cuda:  # one batched product
-            return (matrices[places] @ vectors[:, :, None]).squeeze(2)
+            return (matrices.index_select(0, places) @ vectors[:, :, None]).squeeze(2)
         return grouped_product(vectors, matrices, group_rows(relations))
 
     def queries(self, anchors: Tensor, relations: Tensor, side: Side) -> Tensor:
