@@ -6,8 +6,6 @@ import pytest
 import torch
 
 from contracts.cases import make_model, random_triples
-from itransf.config import assignments_layer, build_config
-from itransf.errors import ConfigError
 from itransf.models import MODELS, Model, Sizes
 from itransf.training import Trainer
 
@@ -51,10 +49,3 @@ def test_the_trainer_learns_in_training_mode_and_validates_in_evaluation_mode(
     assert modes == [False, False]
     assert not model.training
     assert not torch.equal(before, model.outputs.running_mean)  # statistics of batches
-
-
-@pytest.mark.parametrize("setting", ["tucker:input_dropout=1", "tucker:output_dropout=1.5", "rotate:span=0"])
-def test_settings_without_sense_are_refused(setting: str) -> None:
-    name, _, given = setting.partition(":")
-    with pytest.raises(ConfigError, match=given.partition("=")[0]):
-        build_config([assignments_layer([f"model.name={name}", f"model.{given}"])])
