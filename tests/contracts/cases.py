@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from importlib import import_module
 from importlib.util import find_spec
+from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import numpy.typing as npt
 import pytest
 import torch
 from torch import Tensor
 
+from contracts.references import TRAIN
 from itransf.models import MODELS, Model, Sizes
 from itransf.training.trainer import weights
 
@@ -32,7 +35,8 @@ MODEL_CASES = [pytest.param(name, reference.CASES[0], id=name) for name, referen
 def make_model(name: str, case: dict[str, Any], seed: int = 0) -> Model:
     """Return a model in float64 with random parameters, so that nothing hides behind an initial identity."""
     torch.manual_seed(seed)
-    model: Model = MODELS[name](SIZES, MODELS[name].Config(**case)).double()
+    graph = SimpleNamespace(entities=range(SIZES.entities), relations=range(SIZES.relations), train=np.array(TRAIN))
+    model: Model = MODELS[name].build(graph, MODELS[name].Config(**case)).double()
     with torch.no_grad():
         for parameter in model.parameters():
             parameter.normal_(0.0, 0.6)

@@ -10,7 +10,7 @@ from torch import Tensor
 from itransf.config import Config
 from itransf.data.graph import Graph
 from itransf.errors import ITransFError
-from itransf.models import MODELS, Model, Sizes
+from itransf.models import MODELS, Model
 from itransf.training import EpochReport, Trainer
 from itransf.training.trainer import shuffle_triples, weights
 
@@ -25,7 +25,7 @@ def make_trainer(
     lower_is_better: bool = False,
 ) -> Trainer:
     torch.manual_seed(config.seed)
-    model = MODELS[config.name](Sizes(len(graph.entities), len(graph.relations)), config.model)
+    model = MODELS[config.name].build(graph, config.model)
     return Trainer(model, graph, config, validate, lower_is_better)
 
 
@@ -85,7 +85,7 @@ class TestLearning:
     def test_the_loss_falls(self, configure: Configure, ring: Graph, name: str, loss: str) -> None:
         config = configure(
             name,
-            "model.dim=8",
+            *(["model.dim=8"] if hasattr(MODELS[name].Config, "dim") else []),
             f"loss.name={loss}",
             "loss.margin=2",
             "loss.scale=3",

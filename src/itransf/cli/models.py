@@ -58,6 +58,7 @@ def describe_model(name: str, graph: itransf.Graph | None) -> dict[str, Any]:
         "source": MODELS.source(name),
         "formula": formula.rstrip("."),
         "paper": kind.paper and kind.paper._asdict(),
+        "uses": kind.uses,
         "capabilities": find_capabilities(kind),
         "parameters": number,
     }
@@ -70,7 +71,7 @@ def find_capabilities(kind: type[Model]) -> dict[str, bool]:
     )
     model, teaching = kind.build(graph, kind.Config()), itransf.teaching
     return {
-        "fast ranking": isinstance(model, itransf.models.QueryModel),
+        "fast ranking": itransf.models.base.has_query_form(model),
         "concepts": isinstance(model, itransf.models.ConceptModel),
         "explanations": itransf.models.is_explainable(model),
         "fast training": bool(vars(kind).get("fused", False)),
@@ -96,6 +97,7 @@ def show_models(models: Sequence[Mapping[str, Any]], graph: str, screen: Screen)
         lines = {
             "Paper": paper and f"{paper['title']} ({paper['authors']}, {paper['venue']})",
             "Link": paper and paper["link"],
+            "Uses": model["uses"],
             "Can": ", ".join(name for name, has_it in model["capabilities"].items() if has_it),
             "From": model["source"],
             "Size": model["parameters"] and f"{model['parameters']:,} parameters on {graph}",

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from itransf.data import Booleans, Floats, Graph, Integers, KnownIndex, Triples, Typing, is_among, sort_distinct
 from itransf.errors import ITransFError
-from itransf.models.base import SIDES, Model, QueryModel, Scorer, Side, compare_all
+from itransf.models.base import SIDES, Model, QueryModel, Scorer, Side, compare_all, has_query_form
 from itransf.ops.counting_cuda import DEFAULT_TILING, KnownLists, Tiling, count_grouped_cuda
 from itransf.ops.distance import has_triton
 from itransf.ops.ranks import CHUNK_MEMORY, count_by_scores, count_closer
@@ -220,7 +220,7 @@ def count_here(
     """Count the rivals above and tied with each answer, (2, n) each; with `keep_scores` add its score, (n,)."""
     device = next(model.parameters()).device
     relations = questions.relations[questions.places]  # (n,)
-    if isinstance(model, QueryModel) and not keep_scores and shares_candidates(model, side):
+    if has_query_form(model) and not keep_scores and shares_candidates(model, side):
         bounds = [0, len(relations)]
     else:
         bounds = np.flatnonzero(np.diff(relations, prepend=-1, append=-1)).tolist()
@@ -308,7 +308,7 @@ def select(questions: Questions, rows: slice, device: torch.device) -> Part:
 
 def prepare_counting(model: Model, relation: int, side: Side, memory: int, keep_scores: bool) -> Count:
     """Return a function that counts the rivals of a part; the entity table is projected here, once."""
-    if isinstance(model, QueryModel) and not keep_scores:
+    if has_query_form(model) and not keep_scores:
         wanted = torch.tensor([relation], device=next(model.parameters()).device)
         return partial(count_in_table, model, model.candidates(wanted, side, model.pool())[0], side, memory)
     scorer = model.scorer(relation, side)
@@ -349,7 +349,7 @@ def count_in_scores(
 def can_rank_on_device(model: Model) -> TypeGuard[QueryModel]:
     """Return whether `count_on_device` works for this model, on its present device."""
     first = next(model.parameters())
-    fits = isinstance(model, QueryModel) and model.compare in ("l1", "l2") and first.dtype == torch.float32
+    fits = has_query_form(model) and model.compare in ("l1", "l2") and first.dtype == torch.float32
     return fits and first.is_cuda and has_triton()
 
 

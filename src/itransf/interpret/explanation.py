@@ -24,7 +24,7 @@ from itransf.prediction.inputs import LabelledTriple, find_splits, name_triple, 
 from itransf.prediction.predict import Agreement, find_only_answers
 from itransf.prediction.search import DEFAULT_MEMORY, Search, find_entities
 
-ORDER = ("head", "translation", "tail", "relation")
+ORDER = ("head", "translation", "tail", "relation", "path")
 CHOICES = "itransf, icomplex, ilineare, stranse, transr, lineare, transe, complex or distmult"
 M = TypeVar("M", bound=Model)
 MOST_REMOVED = 8

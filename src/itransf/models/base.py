@@ -12,7 +12,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sized
 from dataclasses import dataclass, field, fields
-from typing import Any, ClassVar, Literal, NamedTuple, Protocol
+from typing import Any, ClassVar, Literal, NamedTuple, Protocol, TypeGuard
 
 import torch
 from torch import Tensor, nn
@@ -113,6 +113,7 @@ class Model(nn.Module, ABC):
         starts_from: Model that `warm_start.epochs` trains first, if the model can start from one.
         is_random: Whether scores are random in training: a triple's is then taken from the same draw as its rivals'.
         noise: Random numbers of the current training step; the same step draws the same numbers.
+        uses: What a score uses beside parameters: "paths" or "features" of the training triples, or nothing.
     """
 
     Config: ClassVar[type]
@@ -121,6 +122,7 @@ class Model(nn.Module, ABC):
     starts_from: ClassVar[str] = ""
     is_random: ClassVar[bool] = False
     noise: torch.Generator | None = None
+    uses: ClassVar[str] = ""
 
     def __init__(self, sizes: Sizes, config: Any) -> None:
         super().__init__()
@@ -413,6 +415,11 @@ class QueryModel(Model):
             rows = (relations == relation).nonzero().squeeze(1)
             scores = scores.index_copy(0, rows, self.scorer(relation, side)(anchors[rows]))
         return scores
+
+
+def has_query_form(model: Model) -> TypeGuard[QueryModel]:
+    """Return whether comparing queries with candidates gives the whole score."""
+    return isinstance(model, QueryModel) and type(model).scorer is QueryModel.scorer
 
 
 def is_explainable(model: Model) -> bool:

@@ -17,6 +17,9 @@ Vector = list[float]
 Weights = Mapping[str, npt.NDArray[Any]]
 Case = dict[str, Any]
 
+TRAIN = [(h, r, (5 * h + 3 * r + s) % 7) for h in range(7) for r in range(4) for s in range(3) if (h + 2 * r + s) % 4]
+"""Training triples of the models under test: 7 entities, 4 relations; some heads are their tails."""
+
 GEOMETRIES: list[Case] = [
     {"dim": 5, "p_norm": norm, "projected_constraint": projected, "entity_constraint": "unit"}
     for norm, projected in product((1, 2), ("unit", "ball", "none"))
@@ -48,3 +51,38 @@ def look_up(weights: Weights, head: int, relation: int, tail: int) -> tuple[Vect
     """Return the embeddings of a triple."""
     rows = weights["entities"][head], weights["relations"][relation], weights["entities"][tail]
     return rows[0].tolist(), rows[1].tolist(), rows[2].tolist()
+
+
+def find_paths(weights: Weights, config: Any, head: int, relation: int, tail: int) -> list[tuple[int, float]]:
+    """Return the slot of each path of the relation between two entities, and the resource that arrives over it."""
+    stay, links = 2 * len(weights["paths"]), {entity: {} for entity in range(7)}  # type: ignore[var-annotated]
+    for h, r, t in TRAIN:
+        if h != t:
+            links[h].setdefault(2 * r, set()).add(t)
+            links[t].setdefault(2 * r + 1, set()).add(h)
+    found = []
+    for slot, (first, second) in enumerate(weights["paths"][relation].tolist()):
+        for middle in links[head].get(first, ()) if head != tail else ():
+            ends = {middle} if second == stay else links[middle].get(second, set())
+            fans = len(links[head][first]), len(ends)
+            if tail in ends and max(fans) <= config.fan_out:
+                found.append((slot, 1 / (fans[0] * fans[1])))
+    return found
+
+
+def add_steps(weights: Weights, relation: int, slot: int) -> Vector:
+    """Return the sum of the vectors of a path's steps."""
+    total = [0.0] * weights["relations"].shape[1]
+    for step in weights["paths"][relation, slot].tolist():
+        if step < 2 * len(weights["paths"]):
+            sign = -1 if step % 2 else 1
+            total = [
+                value + sign * float(more) for value, more in zip(total, weights["relations"][step // 2], strict=True)
+            ]
+    return total
+
+
+def measure(vector: Vector, config: Any) -> float:
+    """Return the length of a vector in the model's norm."""
+    sizes = [abs(value) for value in vector]
+    return sum(sizes) if config.p_norm == 1 else math.sqrt(sum(size * size for size in sizes))

@@ -1,0 +1,374 @@
+"""Paths of one or two links between entities: mined from the training triples, and what models that use them share.
+
+A step is a relation read forwards (2 r) or backwards (2 r + 1). Two more steps make all paths equally long: STAY
+(2 |R|) leads from every entity to itself, and an empty slot begins with 2 |R| + 1, which leads nowhere. Triples whose
+head is their tail are no links, and no path leads from an entity to itself. So a path between h and t passes the triple
+(h, r, t) only if it is the path of the single link r; that path is never one of r's own.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+from itransf.config import setting
+from itransf.errors import ConfigError
+from itransf.models.base import Model, Part, Pool, QueryModel, Side, Sizes, Split, TrainingGraph
+from itransf.models.translation import Translation
+from itransf.ops.grouped import occurrence_numbers
+
+Integers = npt.NDArray[np.int64]
+MINED = 256  # training triples of a relation whose paths are counted
+MOST_LINKS = 512  # links of a head that are followed there
+MOST_WALKS = 1 << 19  # paths that are followed at once
+
+
+@dataclass(frozen=True)
+class PathConfig:
+    """Settings of models that use paths."""
+
+    paths: int = setting(20, "Maximum number of paths of a relation: those that connect its training pairs best.")
+    fan_out: int = setting(
+        100, "Maximum number of links of one relation and direction at an entity; a path does not follow more."
+    )
+
+    def __post_init__(self) -> None:
+        """Refuse impossible numbers."""
+        for key in ("paths", "fan_out"):
+            if getattr(self, key) < 1:
+                raise ConfigError(f"model.{key} must be at least 1, not {getattr(self, key)}")
+
+
+class Links(NamedTuple):
+    """The training triples as links in both directions, and a link of the step STAY for each entity.
+
+    Attributes:
+        keys: (source * steps + step) * entities + target of each link, ascending, (l,).
+        fans: Links with the same source and step as this one and, in the second row, as its inverse, (2, l).
+    """
+
+    keys: Tensor
+    fans: Tensor
+
+    @classmethod
+    def of(cls, triples: Integers, sizes: Sizes) -> Links:
+        """Return the links of training triples (n, 3)."""
+        heads, relations, tails = triples[triples[:, 0] != triples[:, 2]].T
+        itself, steps = np.arange(sizes.entities), 2 * sizes.relations + 2
+        sources, targets = np.concatenate([heads, tails, itself]), np.concatenate([tails, heads, itself])
+        kinds = np.concatenate([2 * relations, 2 * relations + 1, np.full_like(itself, steps - 2)])
+        keys = np.unique((sources * steps + kinds) * sizes.entities + targets)
+        starts, targets = np.divmod(keys, sizes.entities)
+        distinct, places, counts = np.unique(starts, return_inverse=True, return_counts=True)
+        inverse = np.searchsorted(distinct, targets * steps + invert(starts % steps, steps))
+        return cls(torch.from_numpy(keys), torch.from_numpy(np.stack([counts[places.reshape(-1)], counts[inverse]])))
+
+
+class Entries(NamedTuple):
+    """Paths between pairs of entities.
+
+    Attributes:
+        rows: Query or triple of each path, (n,).
+        slots: Number of the path among those of its relation, (n,).
+        heads: (n,)
+        tails: (n,)
+        weights: Share of the head's resource that arrives at the tail over this path, (n,).
+    """
+
+    rows: Tensor
+    slots: Tensor
+    heads: Tensor
+    tails: Tensor
+    weights: Tensor
+
+
+class PathModel(Model):
+    """A model that adds the weighted values of paths to a score of its own.
+
+    score(h, r, t) = direct(h, r, t) + sum over paths p of r from h to t of R(p | h, t) value(h, r, p, t)
+
+    R is the reliability by path-constraint resource allocation (Lin et al., 2015): the head's resource of one is
+    divided equally among the links of each step; what arrives at the tail counts.
+
+    Attributes:
+        length: Maximum number of links of a path.
+        is_binary: Whether R is one wherever a path exists.
+        paths: The steps of each relation's paths, (r, p, 2).
+        confidence: Pr(r | p): of the resource that p brings to tails of training pairs, the share of r's pairs, (r, p).
+    """
+
+    uses: ClassVar[str] = "paths"
+    length: ClassVar[int] = 2
+    is_binary: ClassVar[bool] = False
+    paths: Tensor
+    confidence: Tensor
+    scorer = Model.scorer
+    score_tails = Model.score_tails
+    score_heads = Model.score_heads
+    score_contrast = Model.score_contrast
+    score_shared = Model.score_shared
+
+    def __init__(self, sizes: Sizes, config: Any) -> None:
+        super().__init__(sizes, config)
+        shape = (sizes.relations, config.paths)
+        self.register_buffer("paths", torch.full((*shape, 2), 2 * sizes.relations + 1, device="cpu"))
+        self.register_buffer("confidence", torch.zeros(shape, device="cpu"))
+        self.links = Links.of(np.empty((0, 3), dtype=np.int64), sizes)
+
+    @classmethod
+    def build(cls, graph: TrainingGraph, config: Any) -> Model:
+        """Return a new model whose paths are mined from the training triples."""
+        model = super().build(graph, config)
+        assert isinstance(model, PathModel), "a class builds its own models"
+        model.links = Links.of(np.asarray(graph.train), model.sizes)
+        mine_paths(model, torch.as_tensor(graph.train))
+        return model
+
+    def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Any:
+        """Move the links together with the parameters."""
+        self.links = Links(*map(fn, self.links))
+        return super()._apply(fn, recurse)  # type: ignore[no-untyped-call]
+
+    @abstractmethod
+    def path_values(self, relations: Tensor, entries: Entries) -> Tensor:
+        """Return the value of each path, (n,), given the relation of each row, (b,)."""
+
+    @abstractmethod
+    def direct(self, heads: Tensor, relations: Tensor, tails: Tensor) -> Tensor:
+        """Return the scores of triples without paths, (b,)."""
+
+    @abstractmethod
+    def direct_pool(self, anchors: Tensor, relations: Tensor, side: Side, pool: Pool) -> Tensor:
+        """Return the scores of the pool's entities without paths, (b, n)."""
+
+    @abstractmethod
+    def split_direct(self, triples: Tensor) -> Split:
+        """Split the scores of triples (n, 3) of one relation without paths."""
+
+    def score(self, heads: Tensor, relations: Tensor, tails: Tensor) -> Tensor:
+        """Return the direct scores and what paths add to them, (b,)."""
+        return self.direct(heads, relations, tails) + self.score_paths(heads, relations, tails)
+
+    def score_paths(self, heads: Tensor, relations: Tensor, tails: Tensor) -> Tensor:
+        """Return what paths add to the scores of triples, (b,)."""
+        entries = self.connect(heads, relations, tails)
+        added = entries.weights * self.path_values(relations, entries)
+        return added.new_zeros(len(heads)).index_add(0, entries.rows, added)
+
+    def score_pool(self, anchors: Tensor, relations: Tensor, side: Side, pool: Pool) -> Tensor:
+        """Return the scores (b, n) of the pool; only entities that paths reach get more than the direct score."""
+        added = self.spread_paths(anchors, relations, side)
+        direct = self.direct_pool(anchors, relations, side, pool)
+        return direct + (added if pool.entities is None else added[:, pool.entities])
+
+    def spread_paths(self, anchors: Tensor, relations: Tensor, side: Side) -> Tensor:
+        """Return what paths add to the scores of all entities on `side`, (b, e)."""
+        entries = self.reach(anchors, relations, side)
+        if entries is None:
+            parts = zip(anchors.chunk(2), relations.chunk(2), strict=True)
+            return torch.cat([self.spread_paths(*part, side) for part in parts])
+        added = entries.weights * self.path_values(relations, entries)
+        cells = entries.rows * self.sizes.entities + (entries.tails if side == "tail" else entries.heads)
+        spread = added.new_zeros(len(anchors) * self.sizes.entities).index_add(0, cells, added)
+        return spread.view(len(anchors), -1)
+
+    def connect(self, heads: Tensor, relations: Tensor, tails: Tensor) -> Entries:
+        """Return the paths of triples' relations that lead from their heads to their tails."""
+        first, second = self.paths[relations].flatten(0, 1).unbind(1)  # (b p,)
+        starts, ends = (each.repeat_interleave(self.paths.shape[1]) for each in (heads, tails))
+        rows, places = self.follow(starts, first, 0)
+        wanted = (self.find_targets(places) * self.steps + second[rows]) * self.sizes.entities + ends[rows]
+        found = torch.searchsorted(self.links.keys, wanted).clamp_max(len(self.links.keys) - 1)
+        kept = (self.links.keys[found] == wanted) & (starts[rows] != ends[rows]) & self.is_followed(found, 0)
+        rows, places, found = rows[kept], places[kept], found[kept]
+        return self._enter(rows, starts[rows], ends[rows], places, found, 0)
+
+    def reach(self, anchors: Tensor, relations: Tensor, side: Side) -> Entries | None:
+        """Return the paths of queries' relations from or to their anchors; None if they are too many queries at once.
+
+        Where heads are asked for, paths are followed backwards; their weights are those of the way forwards.
+        """
+        first, second = self.paths[relations].flatten(0, 1).unbind(1)  # (b p,)
+        way = 0 if side == "tail" else 1
+        if way:
+            first, second = invert(second, self.steps), invert(first, self.steps)
+        starts = anchors.repeat_interleave(self.paths.shape[1])
+        rows, places = self.follow(starts, first, way)
+        middles, seconds = self.find_targets(places), second[rows]
+        if len(anchors) > 1 and int(self._bounds(middles, seconds)[1].sum()) > MOST_WALKS:
+            return None
+        walks, found = self.follow(middles, seconds, way)
+        ends = self.find_targets(found)
+        kept = ends != starts[rows[walks]]
+        walks, found, ends = walks[kept], found[kept], ends[kept]
+        rows, places = rows[walks], places[walks]
+        pairs = (starts[rows], ends) if way == 0 else (ends, starts[rows])
+        return self._enter(rows, *pairs, places, found, way)
+
+    def follow(self, entities: Tensor, steps: Tensor, way: int) -> tuple[Tensor, Tensor]:
+        """Return the links of a step of each entity (n,): the number of the entity and the place of the link.
+
+        Args:
+            entities: (n,)
+            steps: (n,)
+            way: Whether links are followed forwards (0) or backwards (1), which decides whose fan-out is limited.
+        """
+        rows, places = expand(*self._bounds(entities, steps))
+        kept = self.is_followed(places, way)
+        return rows[kept], places[kept]
+
+    @property
+    def steps(self) -> int:
+        """Number of steps, with STAY and the one that leads nowhere."""
+        return 2 * self.sizes.relations + 2
+
+    def _bounds(self, entities: Tensor, steps: Tensor) -> tuple[Tensor, Tensor]:
+        """Return the place of the first link of each entity and step, and the number of links."""
+        wanted = (entities * self.steps + steps) * self.sizes.entities
+        first = torch.searchsorted(self.links.keys, wanted)
+        return first, torch.searchsorted(self.links.keys, wanted + self.sizes.entities) - first
+
+    def find_targets(self, places: Tensor) -> Tensor:
+        """Return the targets of links."""
+        return torch.remainder(self.links.keys[places], self.sizes.entities)
+
+    def find_steps(self, places: Tensor) -> Tensor:
+        """Return the steps of links."""
+        return torch.remainder(self.links.keys[places] // self.sizes.entities, self.steps)
+
+    def is_followed(self, places: Tensor, way: int) -> Tensor:
+        """Return which links have no more than the allowed number beside them."""
+        return torch.le(self.links.fans[way, places], self.config.fan_out)
+
+    def weigh(self, first: Tensor, second: Tensor, way: int) -> Tensor:
+        """Return the share of resource that arrives over each path, given the places of its links, (n,)."""
+        fans = self.links.fans[way, first] * self.links.fans[way, second]
+        return (torch.ones_like(fans) if self.is_binary else 1 / fans.double()).to(self.confidence.dtype)
+
+    def _enter(self, rows: Tensor, heads: Tensor, tails: Tensor, first: Tensor, second: Tensor, way: int) -> Entries:
+        """Return paths by their rows (b p) and the places of their links."""
+        count = self.paths.shape[1]
+        return Entries(rows // count, rows % count, heads, tails, self.weigh(first, second, way))
+
+    @property
+    def is_explainable(self) -> bool:
+        """Whether the direct score can be split; paths are one more part."""
+        return True
+
+    @torch.no_grad()
+    def split_scores(self, triples: Tensor) -> Split:
+        """Split the scores of triples (n, 3) of one relation into the parts of the direct score, and paths."""
+        direct, added = self.split_direct(triples), self.score_paths(*triples.unbind(1)).double()[:, None]
+        added = -added if direct.is_distance else added
+        values = torch.cat([direct.values, added], dim=1)
+        parts = (*direct.parts, Part("path", None, None))
+        return Split(parts, values, values.sum(1), direct.is_distance)
+
+
+class PathTranslation(PathModel, Translation):
+    """A translation model that uses paths."""
+
+    direct = Translation.score
+    direct_pool = QueryModel.score_pool
+    split_direct = Translation.split_scores
+    is_explainable = PathModel.is_explainable
+    split_scores = PathModel.split_scores
+
+    def path_vectors(self, relations: Tensor) -> Tensor:
+        """Return the sums of the vectors of the steps of each relation's paths, (b, p, d).
+
+        A step backwards has the opposite vector; STAY and empty slots have zero.
+        """
+        steps = self.paths[relations]  # (b, p, 2)
+        signs = torch.where(steps < self.steps - 2, 1 - 2 * (steps % 2), 0).to(self.relations.dtype)
+        vectors = self.translate((steps // 2).clamp_max(self.sizes.relations - 1))
+        return (vectors * signs[..., None]).sum(-2)
+
+    def mean_of_paths(self, losses: Tensor, heads: Tensor, relations: Tensor, tails: Tensor) -> Tensor:
+        """Return the mean over triples of the losses of their relations' paths (b, p), weighted by R(p | h, t)."""
+        entries = self.connect(heads, relations, tails)
+        weights = torch.zeros_like(losses).index_put((entries.rows, entries.slots), entries.weights, accumulate=True)
+        totals = weights.sum(1, keepdim=True)
+        return (losses * weights / totals.clamp_min(torch.finfo(totals.dtype).tiny)).sum(1).mean()
+
+
+def invert(steps: Any, count: int) -> Any:
+    """Return the steps in the other direction; STAY, the last but one of `count`, is its own inverse."""
+    return steps ^ (steps < count - 2)
+
+
+def expand(first: Tensor, counts: Tensor) -> tuple[Tensor, Tensor]:
+    """Return the elements of ranges, given by their first element and length: their range and the element."""
+    rows = torch.repeat_interleave(counts)
+    return rows, torch.arange(len(rows), device=rows.device) + (first - counts.cumsum(0) + counts)[rows]
+
+
+def mine_paths(model: PathModel, triples: Tensor) -> None:
+    """Choose the paths of each relation: those over which most resource arrives at the tails of its training pairs.
+
+    Args:
+        model: Model, whose paths and their confidence are set.
+        triples: Training triples, (n, 3); of each relation at most MINED are looked at.
+    """
+    stride = -(-torch.bincount(triples[:, 1], minlength=model.sizes.relations) // MINED)
+    sample = triples[occurrence_numbers(triples[:, 1]) % stride[triples[:, 1]] == 0]
+    keys, entities = model.links.keys, model.sizes.entities
+    pairs, order = torch.sort(keys // (model.steps * entities) * entities + keys % entities, stable=True)
+    parts = torch.split(sample, MOST_WALKS // MOST_LINKS)
+    found = [count_paths(model, part, stride, pairs, order) for part in parts]
+    codes, sums = sum_alike(*(torch.cat(column) for column in zip(*found, strict=True)))
+    relations, paths = codes // model.steps**2, codes % model.steps**2
+    distinct, totals = sum_alike(paths, sums)
+    shares = sums / totals[torch.searchsorted(distinct, paths)]
+    is_own = paths == 2 * relations * model.steps + model.steps - 2
+    best = torch.argsort(sums.masked_fill(is_own, 0.0), descending=True, stable=True)
+    best = best[~is_own[best]]
+    slots = occurrence_numbers(relations[best])
+    best, slots = best[slots < model.config.paths], slots[slots < model.config.paths]
+    steps = torch.stack([paths[best] // model.steps, paths[best] % model.steps], dim=1)
+    model.paths[relations[best], slots] = steps
+    model.confidence[relations[best], slots] = shares[best].to(model.confidence.dtype)
+
+
+def count_paths(model: PathModel, triples: Tensor, stride: Tensor, pairs: Tensor, order: Tensor) -> list[Tensor]:
+    """Return the codes of paths between the ends of triples (n, 3), (c,), and the resource that they bring, (c,).
+
+    Args:
+        model: Model with links.
+        triples: Training triples; of a head with many links, MOST_LINKS are followed.
+        stride: Number of training triples that one of each relation stands for, (r,).
+        pairs: source * entities + target of each link, ascending, (l,).
+        order: Place of each of them among the links, (l,).
+    """
+    (heads, relations, tails), entities = triples.unbind(1), model.sizes.entities
+    begin = torch.searchsorted(model.links.keys, heads * (model.steps * entities))
+    counts = torch.searchsorted(model.links.keys, (heads + 1) * (model.steps * entities)) - begin
+    taken = counts.clamp_max(MOST_LINKS)
+    rows, numbers = expand(torch.zeros_like(taken), taken)
+    first = begin[rows] + numbers * counts[rows] // taken[rows]
+    kept = model.is_followed(first, 0) & (model.find_steps(first) != model.steps - 2)
+    first, rows = first[kept], rows[kept]
+    wanted = model.find_targets(first) * entities + tails[rows]
+    begin = torch.searchsorted(pairs, wanted)
+    walks, places = expand(begin, torch.searchsorted(pairs, wanted, right=True) - begin)
+    first, second, rows = first[walks], order[places], rows[walks]
+    kept = model.is_followed(second, 0) & (heads != tails)[rows]
+    if model.length == 1:
+        kept &= model.find_steps(second) == model.steps - 2
+    first, second, rows = first[kept], second[kept], rows[kept]
+    weights = model.weigh(first, second, 0).double() * stride[relations[rows]]
+    codes = (relations[rows] * model.steps + model.find_steps(first)) * model.steps + model.find_steps(second)
+    return list(sum_alike(codes, weights))
+
+
+def sum_alike(keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
+    """Return the distinct keys, ascending, and the sum of the values (n,) of each."""
+    distinct, places = torch.unique(keys, return_inverse=True)
+    return distinct, values.new_zeros(len(distinct)).index_add(0, places, values)

@@ -1,0 +1,59 @@
+"""PTransE."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from torch import Tensor
+from torch.nn.functional import relu
+
+from itransf.config import setting
+from itransf.models.base import Paper
+from itransf.models.paths import Entries, PathConfig, PathTranslation
+from itransf.models.translation import TranslationConfig
+from itransf.ops.distance import distance
+
+
+@dataclass(frozen=True)
+class PTransEConfig(PathConfig, TranslationConfig):
+    """Settings of PTransE beside those of the family."""
+
+    path_bonus: float = setting(4.0, "Score of a path with the vector of the relation; its distance is subtracted.")
+    path_margin: float = setting(1.0, "Margin between the right relation of a path and another one in its loss.")
+    path_weight: float = setting(0.1, "Weight of the loss of paths.")
+
+
+class PTransE(PathTranslation):
+    """-|h + r - t| + sum_p R(p | h, t) Pr(r | p) (b - |p - r|), over paths p from h to t   (Lin et al., 2015).
+
+    A path's vector p is the sum of the vectors of its steps (the paper's composition by addition, at most two links);
+    a step backwards has the opposite vector. Beside the loss of triples, training minimizes that of paths: the mean by
+    R(p | h, t) of [margin + |p - r| - |p - r'|]_+, with another relation r' of the batch.
+    """
+
+    Config: ClassVar[type] = PTransEConfig
+    config: PTransEConfig
+    paper: ClassVar[Paper | None] = Paper(
+        "Modeling Relation Paths for Representation Learning of Knowledge Bases",
+        "Lin, Liu, Luan, Sun, Rao, Liu",
+        "EMNLP 2015",
+        "https://aclanthology.org/D15-1082",
+    )
+
+    def path_distances(self, relations: Tensor, others: Tensor) -> Tensor:
+        """Return |p - r| for each path p of relations (b,) and the relation r of `others` (b,), (b, p)."""
+        gaps = self.path_vectors(relations) - self.translate(others)[:, None]
+        return distance(gaps, self.config.p_norm)
+
+    def path_values(self, relations: Tensor, entries: Entries) -> Tensor:
+        """Return Pr(r | p) (b - |p - r|), (n,)."""
+        values = self.confidence[relations] * (self.config.path_bonus - self.path_distances(relations, relations))
+        return values[entries.rows, entries.slots]
+
+    def penalty(self, heads: Tensor, relations: Tensor, tails: Tensor) -> Tensor | None:
+        """Return the loss of paths; the other relation of a triple is that of the triple half a batch away."""
+        others = relations.roll(len(relations) // 2)
+        near, far = self.path_distances(relations, relations), self.path_distances(relations, others)
+        losses = relu(self.config.path_margin + near - far) * (relations != others)[:, None]  # (b, p)
+        return self.config.path_weight * self.mean_of_paths(losses, heads, relations, tails)

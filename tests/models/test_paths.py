@@ -1,0 +1,140 @@
+"""Paths: mining against plain loops, and what models learn from them."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+import itransf
+from contracts.references import TRAIN
+from itransf.data.graph import Graph
+from itransf.errors import ConfigError
+from itransf.models import MODELS
+from itransf.models.paths import PathConfig, PathModel
+
+GraphMaker = Callable[..., Graph]
+USING = [name for name in MODELS if MODELS[name].uses]
+Path = tuple[int, int, int]
+
+
+def mine_by_hand(triples: list[tuple[int, int, int]], relations: int, fan_out: int) -> dict[Path, float]:
+    """Return the resource that each path of two steps brings to the tails of each relation's pairs."""
+    stay, links = 2 * relations, defaultdict[tuple[int, int], set[int]](set)
+    for h, r, t in triples:
+        if h != t:
+            links[h, 2 * r].add(t)
+            links[t, 2 * r + 1].add(h)
+    for entity in {e for h, _, t in triples for e in (h, t)}:
+        links[entity, stay].add(entity)
+    sums = defaultdict[Path, float](float)
+    for h, r, t in triples:
+        for (source, first), middles in list(links.items()):
+            if source == h and h != t and first != stay and len(middles) <= fan_out:
+                for middle in middles:
+                    for second in range(stay + 1):
+                        ends = links.get((middle, second), set())
+                        if t in ends and len(ends) <= fan_out:
+                            sums[r, first, second] += 1 / (len(middles) * len(ends))
+    return sums
+
+
+def build(graph: Graph, **settings: Any) -> PathModel:
+    model = MODELS["randomwalk"].build(graph, PathConfig(**settings))
+    assert isinstance(model, PathModel)
+    return model
+
+
+@pytest.fixture
+def composed(number_graph: GraphMaker) -> Graph:
+    """r2 = r0 then r1: each of 24 entities leads to one of 6 by r0, and these to one of 3 by r1; r2 is mostly known.
+
+    Entities are mixed, so that nothing but the path tells their r2.
+    """
+    order = np.random.default_rng(0).permutation(24)
+    first = [(e, 0, 24 + int(order[e]) % 6) for e in range(24)]
+    second = [(24 + middle, 1, 30 + middle % 3) for middle in range(6)]
+    third = [(e, 2, 30 + int(order[e]) % 6 % 3) for e in range(24)]
+    return number_graph([*first, *second, *third[:12]], valid=third[12:18], test=third[18:])
+
+
+@pytest.mark.parametrize("fan_out", [1, 2, 100])
+def test_mined_paths_are_those_of_plain_loops(number_graph: GraphMaker, fan_out: int) -> None:
+    model = build(number_graph(TRAIN), paths=400, fan_out=fan_out)
+    sums = mine_by_hand(TRAIN, 4, fan_out)
+    totals = defaultdict[tuple[int, int], float](float)
+    for (_, *path), value in sums.items():
+        totals[path[0], path[1]] += value
+    found = {
+        (r, *map(int, steps)): float(model.confidence[r, slot])
+        for r in range(4)
+        for slot, steps in enumerate(model.paths[r])
+        if steps[0] < 9
+    }
+    expected = {key: value / totals[key[1:]] for key, value in sums.items() if key[1:] != (2 * key[0], 8)}
+    assert found == pytest.approx(expected)
+    for relation in range(4):
+        values = [sums[(relation, *map(int, steps))] for steps in model.paths[relation] if steps[0] < 9]
+        assert values == pytest.approx(sorted(values, reverse=True))
+
+
+def test_the_best_paths_are_kept(number_graph: GraphMaker) -> None:
+    graph = number_graph(TRAIN)
+    assert torch.equal(build(graph, paths=400).paths[:, :3], build(graph, paths=3).paths)
+
+
+def test_a_triple_is_no_path_of_its_own(number_graph: GraphMaker) -> None:
+    model = build(number_graph([(0, 0, 1), (2, 0, 3), (2, 1, 3)]))
+    heads, relations, tails = torch.tensor([[0, 0, 1], [2, 0, 3], [2, 1, 3]]).T
+    assert model.connect(heads, relations, tails).rows.tolist() == [1, 2]  # each by the other relation
+
+
+def test_too_many_walks_at_once_are_followed_in_parts(
+    number_graph: GraphMaker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = build(number_graph(TRAIN))
+    with torch.no_grad():
+        model.get_parameter("relations").normal_()
+    anchors, relations = torch.arange(7), torch.arange(7) % 4
+    whole = model.score_tails(anchors, relations)
+    monkeypatch.setattr("itransf.models.paths.MOST_WALKS", 5)
+    torch.testing.assert_close(model.score_tails(anchors, relations), whole)
+
+
+@pytest.mark.parametrize(("key", "value"), [("paths", 0), ("fan_out", -1)])
+def test_impossible_settings_are_refused(key: str, value: int) -> None:
+    with pytest.raises(ConfigError, match=f"model.{key} must be at least 1, not {value}"):
+        PathConfig(**{key: value})
+
+
+def measure(graph: Graph, name: str, *settings: str) -> float:
+    common = ("training.epochs=20", "training.batch_size=16", "validation.every=0", "training.learning_rate=0.05")
+    run = itransf.train(graph, settings=[f"model.name={name}", *common, *settings], progress=False, device="cpu")
+    found: float = run.evaluate("test", progress=False)["mrr"]
+    return found
+
+
+def test_a_composed_relation_is_learned_from_paths(composed: Graph) -> None:
+    plain = measure(composed, "transe")
+    for name in USING:
+        if MODELS[name].uses == "paths":
+            assert measure(composed, name) > plain + 0.1, name
+
+
+@pytest.mark.parametrize("name", USING)
+def test_a_run_can_be_used_and_explained(name: str, composed: Graph, tmp_path: Any) -> None:
+    settings = [f"model.name={name}", "training.epochs=2"]
+    itransf.train(composed, settings=settings, out=tmp_path / "run", progress=False, device="cpu")
+    run = itransf.open(tmp_path / "run")
+    triple = ("e18", "r2", composed.entities.name(int(composed.test[0, 2])))
+    explained = run.explain(*triple)
+    assert explained.score == pytest.approx(run.score([triple])[0].score, abs=1e-4)
+    assert sum(part.value for part in explained.contributions) == pytest.approx(
+        explained.score if explained.distance is None else explained.distance, abs=1e-4
+    )
+    assert run.predict(head="e18", relation="r2", top=1)
+    run.export(tmp_path / "tables")
