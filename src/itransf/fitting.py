@@ -27,7 +27,7 @@ from itransf.progress import current_tracker, noticing_interrupts, track
 from itransf.registry import OPTIMIZERS, TRACKERS
 from itransf.storage import WEIGHTS, RunFolder
 from itransf.training import EpochReport, Trainer
-from itransf.training.initialization import SHARE, mirror_supports
+from itransf.training.assignment import SHARE, mirror_supports
 from itransf.training.trainer import load_weights, weights
 
 try:

@@ -10,7 +10,7 @@ import pytest
 from cli.conftest import call
 from golden.comparing import check_golden, make_paper
 from golden.explanations import make_explanation, make_plain, make_product
-from itransf.cli.explain import show_explanation, show_profile
+from itransf.cli.concepts import show_explanation, show_profile
 from itransf.interpret import RelationProfile, sentences
 from itransf.interpret.attention import ConceptWeight
 from itransf.interpret.similarity import MinedRole, RelatedRelation

@@ -6,7 +6,7 @@ from difflib import SequenceMatcher
 import pytest
 
 from itransf.data import Graph, Vocabulary
-from itransf.data.search import MATCHES, NameIndex, find_names, simplify
+from itransf.data.vocabulary import MATCHES, NameIndex, find_names, simplify
 from itransf.errors import ConfigError, DataError
 
 SYLLABLES = ("ba", "ko", "ri", "tan", "mel", "os", "ver", "lin", "qua", "zu", "den", "por", "gal", "mar", "ist")

@@ -11,7 +11,7 @@ import torch
 from itransf.data.leakage import Structure
 from itransf.models import ITransF, Sizes
 from itransf.models.itransf import ITransFConfig
-from itransf.training.initialization import mirror_supports
+from itransf.training.assignment import mirror_supports
 
 STRUCTURE = Structure(inverse=((0, 1, 0.9), (4, 5, 0.6)), symmetric=((2, 1.0),), duplicate=((1, 3, 0.7), (3, 4, 0.5)))
 

@@ -19,11 +19,10 @@ from typer import Option
 
 import itransf
 from itransf.cli.compare import compare_models
-from itransf.cli.concepts import show_concepts
+from itransf.cli.concepts import explain_triple, show_concepts, show_relation
 from itransf.cli.data import data_app
 from itransf.cli.demo import show_demo
 from itransf.cli.evaluate import evaluate_run
-from itransf.cli.explain import explain_triple, show_relation
 from itransf.cli.interpret import interpret_run, write_report
 from itransf.cli.models import list_models, show_presets, show_settings
 from itransf.cli.output import make_screen, remark

@@ -18,8 +18,6 @@ from itransf.interpret.measures import Interpretation as Interpretation
 from itransf.interpret.measures import interpret_runs as interpret_runs
 from itransf.interpret.measures import write_verdict as write_verdict
 from itransf.interpret.measures.structure import read_model as read_model
-from itransf.interpret.naming import call_concept as call_concept
-from itransf.interpret.naming import check_names as check_names
 from itransf.interpret.plot import find_missing_letters as find_missing_letters
 from itransf.interpret.plot import write_heatmap as write_heatmap
 from itransf.interpret.plot import write_reliability as write_reliability
@@ -30,6 +28,8 @@ from itransf.interpret.sharing import SharingGraph as SharingGraph
 from itransf.interpret.sharing import Use as Use
 from itransf.interpret.sharing import align_concepts as align_concepts
 from itransf.interpret.sharing import build_sharing_graph as build_sharing_graph
+from itransf.interpret.sharing import call_concept as call_concept
+from itransf.interpret.sharing import check_names as check_names
 from itransf.interpret.sharing import concepts_behind as concepts_behind
 from itransf.interpret.sharing import name_concepts as name_concepts
 from itransf.interpret.sharing import trace_sharing as trace_sharing

@@ -14,9 +14,8 @@ from itransf.data.graph import Graph
 from itransf.errors import ConfigError, check_count
 from itransf.interpret.ablation import Ablation, measure_ablations
 from itransf.interpret.attention import Attention, check_concepts
-from itransf.interpret.naming import find_concept, suggest_names
 from itransf.interpret.sentences import write_triple
-from itransf.interpret.sharing import WEAK_USERS, Use, describe_use, find_users
+from itransf.interpret.sharing import WEAK_USERS, Use, describe_use, find_concept, find_users, suggest_names
 from itransf.models import SIDES, ConceptModel, Model, ProjectingConcepts
 from itransf.ops.grouped import multiply_transposed
 from itransf.prediction.inputs import LabelledTriple, name_triple

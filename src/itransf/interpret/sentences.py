@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from itransf.interpret.naming import call_concept
-from itransf.interpret.sharing import LEAST_WEIGHT
+from itransf.interpret.sharing import LEAST_WEIGHT, call_concept
 
 if TYPE_CHECKING:
     from itransf.interpret.explanation import Contribution, Explanation

@@ -17,7 +17,7 @@ import numpy as np
 from itransf import evaluation, interpret, prediction, teaching
 from itransf.config import Config
 from itransf.data import SPLITS, TRIPLE, Graph
-from itransf.data.search import FoundName, find_names
+from itransf.data.vocabulary import FoundName, find_names
 from itransf.errors import ConfigError, ITransFError, RunError
 from itransf.interpret.paths import give_reason
 from itransf.models import ConceptModel, Model
@@ -101,7 +101,7 @@ class Run:
     report = write_report
 
     def find(self, text: str, top: int = 10) -> list[FoundName]:
-        """Find entities and relations by name or label; see `itransf.data.search.find_names`."""
+        """Find entities and relations by name or label; see `itransf.data.vocabulary.find_names`."""
         return find_names(self.graph, text, top)
 
     def show(self, entity: str, top: int = 5) -> dict[str, Any]:

@@ -9,8 +9,9 @@ import torch
 from torch import Tensor
 
 from itransf.config import AssignmentConfig
+from itransf.data.leakage import Structure
 from itransf.models.base import SIDES, Model, Side
-from itransf.models.concepts import FORBIDDEN, PINNED, ProjectingConcepts
+from itransf.models.concepts import FORBIDDEN, PINNED, ConceptModel, ProjectingConcepts, random_supports
 from itransf.ops.grouped import occurrence_numbers
 from itransf.training.losses import ContrastLoss
 from itransf.training.negatives import Corruption, NegativeSampler
@@ -333,3 +334,48 @@ def fit_translations(model: ProjectingConcepts, sample: Sample, relations: Tenso
         totals.index_add_(0, kinds, model.exact_translations(sample.heads[rows], kinds, sample.tails[rows]))
     vectors[relations] = totals[relations] / counts[relations.nonzero()]
     return before
+
+
+SHARE = 0.5
+"""Fraction of triples that two relations must share to be mirrored."""
+
+
+@torch.no_grad()
+def mirror_supports(model: ConceptModel, structure: Structure, seed: int) -> None:
+    """Choose the supports of a new model with sparse attention.
+
+    Args:
+        model: Model with initial concepts.
+        structure: Symmetric, inverse and duplicate relations.
+        seed: Random seed.
+    """
+    if not model.has_supports:
+        return
+    head, tail = model.supports("head"), model.supports("tail")
+    reflects = model.concepts.diagonal(dim1=1, dim2=2).amin(1).cpu() < 0
+    plain, reflecting = (~reflects).nonzero().view(-1), reflects.nonzero().view(-1)
+    generator = torch.Generator("cpu").manual_seed(seed)
+    if min(len(plain), len(reflecting)) >= head.shape[1]:
+        head.copy_(_draw(plain, head, generator))
+        tail.copy_(_draw(plain, tail, generator))
+        symmetric = [relation for relation, _ in structure.symmetric]
+        head[symmetric] = _draw(reflecting, head, generator).to(head.device)[symmetric]
+    _tie(head, tail, structure)
+
+
+def _draw(offered: Tensor, support: Tensor, generator: torch.Generator) -> Tensor:
+    """Return a random support for each relation among the offered concepts."""
+    return offered[random_supports(len(support), len(offered), support.shape[1], generator)]
+
+
+def _tie(head: Tensor, tail: Tensor, structure: Structure) -> None:
+    """Give relations the supports of those they mirror or repeat, the strongest pairs first."""
+    pairs = [(pair, True) for pair in structure.inverse] + [(pair, False) for pair in structure.duplicate]
+    tied: set[int] = set()
+    for (first, second, _), turned in sorted(pairs, key=lambda found: -found[0][2]):
+        giver, taker = (second, first) if second in tied else (first, second)
+        if taker in tied:
+            continue
+        tied |= {giver, taker}
+        sides = (tail, head) if turned else (head, tail)
+        head[taker], tail[taker] = (side[giver].clone() for side in sides)
