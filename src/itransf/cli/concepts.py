@@ -11,22 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from typer import Argument, Option
 
 import itransf
+from itransf.cli import output
 from itransf.cli.options import AsJson, Device, Out, RunFolder, Triples, open_run
-from itransf.cli.output import (
-    LEAST,
-    MOST_SHARED,
-    TRIPLE,
-    Columns,
-    Screen,
-    count_rest,
-    format_number,
-    format_uses,
-    make_screen,
-    remark,
-    show_shared,
-    tell,
-    tell_rows,
-)
 from itransf.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -76,13 +62,13 @@ def show_concepts(
     if card or cards:
         wanted = card or (sorted(set(chosen.used.nonzero()[0].tolist())) if is_part else None)
         found = opened.cards(wanted, most_triples=triples, progress=not as_json)
-        tell({"cards": [each.to_dict() for each in found]}, as_json, lambda screen: show_cards(found, screen))
+        output.tell({"cards": [each.to_dict() for each in found]}, as_json, lambda screen: show_cards(found, screen))
     elif sharing:
         graph = opened.sharing()
         linked = graph.choose(chosen.relations.names) if is_part else graph
-        tell(linked.to_dict(), as_json, lambda screen: show_sharing_graph(linked, screen, names))
+        output.tell(linked.to_dict(), as_json, lambda screen: show_sharing_graph(linked, screen, names))
     elif rename and not is_part and not files and not as_json:
-        show_names(given, make_screen())
+        show_names(given, output.make_screen())
     else:
         called = {
             key: {str(number): found[number] for number in sorted(found)}
@@ -91,7 +77,7 @@ def show_concepts(
         shown = {**chosen.to_dict(), **called, "plot": None, **files}
         shared = chosen.relations.names[:MOST_SHARING] if relation else ()
 
-        def show(screen: Screen) -> None:
+        def show(screen: output.Screen) -> None:
             show_attention(chosen.to_dict(), screen, names)
             if opened.members:
                 screen.say(f"These are the concepts of {opened.info()['shown']}.")
@@ -102,7 +88,7 @@ def show_concepts(
             if not files:
                 screen.say(itransf.interpret.format_heatmap(chosen, names))
 
-        tell(shown, as_json, show)
+        output.tell(shown, as_json, show)
 
 
 def parse_names(texts: Sequence[str]) -> dict[int, str]:
@@ -126,28 +112,30 @@ def write_files(
         missing = itransf.interpret.find_missing_letters(attention, names) if plot.suffix.lower() == ".png" else ""
         if missing:
             shown = missing if len(missing) <= 12 else f"{missing[:12]} and {len(missing) - 12} more"
-            remark(f"No font here has {shown}: {plot} shows boxes. As .svg or .html the viewer's fonts are used.")
+            output.remark(
+                f"No font here has {shown}: {plot} shows boxes. As .svg or .html the viewer's fonts are used."
+            )
     if table is not None:
         itransf.interpret.write_attention(attention, table, names)
     return {what: str(path) for what, path in (("plot", plot), ("table", table)) if path is not None}
 
 
-def show_attention(attention: Mapping[str, Any], screen: Screen, names: Mapping[int, str]) -> None:
+def show_attention(attention: Mapping[str, Any], screen: output.Screen, names: Mapping[int, str]) -> None:
     """Print what `Attention.to_dict` returns as a table of relations and their concepts, strongest first."""
     relations = attention["relations"]
     parts = {part: title for part, title in TITLES.items() if part in relations[0]}
     rows = (
         (
             relation["label"],
-            *(format_uses(relation[part], names, MOST_USES[len(parts)]) for part in parts),
+            *(output.format_uses(relation[part], names, MOST_USES[len(parts)]) for part in parts),
             f"{relation['train_triples']:,}",
         )
         for relation in relations[:MOST_ROWS]
     )
-    title = f"Concepts of each relation (with number and weight, at least {LEAST})"
+    title = f"Concepts of each relation (with number and weight, at least {output.LEAST})"
     screen.tabulate(("Relation", *parts.values(), "Train"), rows, names=1 + len(parts), title=title)
     screen.say()
-    count_rest(len(relations) - MOST_ROWS, "relations", screen)
+    output.count_rest(len(relations) - MOST_ROWS, "relations", screen)
 
 
 def describe_found(attention: Attention, names: Mapping[int, str]) -> str:
@@ -160,24 +148,24 @@ def describe_found(attention: Attention, names: Mapping[int, str]) -> str:
     return "\n".join(lines)
 
 
-def show_names(names: Mapping[int, str], screen: Screen) -> None:
+def show_names(names: Mapping[int, str], screen: output.Screen) -> None:
     """Print the names of concepts."""
     listed = ", ".join(f"{concept} {names[concept]}" for concept in sorted(names))
     screen.say(f"Named concepts: {listed or 'none'}")
 
 
 def show_sharing(
-    attention: Attention, relations: Sequence[str], screen: Screen, names: Mapping[int, str] | None = None
+    attention: Attention, relations: Sequence[str], screen: output.Screen, names: Mapping[int, str] | None = None
 ) -> None:
     """Print the other users of the concepts of these relations."""
     for relation in relations:
         label = attention.relations.label(attention.relations.index(relation))
         screen.say(f"Who shares the concepts of {label}", "bold")
-        show_shared(itransf.interpret.concepts_behind(attention, relation, names), screen)
+        output.show_shared(itransf.interpret.concepts_behind(attention, relation, names), screen)
         screen.say()
 
 
-def show_cards(cards: Sequence[ConceptCard], screen: Screen) -> None:
+def show_cards(cards: Sequence[ConceptCard], screen: output.Screen) -> None:
     """Print concept cards."""
     for card in cards:
         screen.say(f"Concept {card.concept}: {card.name}", "bold")
@@ -186,7 +174,7 @@ def show_cards(cards: Sequence[ConceptCard], screen: Screen) -> None:
         screen.say()
 
 
-def show_sharing_graph(graph: SharingGraph, screen: Screen, names: Mapping[int, str]) -> None:
+def show_sharing_graph(graph: SharingGraph, screen: output.Screen, names: Mapping[int, str]) -> None:
     """Print rare relations with their donors, then the strongest links."""
     shown = graph.rare or graph.members
     rows = [
@@ -200,7 +188,7 @@ def show_sharing_graph(graph: SharingGraph, screen: Screen, names: Mapping[int, 
     ]
     columns = ("Relation", "Donors (share of what its concepts learned)", "Train", "From others")
     screen.tabulate(columns, rows, names=2, title=f"{'Rare relations' if graph.rare else 'Relations'} and their donors")
-    count_rest(len(shown) - MOST_RARE, "relations", screen)
+    output.count_rest(len(shown) - MOST_RARE, "relations", screen)
     labels = {member.relation: member.label for member in graph.members}
     links = [
         (
@@ -215,7 +203,7 @@ def show_sharing_graph(graph: SharingGraph, screen: Screen, names: Mapping[int, 
     screen.say()
     title = "Relations that share most (1: the same concepts)"
     screen.tabulate(("Relation", "Relation", "", "Concepts", "Shared"), links, names=4, title=title)
-    count_rest(len(graph.links) - MOST_LINKS, "links", screen)
+    output.count_rest(len(graph.links) - MOST_LINKS, "links", screen)
 
 
 SIDES: tuple[Side, Side] = ("tail", "head")  # in the order of their ranks
@@ -242,10 +230,10 @@ def explain_triple(
     the concepts of the relation. The triple may be in the graph or not.
     """
     found = open_run(run, device).explain(head, relation, tail, side=side, evidence=triples)
-    tell(found.to_dict(), as_json, lambda screen: show_explanation(found, screen, parts))
+    output.tell(found.to_dict(), as_json, lambda screen: show_explanation(found, screen, parts))
 
 
-def show_explanation(found: Explanation, screen: Screen, parts: bool = False) -> None:
+def show_explanation(found: Explanation, screen: output.Screen, parts: bool = False) -> None:
     """Print the sentences of an explanation, then what they are taken from; the parts of the score if asked for."""
     screen.say(found.sentence, wrap=True)
     if found.paths:
@@ -262,12 +250,12 @@ def show_explanation(found: Explanation, screen: Screen, parts: bool = False) ->
     show_evidence(found.supporting, "Pull", supporting, screen)
     if found.sharing is not None:
         screen.say(f"\nConcepts of {found.relation_label}, and who shares them", "bold")
-        show_shared(found.sharing, screen, MOST_SHARED)
+        output.show_shared(found.sharing, screen, output.MOST_SHARED)
     if parts:
         show_parts(found, screen)
 
 
-def show_parts(found: Explanation, screen: Screen) -> None:
+def show_parts(found: Explanation, screen: output.Screen) -> None:
     """Print the score as a sum of parts, and the rank without each concept."""
     ranks = ", ".join(f"{side} {found.ranks[side]:,g} of {found.candidates[side]:,}" for side in SIDES)
     screen.say(f"\nScore {found.score:,.3f}; rank: {ranks} candidates whose triple is not known\n", wrap=True)
@@ -282,18 +270,18 @@ def show_parts(found: Explanation, screen: Screen) -> None:
             screen.say(f"  {change}")
 
 
-def show_evidence(evidence: Sequence[Evidence], column: str, title: str, screen: Screen) -> None:
+def show_evidence(evidence: Sequence[Evidence], column: str, title: str, screen: output.Screen) -> None:
     """Print training triples with their values."""
     if evidence:
         screen.say()
-        columns: Columns = {**TRIPLE, column: lambda each: f"{each['value']:,.3f}"}
+        columns: output.Columns = {**output.TRIPLE, column: lambda each: f"{each['value']:,.3f}"}
         screen.tabulate_each(map(asdict, evidence), columns, names=3, title=title)
 
 
 def list_changes(found: Explanation) -> list[str]:
     """Return what the removal of each of the first concepts changes."""
     lines = []
-    for removal in [removal for removal in found.removals if abs(removal.weight) >= LEAST][:MOST_REMOVALS]:
+    for removal in [removal for removal in found.removals if abs(removal.weight) >= output.LEAST][:MOST_REMOVALS]:
         called = itransf.interpret.call_concept(removal.concept, found.concept_names)
         is_same = removal.rank == found.rank
         moved = f"stays at rank {found.rank:,g}" if is_same else f"goes from rank {found.rank:,g} to {removal.rank:,g}"
@@ -327,17 +315,19 @@ def show_relation(
     names = itransf.interpret.name_concepts(opened.concepts(), opened.concept_names) if opened.has_concepts else {}
     rows = [{"role": role, **found} for role in ROLES for found in profile[role]]
     content = {**profile, "concept_names": names}
-    tell_rows(content, rows, out, as_json, lambda screen: show_profile(profile, names, screen))
+    output.tell_rows(content, rows, out, as_json, lambda screen: show_profile(profile, names, screen))
 
 
-def show_profile(profile: Found, names: Mapping[int, str], screen: Screen) -> None:
+def show_profile(profile: Found, names: Mapping[int, str], screen: output.Screen) -> None:
     """Print what `RelationProfile.to_dict` returns, with the names of concepts."""
     screen.say(f"{profile['sentence']}\n", wrap=True)
     for key, heading in TITLES.items():
-        for place, use in enumerate(each for each in profile[key][:MOST_CONCEPTS] if abs(each["weight"]) >= LEAST):
+        for place, use in enumerate(
+            each for each in profile[key][:MOST_CONCEPTS] if abs(each["weight"]) >= output.LEAST
+        ):
             called = itransf.interpret.call_concept(use["concept"], names)
             screen.say(f"{'' if place else heading:15}{called}, weight {use['weight']:.2f}")
-    screen.say(f"Symmetric      {format_number(profile['symmetric'], 3)}\n")
+    screen.say(f"Symmetric      {output.format_number(profile['symmetric'], 3)}\n")
     candidates = [found for key in ROLES for found in profile[key]]
     kinds = ["score", *(kind for kind in KINDS if any(found[kind] is not None for found in candidates))]
     rows = [row for key, role in ROLES.items() for row in list_candidates(role, profile[key], kinds)]
@@ -354,7 +344,7 @@ def list_candidates(role: str, candidates: Sequence[Found], kinds: Sequence[str]
         (
             role if place == 0 else "",
             found["label"],
-            *("" if found[kind] is None else format_number(found[kind], 3) for kind in kinds),
+            *("" if found[kind] is None else output.format_number(found[kind], 3) for kind in kinds),
         )
         for place, found in enumerate(candidates)
     ]

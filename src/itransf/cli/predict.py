@@ -10,25 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 from typer import Argument, Option
 
 import itransf
+from itransf.cli import output
 from itransf.cli.options import AsJson, Device, Explain, Out, RunFolder, open_run, takes_form
-from itransf.cli.output import (
-    CHANCE,
-    MOST_SHARED,
-    PARTS,
-    TRIPLE,
-    Columns,
-    Screen,
-    add_reasons,
-    count,
-    format_number,
-    print_json,
-    remark,
-    show_reasons,
-    show_shared,
-    tell,
-    tell_rows,
-    warn,
-)
 from itransf.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -40,8 +23,8 @@ RANKS = (
     "the geometric mean over two questions, for the tail and for the head."
 )
 ANY = "Search all entities or relations, not only those that fit."
-KNOWN: Columns = {"Known": lambda row: "held out" if row["known"] in ("valid", "test") else row["known"] or ""}
-AGREEMENT: Columns = {  # of an ensemble
+KNOWN: output.Columns = {"Known": lambda row: "held out" if row["known"] in ("valid", "test") else row["known"] or ""}
+AGREEMENT: output.Columns = {  # of an ensemble
     "Agree": lambda row: f"{row['agree']} of {row['seeds']}",
     "Ranks": lambda row: f"{row['best_rank']:,g} to {row['worst_rank']:,g}",
 }
@@ -100,27 +83,27 @@ def predict_triples(
     if relation is not None and opened.has_concepts:
         sharing = itransf.interpret.concepts_behind(opened.concepts(), relation, opened.concept_names)
     predictions = [each.to_dict() for each in found]
-    add_reasons(opened, predictions, explain)
+    output.add_reasons(opened, predictions, explain)
     concepts = None if sharing is None else {side: [each.to_dict() for each in sharing[side]] for side in sharing}
     answered_by = [triple.to_dict() for triple in only]
     content = {"query": asked, "answered_by": answered_by, "predictions": predictions, "concepts": concepts}
     others = "" if found else " Others are ranked only with --more."
     told = describe_only(only, answered) + others if only else ""
     if told and out is not None:
-        warn([told])
+        output.warn([told])
 
-    def show(screen: Screen) -> None:
+    def show(screen: output.Screen) -> None:
         if told:
             screen.say(told, wrap=True)
         if found or not only:
             show_predictions(predictions, screen)
             note_probability(opened, {each.relation for each in found}, screen)
-        show_reasons(predictions, screen)
+        output.show_reasons(predictions, screen)
         if found and sharing:
             screen.say(f"\nConcepts of {relation}, and who shares them", "bold")
-            show_shared(sharing, screen, MOST_SHARED)
+            output.show_shared(sharing, screen, output.MOST_SHARED)
 
-    tell_rows(content, predictions, out, as_json, show)
+    output.tell_rows(content, predictions, out, as_json, show)
 
 
 def describe_only(triples: Sequence[LabelledTriple], answered: str) -> str:
@@ -139,47 +122,47 @@ def answer_file(
     asked = itransf.prediction.read_queries(queries)
     table = itransf.prediction.answer_queries(run.model, run.graph, asked, **choices, calibration=run.calibration)
     if explain:
-        table = table.append_column("reason", [run.give_reasons(table.select(PARTS).to_pylist())])
+        table = table.append_column("reason", [run.give_reasons(table.select(output.PARTS).to_pylist())])
     parts = [(each.head, each.relation, each.tail) for each in asked]
     only = [found[0] for each in parts if (found := itransf.prediction.find_only_answers(run.graph, *each))]
     if only:
         first = f"{only[0].head_label} – {only[0].relation_label} – {only[0].tail_label}"
-        warn([f"Train has the only answer to {len(only):,} of {len(asked):,} queries, such as {first}."])
+        output.warn([f"Train has the only answer to {len(only):,} of {len(asked):,} queries, such as {first}."])
     if out is not None:
         itransf.prediction.write_table(table, out)
-        remark(f"{count(table.num_rows, 'answer')} to {len(asked):,} queries in {out}")
+        output.remark(f"{output.count(table.num_rows, 'answer')} to {len(asked):,} queries in {out}")
         if as_json:
-            print_json({"queries": len(asked), "answers": table.num_rows, "out": str(out)})
+            output.print_json({"queries": len(asked), "answers": table.num_rows, "out": str(out)})
         return
     found = table.to_pylist()
 
-    def show(screen: Screen) -> None:
+    def show(screen: output.Screen) -> None:
         show_predictions(found, screen)
         note_probability(run, {row["relation"] for row in found}, screen)
-        show_reasons(found, screen)
+        output.show_reasons(found, screen)
 
-    tell({"queries": len(asked), "predictions": found}, as_json, show)
+    output.tell({"queries": len(asked), "predictions": found}, as_json, show)
 
 
-def show_predictions(answers: Sequence[Mapping[str, Any]], screen: Screen) -> None:
+def show_predictions(answers: Sequence[Mapping[str, Any]], screen: output.Screen) -> None:
     """Print predictions, or answers to queries, as a table, with a column for known triples if there are any."""
     if not answers:
         screen.say(NO_ANSWER, wrap=True)
         return
     has_chance = any(row["probability"] is not None for row in answers)
     has_known = any(row["known"] for row in answers)
-    columns: Columns = {
+    columns: output.Columns = {
         "Query" if "query" in answers[0] else "": lambda row: str(row.get("query", row["rank"])),
-        **TRIPLE,
-        "Score": lambda row: format_number(row["score"], 3),
-        **(CHANCE if has_chance else {}),
+        **output.TRIPLE,
+        "Score": lambda row: output.format_number(row["score"], 3),
+        **(output.CHANCE if has_chance else {}),
         **(KNOWN if has_known else {}),
         **(AGREEMENT if "agree" in answers[0] else {}),
     }
     screen.tabulate_each(answers, columns, names=4)
 
 
-def note_probability(run: itransf.Run, relations: Collection[str], screen: Screen) -> None:
+def note_probability(run: itransf.Run, relations: Collection[str], screen: output.Screen) -> None:
     """Say what a probability means, and for which relations the model has no skill."""
     calibration, names = run.calibration, run.graph.relations
     if not relations:
@@ -207,39 +190,39 @@ def score_file(
     """
     opened = open_run(run, device)
     given = itransf.prediction.read_triples(triples, form=itransf.data.Form(**form))
-    warn(given.notes)
+    output.warn(given.notes)
     problems = itransf.prediction.find_problems(opened.graph, given.names)
     known = [row for row in range(len(given.names)) if row not in problems]
     scored = opened.score([given.names[row] for row in known], progress=True)
     rows: list[dict[str, Any]] = [
         {**dict.fromkeys(field.name for field in fields(itransf.prediction.ScoredTriple)), "problem": problems.get(row)}
-        | dict(zip(PARTS, names, strict=True))
+        | dict(zip(output.PARTS, names, strict=True))
         for row, names in enumerate(given.names)
     ]
     for row, triple in zip(known, scored, strict=True):
         rows[row] |= triple.to_dict()
-    add_reasons(opened, rows, explain)
+    output.add_reasons(opened, rows, explain)
 
-    def show(screen: Screen) -> None:
+    def show(screen: output.Screen) -> None:
         if scored:
             show_scores([rows[row] for row in known], screen)
             note_probability(opened, {triple.relation for triple in scored}, screen)
         for row, problem in problems.items():
             screen.say(f"{given.locate(row)}: {problem}", wrap=True)
-        show_reasons(rows, screen)
+        output.show_reasons(rows, screen)
 
-    tell_rows({"triples": rows}, rows, out, as_json, show)
+    output.tell_rows({"triples": rows}, rows, out, as_json, show)
 
 
-def show_scores(rows: Sequence[Mapping[str, Any]], screen: Screen) -> None:
+def show_scores(rows: Sequence[Mapping[str, Any]], screen: output.Screen) -> None:
     """Print scored triples as a table."""
-    columns: Columns = {
-        **TRIPLE,
-        "Score": lambda row: format_number(row["score"], 3),
-        **(CHANCE if any(row["probability"] is not None for row in rows) else {}),
+    columns: output.Columns = {
+        **output.TRIPLE,
+        "Score": lambda row: output.format_number(row["score"], 3),
+        **(output.CHANCE if any(row["probability"] is not None for row in rows) else {}),
         "Tail rank": lambda row: f"{row['tail_rank']:,g}",
         "Head rank": lambda row: f"{row['head_rank']:,g}",
-        "Percentile": lambda row: format_number(row["percentile"], 1),
+        "Percentile": lambda row: output.format_number(row["percentile"], 1),
         "Known": lambda row: row["known"] or "",
     }
     screen.tabulate_each(rows, columns, names=3)
@@ -269,27 +252,33 @@ def classify_file(
     """
     opened = open_run(run, device)
     given, labels = itransf.prediction.read_claims(triples, itransf.data.Form(**form))
-    warn(given.notes)
+    output.warn(given.notes)
     false = None if negatives is None else itransf.prediction.read_triples(negatives).names
     found = opened.classify(given.names, labels, false)
     rows = [each.to_dict() for each in found]
     is_judged = labels is not None and any(each.verdict is not None for each in found)
     judged = itransf.prediction.judge(found) if is_judged else None
-    add_reasons(opened, rows, explain)
+    output.add_reasons(opened, rows, explain)
 
-    def show(screen: Screen) -> None:
-        known: Columns = {"Known": lambda row: row["known"] or ""}
-        columns: Columns = {**TRIPLE, "Verdict": lambda row: WORDS[row["verdict"]], **known, **CHANCE}
+    def show(screen: output.Screen) -> None:
+        columns: output.Columns = {
+            **output.TRIPLE,
+            "Verdict": lambda row: WORDS[row["verdict"]],
+            "Known": lambda row: row["known"] or "",
+            **output.CHANCE,
+        }
         screen.tabulate_each(rows, columns, names=5)
         if any(row["known"] == "train" for row in rows):
             screen.say(SHOWN)
         for number, row in enumerate(rows):
             if row["problem"]:
                 screen.say(f"{given.locate(number)}: {row['problem']}")
-        show_reasons(rows, screen)
+        output.show_reasons(rows, screen)
         if judged is not None:
             screen.say(f"Accuracy {100 * judged['accuracy']:.1f} %, F1 {100 * judged['f1']:.1f} %.")
-            others = [format_number(judged[name], 4) for name in ("brier", "brier_uncalibrated", "brier_constant")]
+            others = [
+                output.format_number(judged[name], 4) for name in ("brier", "brier_uncalibrated", "brier_constant")
+            ]
             screen.say(f"Brier score {others[0]}; {others[1]} uncalibrated, {others[2]} for a constant.")
 
-    tell_rows({"metrics": judged, "triples": rows}, rows, out, as_json, show)
+    output.tell_rows({"metrics": judged, "triples": rows}, rows, out, as_json, show)

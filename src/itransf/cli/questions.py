@@ -6,22 +6,11 @@ from typing import Annotated, Any
 
 from typer import Argument, Option
 
+from itransf.cli import output
 from itransf.cli.options import AsJson, Device, Explain, Out, RunFolder, open_run
-from itransf.cli.output import (
-    CHANCE,
-    PARTS,
-    TRIPLE,
-    Columns,
-    Screen,
-    add_reasons,
-    format_number,
-    remark,
-    show_reasons,
-    tell_rows,
-)
 
 MOST_SHOWN = 20  # rows of a long list on the screen
-DOUBT: Columns = {"Doubt": lambda each: format_number(each["doubt"], 1)}
+DOUBT: output.Columns = {"Doubt": lambda each: output.format_number(each["doubt"], 1)}
 MEANING = "Doubt: how far type, connections and score are below those of other triples of the relation; mostly about 0."
 Relation = Annotated[str | None, Option(metavar="R", help="Only triples of this relation.")]
 
@@ -39,14 +28,14 @@ def find_names(
     """
     found = [each.to_dict() for each in open_run(run, "cpu").find(text, top)]
 
-    def show(screen: Screen) -> None:
+    def show(screen: output.Screen) -> None:
         rows = [(each["name"], each["label"], each["kind"], each["match"], f"{each['triples']:,}") for each in found]
         if rows:
             screen.tabulate(("Name", "Label", "Kind", "Match", "Triples"), rows, names=4)
         else:
             screen.say(f"Nothing is similar to {text!r}.")
 
-    tell_rows({"text": text, "found": found}, found, out, as_json, show)
+    output.tell_rows({"text": text, "found": found}, found, out, as_json, show)
 
 
 def doubt_triples(
@@ -66,15 +55,15 @@ def doubt_triples(
     """
     opened = open_run(run, device)
     found = [each.to_dict() for each in opened.doubt(relation, top=top, progress=True)]
-    add_reasons(opened, found, explain, "support")
+    output.add_reasons(opened, found, explain, "support")
     content = {"relation": relation, "triples": found}
 
-    def show(screen: Screen) -> None:
+    def show(screen: output.Screen) -> None:
         show_triples(found, DOUBT, screen)
         screen.say(MEANING, wrap=True)
-        show_reasons(found[:MOST_SHOWN], screen, "support")
+        output.show_reasons(found[:MOST_SHOWN], screen, "support")
 
-    tell_rows(content, found, out, as_json, show)
+    output.tell_rows(content, found, out, as_json, show)
 
 
 def list_missing(
@@ -96,7 +85,7 @@ def list_missing(
     options: dict[str, Any] = {"top": top, "explain": explain, "progress": True, "state": state}
     found = [each.to_dict() for each in open_run(run, device).missing(entity, relation, **options)]
     content = {"entity": entity, "relation": relation, "triples": found}
-    tell_rows(content, found, out, as_json, lambda screen: show_triples(found, CHANCE, screen))
+    output.tell_rows(content, found, out, as_json, lambda screen: show_triples(found, output.CHANCE, screen))
 
 
 def show_entity(
@@ -114,24 +103,24 @@ def show_entity(
     """
     opened = open_run(run, device)
     found = opened.show(entity, top)
-    add_reasons(opened, found["predicted"], explain)
+    output.add_reasons(opened, found["predicted"], explain)
     rows = [{"part": part, **each} for part in ("known", "predicted", "near") for each in found[part]]
 
-    def show(screen: Screen) -> None:
+    def show(screen: output.Screen) -> None:
         rows = []
         for each in found["known"]:
             more = each["count"] - len(each["examples"])
             named = ", ".join(each["examples"]) + (f" and {more:,} more" if more else "")
             ends = (found["label"], named) if each["side"] == "head" else (named, found["label"])
             rows.append((ends[0], each["relation"], ends[1], f"{each['count']:,}"))
-        screen.tabulate((*TRIPLE, "Triples"), rows, names=3, title="Known")
+        screen.tabulate((*output.TRIPLE, "Triples"), rows, names=3, title="Known")
         screen.say("\nPredicted", "bold")
-        show_triples(found["predicted"], CHANCE, screen)
-        near = [(each["label"], format_number(each["likeness"], 3)) for each in found["near"]]
+        show_triples(found["predicted"], output.CHANCE, screen)
+        near = [(each["label"], output.format_number(each["likeness"], 3)) for each in found["near"]]
         screen.say()
         screen.tabulate(("Entity", "Cosine"), near, title="Near, by embedding")
 
-    tell_rows(found, rows, out, as_json, show)
+    output.tell_rows(found, rows, out, as_json, show)
 
 
 def show_difference(
@@ -149,31 +138,31 @@ def show_difference(
     """
     found = open_run(before, device).diff(open_run(after, device), top)
 
-    def show(screen: Screen) -> None:
-        values = [(name, *(format_number(each, 3) for each in pair)) for name, pair in found["metrics"].items()]
+    def show(screen: output.Screen) -> None:
+        values = [(name, *(output.format_number(each, 3) for each in pair)) for name, pair in found["metrics"].items()]
         screen.tabulate(("", "Before", "After"), values, title=f"{found['questions']:,} held-out questions")
         rows = [
             (
-                *("?" if part == each["asked"] else each[part] for part in PARTS),
+                *("?" if part == each["asked"] else each[part] for part in output.PARTS),
                 *(each[each["asked"]], *(", ".join(best) or "–" for best in each["best"])),
                 *(f"{rank:,g}" for rank in each["ranks"]),
             )
             for each in found["answers"]
         ]
-        columns = (*TRIPLE, "Answer", "Best before", "Best after", "Rank before", "After")
+        columns = (*output.TRIPLE, "Answer", "Best before", "Best after", "Rank before", "After")
         screen.tabulate(columns, rows, names=6, title=f"\n{found['changed']:,} ranks changed")
         lost = [each["concept"] for each in found["concepts"] or [] if not each["found"]]
         if found["concepts"]:
             kept, changed = len(found["concepts"]) - len(lost), f" Changed: {', '.join(lost)}." if lost else ""
             screen.say(f"\n{kept} of {len(found['concepts'])} concepts are found again.{changed}", wrap=True)
 
-    tell_rows(found, found["answers"], out, as_json, show)
+    output.tell_rows(found, found["answers"], out, as_json, show)
 
 
-def show_triples(found: list[dict[str, Any]], value: Columns, screen: Screen) -> None:
+def show_triples(found: list[dict[str, Any]], value: output.Columns, screen: output.Screen) -> None:
     """Print triples with a value, and a reason where they have one."""
     has_reasons = any(each["reason"] for each in found)
-    reasons: Columns = {"Reason": lambda each: each["reason"]} if has_reasons else {}
-    screen.tabulate_each(found[:MOST_SHOWN], {**TRIPLE, **reasons, **value}, names=3 + has_reasons)
+    reasons: output.Columns = {"Reason": lambda each: each["reason"]} if has_reasons else {}
+    screen.tabulate_each(found[:MOST_SHOWN], {**output.TRIPLE, **reasons, **value}, names=3 + has_reasons)
     if len(found) > MOST_SHOWN:
-        remark(f"{len(found) - MOST_SHOWN:,} more: --out FILE writes all.")
+        output.remark(f"{len(found) - MOST_SHOWN:,} more: --out FILE writes all.")

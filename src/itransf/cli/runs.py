@@ -9,18 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from typer import Argument, Option
 
 import itransf
+from itransf.cli import output
 from itransf.cli.options import AsJson, Device, Out, RunFolder, describe_checkpoint, open_run
-from itransf.cli.output import (
-    Columns,
-    Screen,
-    count,
-    describe_training,
-    format_number,
-    format_share,
-    tell,
-    tell_rows,
-    warn,
-)
 from itransf.config import format_toml
 from itransf.records import find_runs
 
@@ -40,8 +30,8 @@ def show_info(
         opened.label(labels, run)
     info = opened.info()
     if not as_json:
-        warn(info["notes"])
-    tell(info, as_json, lambda screen: screen.say(describe_run(info)))
+        output.warn(info["notes"])
+    output.tell(info, as_json, lambda screen: screen.say(describe_run(info)))
 
 
 def describe_run(info: Mapping[str, Any]) -> str:
@@ -51,7 +41,7 @@ def describe_run(info: Mapping[str, Any]) -> str:
         "Run": info["id"],
         "Created": f"{info['created']} by itransf {info['version']}",
         "Parent": info["parent"],
-        "Updated": steps and f"{count(len(steps), 'time')}, last on {steps[-1]['date'][:10]}",
+        "Updated": steps and f"{output.count(len(steps), 'time')}, last on {steps[-1]['date'][:10]}",
         "Model": f"{info['model']}, {info['parameters']:,} parameters",
         "Graph": f"{info['graph']}: {info['entities']:,} entities, {info['relations']:,} relations",
         "Triples": ", ".join(f"{number:,} {split}" for split, number in info["triples"].items()),
@@ -59,9 +49,10 @@ def describe_run(info: Mapping[str, Any]) -> str:
         "Seed": list_seeds(info),
         "Members": ", ".join(info.get("members", ())),
         "Shown": info.get("shown") and f"concepts and explanations of {info['shown']}",
-        "Trained": describe_training(info),
+        "Trained": output.describe_training(info),
         "Best": describe_best(info["best"]),
-        "Test": test and f"MRR {format_number(test['mrr'], 3)}, Hits@10 {format_share(test['hits@10'])} %",
+        "Test": test
+        and f"MRR {output.format_number(test['mrr'], 3)}, Hits@10 {output.format_share(test['hits@10'])} %",
         "Final": info.get("final") and "trained on all triples; Best and Test are of the run it was chosen by (Parent)",
         "State": f"unfinished: {describe_checkpoint(info)}" if info["unfinished"] is not None else None,
     }
@@ -96,25 +87,25 @@ def list_runs(
     Runs on the same graph are ordered by their validation metric.
     """
     found, faults = find_runs(folder)
-    warn(faults)
+    output.warn(faults)
     content = [{"run": str(path), **record.to_dict()} for path, record in found]
-    tell_rows(content, content, out, as_json, lambda screen: show_runs(found, screen))
+    output.tell_rows(content, content, out, as_json, lambda screen: show_runs(found, screen))
 
 
-def show_runs(runs: Sequence[tuple[Path, RunRecord]], screen: Screen) -> None:
+def show_runs(runs: Sequence[tuple[Path, RunRecord]], screen: output.Screen) -> None:
     """Print a table of runs."""
     if not runs:
         screen.say("There are no runs.")
         return
-    columns: Columns = {
+    columns: output.Columns = {
         "Run": lambda run: str(run[0]),
         "Graph": lambda run: run[1].graph,
         "Model": lambda run: run[1].model + " (final)" * run[1].final,
         "Validation": lambda run: "{} {:.4g}".format(*run[1].validation) if run[1].validation else "–",
-        "Test MRR": lambda run: format_number(run[1].metrics.get("test", {}).get("mrr"), 3),
-        "Hits@10": lambda run: format_share(run[1].metrics.get("test", {}).get("hits@10")),
+        "Test MRR": lambda run: output.format_number(run[1].metrics.get("test", {}).get("mrr"), 3),
+        "Hits@10": lambda run: output.format_share(run[1].metrics.get("test", {}).get("hits@10")),
         "Seed": lambda run: list_seeds(run[1].to_dict()),
-        "Seconds": lambda run: format_number(run[1].seconds, 0),
+        "Seconds": lambda run: output.format_number(run[1].seconds, 0),
         "Created": lambda run: run[1].created[:10],
     }
     screen.tabulate_each(runs, columns, names=3)
@@ -133,11 +124,13 @@ def seal_run(
         itransf.storage.RunFolder(run).verify()
         folders = [itransf.storage.RunFolder(path) for path in (run, *itransf.storage.RunFolder(run).members)]
         files = [str((each.path / name).relative_to(run)) for each in folders for name in sorted(each.files)]
-        tell({"files": files}, as_json, lambda screen: screen.say(f"All {count(len(files), 'file')} match."))
+        output.tell(
+            {"files": files}, as_json, lambda screen: screen.say(f"All {output.count(len(files), 'file')} match.")
+        )
         return
     changed = itransf.seal(run)
     text = f"Accepted: {', '.join(changed)}." if changed else "No file has changed."
-    tell({"changed": changed}, as_json, lambda screen: screen.say(text))
+    output.tell({"changed": changed}, as_json, lambda screen: screen.say(text))
 
 
 def export_run(
@@ -151,4 +144,4 @@ def export_run(
     """Export embeddings, concepts and attention as tables."""
     files = open_run(run, device).export(out, table_format, overwrite=overwrite)
     sizes = "\n".join(f"{file}  ({file.stat().st_size:,} bytes)" for file in files)
-    tell({"files": [str(file) for file in files]}, as_json, lambda screen: screen.say(sizes))
+    output.tell({"files": [str(file) for file in files]}, as_json, lambda screen: screen.say(sizes))
