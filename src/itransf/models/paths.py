@@ -89,13 +89,11 @@ class Entries(NamedTuple):
     weights: Tensor
 
 
-class PathModel(Model):
-    """A model that adds the weighted values of paths to a score of its own.
+class MinedPaths(Model):
+    """A model that knows the paths of each relation.
 
-    score(h, r, t) = direct(h, r, t) + sum over paths p of r from h to t of R(p | h, t) value(h, r, p, t)
-
-    R is the reliability by path-constraint resource allocation (Lin et al., 2015): the head's resource of one is
-    divided equally among the links of each step; what arrives at the tail counts.
+    The reliability R(p | h, t) of a path is that of path-constraint resource allocation (Lin et al., 2015): the head's
+    resource of one is divided equally among the links of each step; what arrives at the tail counts.
 
     Attributes:
         length: Maximum number of links of a path.
@@ -109,11 +107,6 @@ class PathModel(Model):
     is_binary: ClassVar[bool] = False
     paths: Tensor
     confidence: Tensor
-    scorer = Model.scorer
-    score_tails = Model.score_tails
-    score_heads = Model.score_heads
-    score_contrast = Model.score_contrast
-    score_shared = Model.score_shared
 
     def __init__(self, sizes: Sizes, config: Any) -> None:
         super().__init__(sizes, config)
@@ -126,7 +119,7 @@ class PathModel(Model):
     def build(cls, graph: TrainingGraph, config: Any) -> Model:
         """Return a new model whose paths are mined from the training triples."""
         model = super().build(graph, config)
-        assert isinstance(model, PathModel), "a class builds its own models"
+        assert isinstance(model, MinedPaths), "a class builds its own models"
         model.links = Links.of(np.asarray(graph.train), model.sizes)
         mine_paths(model, torch.as_tensor(graph.train))
         return model
@@ -135,49 +128,6 @@ class PathModel(Model):
         """Move the links together with the parameters."""
         self.links = Links(*map(fn, self.links))
         return super()._apply(fn, recurse)  # type: ignore[no-untyped-call]
-
-    @abstractmethod
-    def path_values(self, relations: Tensor, entries: Entries) -> Tensor:
-        """Return the value of each path, (n,), given the relation of each row, (b,)."""
-
-    @abstractmethod
-    def direct(self, heads: Tensor, relations: Tensor, tails: Tensor) -> Tensor:
-        """Return the scores of triples without paths, (b,)."""
-
-    @abstractmethod
-    def direct_pool(self, anchors: Tensor, relations: Tensor, side: Side, pool: Pool) -> Tensor:
-        """Return the scores of the pool's entities without paths, (b, n)."""
-
-    @abstractmethod
-    def split_direct(self, triples: Tensor) -> Split:
-        """Split the scores of triples (n, 3) of one relation without paths."""
-
-    def score(self, heads: Tensor, relations: Tensor, tails: Tensor) -> Tensor:
-        """Return the direct scores and what paths add to them, (b,)."""
-        return self.direct(heads, relations, tails) + self.score_paths(heads, relations, tails)
-
-    def score_paths(self, heads: Tensor, relations: Tensor, tails: Tensor) -> Tensor:
-        """Return what paths add to the scores of triples, (b,)."""
-        entries = self.connect(heads, relations, tails)
-        added = entries.weights * self.path_values(relations, entries)
-        return added.new_zeros(len(heads)).index_add(0, entries.rows, added)
-
-    def score_pool(self, anchors: Tensor, relations: Tensor, side: Side, pool: Pool) -> Tensor:
-        """Return the scores (b, n) of the pool; only entities that paths reach get more than the direct score."""
-        added = self.spread_paths(anchors, relations, side)
-        direct = self.direct_pool(anchors, relations, side, pool)
-        return direct + (added if pool.entities is None else added[:, pool.entities])
-
-    def spread_paths(self, anchors: Tensor, relations: Tensor, side: Side) -> Tensor:
-        """Return what paths add to the scores of all entities on `side`, (b, e)."""
-        entries = self.reach(anchors, relations, side)
-        if entries is None:
-            parts = zip(anchors.chunk(2), relations.chunk(2), strict=True)
-            return torch.cat([self.spread_paths(*part, side) for part in parts])
-        added = entries.weights * self.path_values(relations, entries)
-        cells = entries.rows * self.sizes.entities + (entries.tails if side == "tail" else entries.heads)
-        spread = added.new_zeros(len(anchors) * self.sizes.entities).index_add(0, cells, added)
-        return spread.view(len(anchors), -1)
 
     def connect(self, heads: Tensor, relations: Tensor, tails: Tensor) -> Entries:
         """Return the paths of triples' relations that lead from their heads to their tails."""
@@ -257,6 +207,62 @@ class PathModel(Model):
         count = self.paths.shape[1]
         return Entries(rows // count, rows % count, heads, tails, self.weigh(first, second, way))
 
+
+class PathModel(MinedPaths):
+    """A model that adds the weighted values of paths to a score of its own.
+
+    score(h, r, t) = direct(h, r, t) + sum over paths p of r from h to t of R(p | h, t) value(h, r, p, t)
+    """
+
+    scorer = Model.scorer
+    score_tails = Model.score_tails
+    score_heads = Model.score_heads
+    score_contrast = Model.score_contrast
+    score_shared = Model.score_shared
+
+    @abstractmethod
+    def path_values(self, relations: Tensor, entries: Entries) -> Tensor:
+        """Return the value of each path, (n,), given the relation of each row, (b,)."""
+
+    @abstractmethod
+    def direct(self, heads: Tensor, relations: Tensor, tails: Tensor) -> Tensor:
+        """Return the scores of triples without paths, (b,)."""
+
+    @abstractmethod
+    def direct_pool(self, anchors: Tensor, relations: Tensor, side: Side, pool: Pool) -> Tensor:
+        """Return the scores of the pool's entities without paths, (b, n)."""
+
+    @abstractmethod
+    def split_direct(self, triples: Tensor) -> Split:
+        """Split the scores of triples (n, 3) of one relation without paths."""
+
+    def score(self, heads: Tensor, relations: Tensor, tails: Tensor) -> Tensor:
+        """Return the direct scores and what paths add to them, (b,)."""
+        return self.direct(heads, relations, tails) + self.score_paths(heads, relations, tails)
+
+    def score_paths(self, heads: Tensor, relations: Tensor, tails: Tensor) -> Tensor:
+        """Return what paths add to the scores of triples, (b,)."""
+        entries = self.connect(heads, relations, tails)
+        added = entries.weights * self.path_values(relations, entries)
+        return added.new_zeros(len(heads)).index_add(0, entries.rows, added)
+
+    def score_pool(self, anchors: Tensor, relations: Tensor, side: Side, pool: Pool) -> Tensor:
+        """Return the scores (b, n) of the pool; only entities that paths reach get more than the direct score."""
+        added = self.spread_paths(anchors, relations, side)
+        direct = self.direct_pool(anchors, relations, side, pool)
+        return direct + (added if pool.entities is None else added[:, pool.entities])
+
+    def spread_paths(self, anchors: Tensor, relations: Tensor, side: Side) -> Tensor:
+        """Return what paths add to the scores of all entities on `side`, (b, e)."""
+        entries = self.reach(anchors, relations, side)
+        if entries is None:
+            parts = zip(anchors.chunk(2), relations.chunk(2), strict=True)
+            return torch.cat([self.spread_paths(*part, side) for part in parts])
+        added = entries.weights * self.path_values(relations, entries)
+        cells = entries.rows * self.sizes.entities + (entries.tails if side == "tail" else entries.heads)
+        spread = added.new_zeros(len(anchors) * self.sizes.entities).index_add(0, cells, added)
+        return spread.view(len(anchors), -1)
+
     @property
     def is_explainable(self) -> bool:
         """Whether the direct score can be split; paths are one more part."""
@@ -272,14 +278,8 @@ class PathModel(Model):
         return Split(parts, values, values.sum(1), direct.is_distance)
 
 
-class PathTranslation(PathModel, Translation):
-    """A translation model that uses paths."""
-
-    direct = Translation.score
-    direct_pool = QueryModel.score_pool
-    split_direct = Translation.split_scores
-    is_explainable = PathModel.is_explainable
-    split_scores = PathModel.split_scores
+class StepVectors(MinedPaths, Translation):
+    """A translation model in which a path's vector is the sum of the vectors of its steps."""
 
     def path_vectors(self, relations: Tensor) -> Tensor:
         """Return the sums of the vectors of the steps of each relation's paths, (b, p, d).
@@ -291,12 +291,18 @@ class PathTranslation(PathModel, Translation):
         vectors = self.translate((steps // 2).clamp_max(self.sizes.relations - 1))
         return (vectors * signs[..., None]).sum(-2)
 
-    def mean_of_paths(self, losses: Tensor, heads: Tensor, relations: Tensor, tails: Tensor) -> Tensor:
-        """Return the mean over triples of the losses of their relations' paths (b, p), weighted by R(p | h, t)."""
-        entries = self.connect(heads, relations, tails)
-        weights = torch.zeros_like(losses).index_put((entries.rows, entries.slots), entries.weights, accumulate=True)
-        totals = weights.sum(1, keepdim=True)
-        return (losses * weights / totals.clamp_min(torch.finfo(totals.dtype).tiny)).sum(1).mean()
+    def mean_of_paths(self, losses: Tensor, entries: Entries, count: int) -> Tensor:
+        """Return the mean over `count` triples of the losses of their paths (n,), weighted by R(p | h, t)."""
+        totals = entries.weights.new_zeros(count).index_add(0, entries.rows, entries.weights)
+        return (losses * entries.weights / totals[entries.rows]).sum() / count
+
+
+class PathTranslation(PathModel, StepVectors):
+    """A translation model that scores by paths, too."""
+
+    direct = Translation.score
+    direct_pool = QueryModel.score_pool
+    split_direct = Translation.split_scores
 
 
 def invert(steps: Any, count: int) -> Any:
@@ -310,7 +316,7 @@ def expand(first: Tensor, counts: Tensor) -> tuple[Tensor, Tensor]:
     return rows, torch.arange(len(rows), device=rows.device) + (first - counts.cumsum(0) + counts)[rows]
 
 
-def mine_paths(model: PathModel, triples: Tensor) -> None:
+def mine_paths(model: MinedPaths, triples: Tensor) -> None:
     """Choose the paths of each relation: those over which most resource arrives at the tails of its training pairs.
 
     Args:
@@ -337,7 +343,7 @@ def mine_paths(model: PathModel, triples: Tensor) -> None:
     model.confidence[relations[best], slots] = shares[best].to(model.confidence.dtype)
 
 
-def count_paths(model: PathModel, triples: Tensor, stride: Tensor, pairs: Tensor, order: Tensor) -> list[Tensor]:
+def count_paths(model: MinedPaths, triples: Tensor, stride: Tensor, pairs: Tensor, order: Tensor) -> list[Tensor]:
     """Return the codes of paths between the ends of triples (n, 3), (c,), and the resource that they bring, (c,).
 
     Args:

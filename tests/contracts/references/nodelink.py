@@ -1,0 +1,13 @@
+from __future__ import annotations
+
+from typing import Any
+
+from contracts.references import Case, Weights, find_paths
+
+CASES: list[Case] = [{"paths": 6}]
+
+
+def score(weights: Weights, config: Any, head: int, relation: int, tail: int) -> float:
+    links = {slot for slot, _ in find_paths(weights, config, head, relation, tail)}
+    nodes = weights["heads"][relation, head] + weights["tails"][relation, tail]
+    return float(nodes + sum(weights["relations"][relation, slot] for slot in links))

@@ -1,0 +1,33 @@
+from __future__ import annotations
+
+from typing import Any
+
+from contracts.references import GEOMETRIES, Weights, add_steps, find_paths, limit, measure, multiply
+from contracts.references.itransf import composed_matrix
+from contracts.references.itransf import score as score_direct
+
+CASES = [
+    {**geometry, "concepts": 6, "support_size": 2, "paths": 5, "path_attention": ("own", "composed")[number % 2]}
+    for number, geometry in enumerate(GEOMETRIES)
+]
+
+
+def score(weights: Weights, config: Any, head: int, relation: int, tail: int) -> float:
+    total, stay = score_direct(weights, config, head, relation, tail), 2 * len(weights["paths"])
+    for slot, share in find_paths(weights, config, head, relation, tail):
+        first, second = weights["paths"][relation, slot].tolist()
+        ends = {"head": (head, first), "tail": (tail, first if second == stay else second)}
+        vectors = []
+        for side, (entity, step) in ends.items():
+            if config.path_attention == "own":
+                parts = ("scores", "support")
+                own = {f"project_{side}.{part}": weights[f"path_projections.{side}.{part}"] for part in parts}
+                matrix = composed_matrix({**weights, **own}, side, relation * config.paths + slot, config)
+            else:
+                at = side if step % 2 == 0 else {"head": "tail", "tail": "head"}[side]
+                matrix = composed_matrix(weights, at, step // 2, config)
+            vectors.append(limit(multiply(matrix, weights["entities"][entity].tolist()), config.projected_constraint))
+        middle = add_steps(weights, relation, slot)
+        gap = [h + p - t for h, p, t in zip(vectors[0], middle, vectors[1], strict=True)]
+        total += share * float(weights["confidence"][relation, slot]) * (config.path_bonus - measure(gap, config))
+    return total
