@@ -68,7 +68,8 @@ def show_concepts(
         linked = graph.choose(chosen.relations.names) if is_part else graph
         output.tell(linked.to_dict(), as_json, lambda screen: show_sharing_graph(linked, screen, names))
     elif rename and not is_part and not files and not as_json:
-        show_names(given, output.make_screen())
+        listed = ", ".join(f"{concept} {given[concept]}" for concept in sorted(given))
+        output.make_screen().say(f"Named concepts: {listed or 'none'}")
     else:
         called = {
             key: {str(number): found[number] for number in sorted(found)}
@@ -146,12 +147,6 @@ def describe_found(attention: Attention, names: Mapping[int, str]) -> str:
         listed = ", ".join(itransf.interpret.call_concept(concept, names) for concept in concepts)
         lines += [f"Found in {times} of {attention.seeds} seeds: {listed}"] if concepts else []
     return "\n".join(lines)
-
-
-def show_names(names: Mapping[int, str], screen: output.Screen) -> None:
-    """Print the names of concepts."""
-    listed = ", ".join(f"{concept} {names[concept]}" for concept in sorted(names))
-    screen.say(f"Named concepts: {listed or 'none'}")
 
 
 def show_sharing(

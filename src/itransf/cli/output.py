@@ -135,8 +135,7 @@ def print_json(content: Any) -> None:
     """Print JSON to stdout; escapes what its encoding lacks, and writes null for numbers that are not finite."""
     is_unicode = (sys.stdout.encoding or "utf-8").lower().replace("-", "") == "utf8"
     text = json.dumps(replace_nan(content), indent=2, ensure_ascii=not is_unicode, allow_nan=False)
-    sys.stdout.write(text + "\n")
-    sys.stdout.flush()
+    print(text, flush=True)
 
 
 def remark(message: str) -> None:
