@@ -358,9 +358,8 @@ class QueryModel(Model):
         replacements: Tensor,
     ) -> tuple[Tensor, Tensor]:
         """Score triples beside negatives they share, each of which has one vector in its group."""
-        triples = heads, relations, tails
         if not self._has_answers:
-            return super().score_contrast(*triples, replaces_head[owners], replacements[owners])
+            return super().score_contrast(heads, relations, tails, replaces_head[owners], replacements[owners])
         n, queries = replacements.shape[1], self.queries(heads, relations, "tail")
         positive = compare_rows(queries, self.answers(tails, relations, "tail"), self.compare)
         negative, counts = positive.new_empty(len(positive), n), torch.bincount(owners)

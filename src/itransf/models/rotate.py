@@ -10,16 +10,7 @@ from torch import Tensor, nn
 
 from itransf.config import setting
 from itransf.errors import ConfigError
-from itransf.models.base import (
-    Compare,
-    Paper,
-    QueryModel,
-    Side,
-    Sizes,
-    TrainingGraph,
-    look_up,
-    size_settings,
-)
+from itransf.models.base import Compare, Paper, QueryModel, Side, Sizes, TrainingGraph, look_up, size_settings
 from itransf.ops.distance import moduli
 
 

@@ -10,7 +10,8 @@ from torch import Tensor, nn
 
 from itransf.config import setting
 from itransf.errors import ConfigError
-from itransf.models.base import Compare, Paper, QueryModel, Side, Sizes, TrainingGraph, look_up, size_settings
+from itransf.models import base
+from itransf.models.base import Compare, Paper, QueryModel, Side, Sizes, look_up
 from itransf.ops.grouped import group_rows, grouped_product
 
 
@@ -20,9 +21,9 @@ class TuckERConfig:
 
     dim: int = setting(100, "Dimension d of entity embeddings.", "64 under 20,000 triples, else 100")
     relation_dim: int = setting(0, "Dimension of relation embeddings. 0 takes that of entities.")
-    input_dropout: float = setting(0.3, "Dropout of entity embeddings.")
-    hidden_dropout: float = setting(0.4, "Dropout of the matrices of relations.")
-    output_dropout: float = setting(0.5, "Dropout of queries.")
+    input_dropout: float = setting(0.3, "Dropout of entity embeddings.", "0.1 under 20,000 triples, else 0.3")
+    hidden_dropout: float = setting(0.4, "Dropout of relations' matrices.", "0.1 under 20,000 triples, else 0.4")
+    output_dropout: float = setting(0.5, "Dropout of queries.", "0.2 under 20,000 triples, else 0.5")
 
     def __post_init__(self) -> None:
         """Refuse to drop everything."""
@@ -59,10 +60,13 @@ class TuckER(QueryModel):
         self.inputs, self.outputs = (nn.BatchNorm1d(d, device="cpu") for _ in range(2))
 
     @classmethod
-    def defaults(cls, graph: TrainingGraph, device: str) -> dict[str, dict[str, Any]]:
-        """Return settings for a graph: cross-entropy over all entities."""
-        found = size_settings(cls, graph, device)
-        found["training"] |= {"learning_rate": 0.003, "block_size": 1}
+    def defaults(cls, graph: base.TrainingGraph, device: str) -> dict[str, dict[str, Any]]:
+        """Return settings for a graph: cross-entropy over all entities; little dropout on a small graph."""
+        found = base.size_settings(cls, graph, device)
+        found["training"] |= {"learning_rate": 0.001, "block_size": 1}
+        if len(graph.train) < base.SMALL:
+            found["model"] |= {"input_dropout": 0.1, "hidden_dropout": 0.1, "output_dropout": 0.2}
+            found["training"] |= {"learning_rate": 0.005, "batch_size": min(found["training"]["batch_size"], 128)}
         return found
 
     def contract(self, vectors: Tensor, relations: Tensor, side: Side) -> Tensor:
