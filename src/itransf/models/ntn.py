@@ -43,11 +43,11 @@ class NTN(Model):
 
     @classmethod
     def defaults(cls, graph: TrainingGraph, device: str) -> dict[str, dict[str, Any]]:
-        """Return settings for a graph; larger embeddings would cost too much."""
+        """Return settings for a graph: few candidates, as each takes a tanh per slice."""
         found = size_settings(cls, graph, device)
-        found["model"] = {}
         found["training"] |= {"learning_rate": 0.01}
-        return found | {"regularizer": {"weight": 0.001}, "validation": {**found["validation"], "triples": 500}}
+        found |= {"model": {}, "loss": {"candidates": 256}, "regularizer": {"weight": 0.001}}
+        return found | {"validation": {**found["validation"], "triples": 500}}
 
     def score(self, heads: Tensor, relations: Tensor, tails: Tensor) -> Tensor:
         """Return the scores, one relation after the other, so that each tensor is in memory once."""
