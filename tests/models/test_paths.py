@@ -16,6 +16,7 @@ from itransf.data.graph import Graph
 from itransf.errors import ConfigError
 from itransf.models import MODELS
 from itransf.models.paths import PathConfig, PathModel
+from itransf.teaching.fit_rows import rebuild
 
 GraphMaker = Callable[..., Graph]
 USING = [name for name in MODELS if MODELS[name].uses]
@@ -24,19 +25,19 @@ Path = tuple[int, int, int]
 
 def mine_by_hand(triples: list[tuple[int, int, int]], relations: int, fan_out: int) -> dict[Path, float]:
     """Return the resource that each path of two steps brings to the tails of each relation's pairs."""
-    stay, links = 2 * relations, defaultdict[tuple[int, int], set[int]](set)
+    links = defaultdict[tuple[int, int], set[int]](set)
     for h, r, t in triples:
         if h != t:
-            links[h, 2 * r].add(t)
-            links[t, 2 * r + 1].add(h)
+            links[h, 2 * r + 2].add(t)
+            links[t, 2 * r + 3].add(h)
     for entity in {e for h, _, t in triples for e in (h, t)}:
-        links[entity, stay].add(entity)
+        links[entity, 0].add(entity)
     sums = defaultdict[Path, float](float)
     for h, r, t in triples:
         for (source, first), middles in list(links.items()):
-            if source == h and h != t and first != stay and len(middles) <= fan_out:
+            if source == h and h != t and first != 0 and len(middles) <= fan_out:
                 for middle in middles:
-                    for second in range(stay + 1):
+                    for second in range(2 * relations + 2):
                         ends = links.get((middle, second), set())
                         if t in ends and len(ends) <= fan_out:
                             sums[r, first, second] += 1 / (len(middles) * len(ends))
@@ -73,12 +74,12 @@ def test_mined_paths_are_those_of_plain_loops(number_graph: GraphMaker, fan_out:
         (r, *map(int, steps)): float(model.confidence[r, slot])
         for r in range(4)
         for slot, steps in enumerate(model.paths[r])
-        if steps[0] < 9
+        if steps[0] > 1
     }
-    expected = {key: value / totals[key[1:]] for key, value in sums.items() if key[1:] != (2 * key[0], 8)}
+    expected = {key: value / totals[key[1:]] for key, value in sums.items() if key[1:] != (2 * key[0] + 2, 0)}
     assert found == pytest.approx(expected)
     for relation in range(4):
-        values = [sums[(relation, *map(int, steps))] for steps in model.paths[relation] if steps[0] < 9]
+        values = [sums[(relation, *map(int, steps))] for steps in model.paths[relation] if steps[0] > 1]
         assert values == pytest.approx(sorted(values, reverse=True))
 
 
@@ -103,6 +104,18 @@ def test_too_many_walks_at_once_are_followed_in_parts(
     whole = model.score_tails(anchors, relations)
     monkeypatch.setattr("itransf.models.paths.MOST_WALKS", 5)
     torch.testing.assert_close(model.score_tails(anchors, relations), whole)
+
+
+@pytest.mark.parametrize("name", USING)
+def test_a_new_relation_leaves_the_scores_of_others_alone(name: str, number_graph: GraphMaker) -> None:
+    small, large = (number_graph([*TRAIN, *more]) for more in ([], [(0, 4, 1), (1, 4, 2)]))
+    model = MODELS[name].build(small, MODELS[name].Config())
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.normal_()
+    larger = rebuild(model, large, model.config)
+    triples = torch.cartesian_prod(torch.arange(7), torch.arange(4), torch.arange(7)).T
+    torch.testing.assert_close(larger.score(*triples), model.score(*triples))
 
 
 @pytest.mark.parametrize(("key", "value"), [("paths", 0), ("fan_out", -1)])

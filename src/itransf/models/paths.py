@@ -1,9 +1,9 @@
 """Paths of one or two links between entities: mined from the training triples, and what models that use them share.
 
-A step is a relation read forwards (2 r) or backwards (2 r + 1). Two more steps make all paths equally long: STAY
-(2 |R|) leads from every entity to itself, and an empty slot begins with 2 |R| + 1, which leads nowhere. Triples whose
-head is their tail are no links, and no path leads from an entity to itself. So a path between h and t passes the triple
-(h, r, t) only if it is the path of the single link r; that path is never one of r's own.
+A step is a relation read forwards (2 r + 2) or backwards (2 r + 3). Two more steps make all paths equally long: STAY
+leads from every entity to itself, and NOWHERE, with which an empty slot begins, from none. Triples whose head is their
+tail are no links, and no path leads from an entity to itself. So a path between h and t passes the triple (h, r, t)
+only if it is the path of the single link r; that path is never one of r's own.
 """
 
 from __future__ import annotations
@@ -25,9 +25,10 @@ from itransf.models.translation import Translation
 from itransf.ops.grouped import occurrence_numbers
 
 Integers = npt.NDArray[np.int64]
+STAY, NOWHERE = 0, 1
 MINED = 256  # training triples of a relation whose paths are counted
 MOST_LINKS = 512  # links of a head that are followed there
-MOST_WALKS = 1 << 19  # paths that are followed at once
+MOST_WALKS = 1 << 18  # paths that are followed at once
 
 
 @dataclass(frozen=True)
@@ -63,11 +64,11 @@ class Links(NamedTuple):
         heads, relations, tails = triples[triples[:, 0] != triples[:, 2]].T
         itself, steps = np.arange(sizes.entities), 2 * sizes.relations + 2
         sources, targets = np.concatenate([heads, tails, itself]), np.concatenate([tails, heads, itself])
-        kinds = np.concatenate([2 * relations, 2 * relations + 1, np.full_like(itself, steps - 2)])
+        kinds = np.concatenate([2 * relations + 2, 2 * relations + 3, np.full_like(itself, STAY)])
         keys = np.unique((sources * steps + kinds) * sizes.entities + targets)
         starts, targets = np.divmod(keys, sizes.entities)
         distinct, places, counts = np.unique(starts, return_inverse=True, return_counts=True)
-        inverse = np.searchsorted(distinct, targets * steps + invert(starts % steps, steps))
+        inverse = np.searchsorted(distinct, targets * steps + invert(starts % steps))
         return cls(torch.from_numpy(keys), torch.from_numpy(np.stack([counts[places.reshape(-1)], counts[inverse]])))
 
 
@@ -111,7 +112,7 @@ class MinedPaths(Model):
     def __init__(self, sizes: Sizes, config: Any) -> None:
         super().__init__(sizes, config)
         shape = (sizes.relations, config.paths)
-        self.register_buffer("paths", torch.full((*shape, 2), 2 * sizes.relations + 1, device="cpu"))
+        self.register_buffer("paths", torch.full((*shape, 2), NOWHERE, device="cpu"))
         self.register_buffer("confidence", torch.zeros(shape, device="cpu"))
         self.links = Links.of(np.empty((0, 3), dtype=np.int64), sizes)
 
@@ -148,7 +149,7 @@ class MinedPaths(Model):
         first, second = self.paths[relations].flatten(0, 1).unbind(1)  # (b p,)
         way = 0 if side == "tail" else 1
         if way:
-            first, second = invert(second, self.steps), invert(first, self.steps)
+            first, second = invert(second), invert(first)
         starts = anchors.repeat_interleave(self.paths.shape[1])
         rows, places = self.follow(starts, first, way)
         middles, seconds = self.find_targets(places), second[rows]
@@ -287,8 +288,8 @@ class StepVectors(MinedPaths, Translation):
         A step backwards has the opposite vector; STAY and empty slots have zero.
         """
         steps = self.paths[relations]  # (b, p, 2)
-        signs = torch.where(steps < self.steps - 2, 1 - 2 * (steps % 2), 0).to(self.relations.dtype)
-        vectors = self.translate((steps // 2).clamp_max(self.sizes.relations - 1))
+        signs = torch.where(steps > NOWHERE, 1 - 2 * (steps % 2), 0).to(self.relations.dtype)
+        vectors = self.translate(find_relations(steps))
         return (vectors * signs[..., None]).sum(-2)
 
     def mean_of_paths(self, losses: Tensor, entries: Entries, count: int) -> Tensor:
@@ -305,9 +306,14 @@ class PathTranslation(PathModel, StepVectors):
     split_direct = Translation.split_scores
 
 
-def invert(steps: Any, count: int) -> Any:
-    """Return the steps in the other direction; STAY, the last but one of `count`, is its own inverse."""
-    return steps ^ (steps < count - 2)
+def invert(steps: Any) -> Any:
+    """Return the steps in the other direction; STAY and NOWHERE are their own."""
+    return steps ^ (steps > NOWHERE)
+
+
+def find_relations(steps: Tensor) -> Tensor:
+    """Return the relations of steps; the first for STAY and NOWHERE."""
+    return (steps // 2 - 1).clamp_min(0)
 
 
 def expand(first: Tensor, counts: Tensor) -> tuple[Tensor, Tensor]:
@@ -333,7 +339,7 @@ def mine_paths(model: MinedPaths, triples: Tensor) -> None:
     relations, paths = codes // model.steps**2, codes % model.steps**2
     distinct, totals = sum_alike(paths, sums)
     shares = sums / totals[torch.searchsorted(distinct, paths)]
-    is_own = paths == 2 * relations * model.steps + model.steps - 2
+    is_own = paths == (2 * relations + 2) * model.steps + STAY
     best = torch.argsort(sums.masked_fill(is_own, 0.0), descending=True, stable=True)
     best = best[~is_own[best]]
     slots = occurrence_numbers(relations[best])
@@ -359,7 +365,7 @@ def count_paths(model: MinedPaths, triples: Tensor, stride: Tensor, pairs: Tenso
     taken = counts.clamp_max(MOST_LINKS)
     rows, numbers = expand(torch.zeros_like(taken), taken)
     first = begin[rows] + numbers * counts[rows] // taken[rows]
-    kept = model.is_followed(first, 0) & (model.find_steps(first) != model.steps - 2)
+    kept = model.is_followed(first, 0) & (model.find_steps(first) != STAY)
     first, rows = first[kept], rows[kept]
     wanted = model.find_targets(first) * entities + tails[rows]
     begin = torch.searchsorted(pairs, wanted)
@@ -367,7 +373,7 @@ def count_paths(model: MinedPaths, triples: Tensor, stride: Tensor, pairs: Tenso
     first, second, rows = first[walks], order[places], rows[walks]
     kept = model.is_followed(second, 0) & (heads != tails)[rows]
     if model.length == 1:
-        kept &= model.find_steps(second) == model.steps - 2
+        kept &= model.find_steps(second) == STAY
     first, second, rows = first[kept], second[kept], rows[kept]
     weights = model.weigh(first, second, 0).double() * stride[relations[rows]]
     codes = (relations[rows] * model.steps + model.find_steps(first)) * model.steps + model.find_steps(second)

@@ -13,7 +13,7 @@ from itransf.config import setting
 from itransf.errors import ConfigError
 from itransf.models.base import SIDES, Model, Side, Sizes, TrainingGraph, look_up
 from itransf.models.itransf import ITransF, ITransFConfig
-from itransf.models.paths import Entries, PathConfig, PathTranslation
+from itransf.models.paths import STAY, Entries, PathConfig, PathTranslation, find_relations
 from itransf.models.projection import ConceptProjection
 from itransf.models.ptranse import PTransEConfig
 from itransf.ops.distance import distance
@@ -84,8 +84,8 @@ class PITransF(PathTranslation, ITransF):
     def find_ends(self, side: Side) -> tuple[Tensor, Tensor]:
         """Return the relation at one end of each path, and whether it is read backwards, (r p,)."""
         first, second = self.paths.flatten(0, 1).unbind(1)
-        steps = first if side == "head" else torch.where(second < self.steps - 2, second, first)
-        return (steps // 2).clamp_max(self.sizes.relations - 1), steps % 2 == 1
+        steps = first if side == "head" else torch.where(second == STAY, first, second)
+        return find_relations(steps), steps % 2 == 1
 
     def project_ends(self, paths: Tensor, entities: Tensor, side: Side) -> Tensor:
         """Return entities as their paths (n,), numbered over all relations, project them on `side`, (n, d).

@@ -55,15 +55,15 @@ def look_up(weights: Weights, head: int, relation: int, tail: int) -> tuple[Vect
 
 def find_paths(weights: Weights, config: Any, head: int, relation: int, tail: int) -> list[tuple[int, float]]:
     """Return the slot of each path of the relation between two entities, and the resource that arrives over it."""
-    stay, links = 2 * len(weights["paths"]), {entity: {} for entity in range(7)}  # type: ignore[var-annotated]
+    links = {entity: {0: {entity}} for entity in range(7)}  # by step: 0 stays, 2 r + 2 is r forwards, 2 r + 3 backwards
     for h, r, t in TRAIN:
         if h != t:
-            links[h].setdefault(2 * r, set()).add(t)
-            links[t].setdefault(2 * r + 1, set()).add(h)
+            links[h].setdefault(2 * r + 2, set()).add(t)
+            links[t].setdefault(2 * r + 3, set()).add(h)
     found = []
     for slot, (first, second) in enumerate(weights["paths"][relation].tolist()):
         for middle in links[head].get(first, ()) if head != tail else ():
-            ends = {middle} if second == stay else links[middle].get(second, set())
+            ends = links[middle].get(second, set())
             fans = len(links[head][first]), len(ends)
             if tail in ends and max(fans) <= config.fan_out:
                 found.append((slot, 1 / (fans[0] * fans[1])))
@@ -74,10 +74,11 @@ def add_steps(weights: Weights, relation: int, slot: int) -> Vector:
     """Return the sum of the vectors of a path's steps."""
     total = [0.0] * weights["relations"].shape[1]
     for step in weights["paths"][relation, slot].tolist():
-        if step < 2 * len(weights["paths"]):
+        if step > 1:
             sign = -1 if step % 2 else 1
             total = [
-                value + sign * float(more) for value, more in zip(total, weights["relations"][step // 2], strict=True)
+                value + sign * float(more)
+                for value, more in zip(total, weights["relations"][step // 2 - 1], strict=True)
             ]
     return total
 

@@ -13,10 +13,10 @@ CASES = [
 
 
 def score(weights: Weights, config: Any, head: int, relation: int, tail: int) -> float:
-    total, stay = score_direct(weights, config, head, relation, tail), 2 * len(weights["paths"])
+    total = score_direct(weights, config, head, relation, tail)
     for slot, share in find_paths(weights, config, head, relation, tail):
         first, second = weights["paths"][relation, slot].tolist()
-        ends = {"head": (head, first), "tail": (tail, first if second == stay else second)}
+        ends = {"head": (head, first), "tail": (tail, second or first)}
         vectors = []
         for side, (entity, step) in ends.items():
             if config.path_attention == "own":
@@ -25,7 +25,7 @@ def score(weights: Weights, config: Any, head: int, relation: int, tail: int) ->
                 matrix = composed_matrix({**weights, **own}, side, relation * config.paths + slot, config)
             else:
                 at = side if step % 2 == 0 else {"head": "tail", "tail": "head"}[side]
-                matrix = composed_matrix(weights, at, step // 2, config)
+                matrix = composed_matrix(weights, at, step // 2 - 1, config)
             vectors.append(limit(multiply(matrix, weights["entities"][entity].tolist()), config.projected_constraint))
         middle = add_steps(weights, relation, slot)
         gap = [h + p - t for h, p, t in zip(vectors[0], middle, vectors[1], strict=True)]
