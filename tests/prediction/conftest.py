@@ -74,7 +74,7 @@ def make_model(name: str, norm: int = 1) -> Model:
     own = {field.name for field in fields(MODELS[name].Config)}
     model = MODELS[name](sizes, MODELS[name].Config(**{key: wanted[key] for key in wanted.keys() & own}))
     # Twice the precision: the order of scores then does not hang on the way they are computed.
-    return model.double()
+    return model.double().eval()
 
 
 @pytest.fixture(params=[*MODELS, "table"])
