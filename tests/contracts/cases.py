@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from contracts.references import TRAIN
-from itransf.models import MODELS, Model, Sizes
+from itransf.models import MODELS, Model, Sizes, Translation
 from itransf.training.trainer import weights
 
 SIZES = Sizes(entities=7, relations=4)
@@ -28,7 +28,7 @@ CASES = [
     for name, reference in REFERENCES.items()
     for case in reference.CASES
 ]
-TRANSLATION_CASES = [case for case in CASES if "projected_constraint" in case.values[1]]
+TRANSLATION_CASES = [case for case in CASES if issubclass(MODELS[str(case.values[0])], Translation)]
 MODEL_CASES = [pytest.param(name, reference.CASES[0], id=name) for name, reference in REFERENCES.items()]
 
 
