@@ -165,7 +165,7 @@ def test_support_equals_solving_every_regression_again(
     assert names(found) == [name for name, _ in expected]
     assert [line.value for line in found] == pytest.approx([fall for _, fall in expected], rel=1e-3, abs=1e-6)
     assert find_supporting(case.model, case.graph, triple, 2, side=side) == pytest.approx(found[:2])
-    assert found[0].to_dict()["value"] == found[0].value
+    assert [line.to_dict()["value"] for line in found] == [line.value for line in found]
 
 
 def test_triples_that_replace_each_other_are_found_together(number_graph: Any) -> None:
