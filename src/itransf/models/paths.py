@@ -20,7 +20,7 @@ from torch import Tensor
 
 from itransf.config import setting
 from itransf.errors import ConfigError
-from itransf.models.base import Model, Part, Pool, QueryModel, Side, Sizes, Split, TrainingGraph
+from itransf.models.base import SMALL, Model, Part, Pool, QueryModel, Side, Sizes, Split, TrainingGraph
 from itransf.models.translation import Translation
 from itransf.ops.grouped import occurrence_numbers
 
@@ -214,6 +214,13 @@ class PathModel(MinedPaths):
 
     score(h, r, t) = direct(h, r, t) + sum over paths p of r from h to t of R(p | h, t) value(h, r, p, t)
     """
+
+    @classmethod
+    def defaults(cls, graph: TrainingGraph, device: str) -> dict[str, dict[str, Any]]:
+        """Return settings for a graph; paths are followed for few negatives where following takes long."""
+        found = super().defaults(graph, device)
+        is_quick = len(graph.train) < SMALL or device != "cpu"
+        return found if is_quick else found | {"loss": {"name": "hinge"}, "negatives": {"per_triple": 4}}
 
     scorer = Model.scorer
     score_tails = Model.score_tails

@@ -11,7 +11,7 @@ from torch.nn.functional import relu
 
 from itransf.config import setting
 from itransf.errors import ConfigError
-from itransf.models.base import SIDES, Model, Side, Sizes, TrainingGraph, look_up
+from itransf.models.base import SIDES, Side, Sizes, look_up
 from itransf.models.itransf import ITransF, ITransFConfig
 from itransf.models.paths import STAY, Entries, PathConfig, PathTranslation, find_relations
 from itransf.models.projection import ConceptProjection
@@ -23,7 +23,7 @@ from itransf.ops.distance import distance
 class PITransFConfig(PTransEConfig, ITransFConfig):
     """Settings of ITransF over paths."""
 
-    paths: int = setting(8, "Maximum number of paths of a relation: those that connect its training pairs best.")
+    path_bonus: float = setting(4.0, "Score of a path whose energy is zero; its energy is subtracted.")
     path_attention: Literal["own", "composed"] = setting(
         "composed",
         "Attention of a path: own (weights of its own on the concepts of its ends) or composed (that of its first "
@@ -47,7 +47,6 @@ class PITransF(PathTranslation, ITransF):
 
     Config: ClassVar[type] = PITransFConfig
     config: PITransFConfig
-    tuned: ClassVar[tuple[float, float]] = ITransF.tuned
     paper = ITransF.paper
     path_projections: Any  # nn.ModuleDict, whose elements have no type
 
@@ -58,13 +57,6 @@ class PITransF(PathTranslation, ITransF):
         self.path_projections = torch.nn.ModuleDict(
             {side: ConceptProjection(self.concepts, *own) for side in SIDES if config.path_attention == "own"}
         )
-
-    @classmethod
-    def build(cls, graph: TrainingGraph, config: Any) -> Model:
-        """Return a new model; the supports of paths are those of their ends."""
-        model = super().build(graph, config)
-        model.constrain(None, None)
-        return model
 
     def smaller_config(self, kept: Any) -> Any:
         """Return the settings of a model with only these concepts; attention of paths cannot be merged."""

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor, nn
 
-from itransf.models.base import Paper, Part, Pool, Side, Sizes, Split, TrainingGraph, look_up, size_settings
+from itransf.models.base import Paper, Part, Pool, Side, Sizes, Split, TrainingGraph, look_up
 from itransf.models.paths import Entries, PathConfig, PathModel
 
 
@@ -34,7 +34,7 @@ class RandomWalk(PathModel):
     @classmethod
     def defaults(cls, graph: TrainingGraph, device: str) -> dict[str, dict[str, Any]]:
         """Return settings for a graph; a linear model needs few epochs."""
-        found = size_settings(cls, graph, device)
+        found = super().defaults(graph, device)
         found["training"] |= {"epochs": 8, "optimizer": "adagrad", "learning_rate": 0.3, "lr_decay": "none"}
         return found | {"validation": {"every": 2}}
 

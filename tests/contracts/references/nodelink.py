@@ -10,4 +10,5 @@ CASES: list[Case] = [{"paths": 6}]
 def score(weights: Weights, config: Any, head: int, relation: int, tail: int) -> float:
     links = {slot for slot, _ in find_paths(weights, config, head, relation, tail)}
     nodes = weights["heads"][relation, head] + weights["tails"][relation, tail]
-    return float(nodes + sum(weights["relations"][relation, slot] for slot in links))
+    own = weights["relations"][relation]
+    return float(own[-1] + nodes + sum(own[slot] for slot in links))
