@@ -116,7 +116,7 @@ def test_presets_are_models_too(graph: Graph, tmp_path: Path, monkeypatch: pytes
 
 @pytest.mark.parametrize(
     ("models", "message"),
-    [(["transee"], "Did you mean 'transe'"), (["wn18/trans"], "Did you mean 'wn18/transe'"), ([], "name models")],
+    [(["transee"], "Did you mean 'transe'"), (["wn18/trans"], "'wn18/transe'"), ([], "name models")],
 )
 def test_unknown_models_are_refused_before_any_training(
     graph: Graph, tmp_path: Path, models: list[str], message: str
