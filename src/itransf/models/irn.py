@@ -66,7 +66,7 @@ class IRN(QueryModel):
     def defaults(cls, graph: TrainingGraph, device: str) -> dict[str, dict[str, Any]]:
         """Return settings for a graph: few relations per batch, as candidates for heads pass the network for each."""
         found = size_settings(cls, graph, device)
-        found["training"] |= {"learning_rate": 0.005, "block_size": max(found["training"]["batch_size"] // 4, 1)}
+        found["training"] |= {"learning_rate": 0.015, "block_size": max(found["training"]["batch_size"] // 4, 1)}
         return found | {"loss": {"candidates": 128}, "validation": {**found["validation"], "triples": 500}}
 
     def infer(self, vectors: Tensor, relations: Tensor) -> Tensor:
