@@ -167,7 +167,7 @@ def test_values_and_favours_sum_to_what_they_split(name: str, norm: int, side: s
     assert (found.head_label, found.relation_label) == ("e3", "Relation One")
     assert (found.rank == 1) == ((found.lead or 0.0) > 0)
     assert json.loads(json.dumps(found.to_dict()))["sentence"] == found.sentence == str(found)
-    has_concepts = name in ("itransf", "ilineare")
+    has_concepts = name in ("itransf", "ilineare", "pitransf")
     assert (found.sharing is not None) == has_concepts
     assert bool(found.removals) == has_concepts
 

@@ -69,7 +69,9 @@ class TestUse:
     def test_the_model_is_ready_for_use(self, short: Any, graph: Graph) -> None:
         assert not short(graph).model.training
 
-    @pytest.mark.parametrize("name", [name for name in MODELS if name not in ("itransf", "icomplex", "ilineare")])
+    @pytest.mark.parametrize(
+        "name", [name for name in MODELS if name not in ("itransf", "icomplex", "ilineare", "pitransf")]
+    )
     def test_other_models_have_no_concepts(self, short: Any, graph: Graph, name: str) -> None:
         with pytest.raises(ConfigError, match=f"model {name} has no concepts"):
             short(graph, name).concepts()

@@ -47,6 +47,7 @@ class PITransF(PathTranslation, ITransF):
 
     Config: ClassVar[type] = PITransFConfig
     config: PITransFConfig
+    tuned: ClassVar[tuple[float, float]] = (0.08, 0.002)
     paper = ITransF.paper
     path_projections: Any  # nn.ModuleDict, whose elements have no type
 
