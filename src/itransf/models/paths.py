@@ -121,8 +121,9 @@ class MinedPaths(Model):
         """Return a new model whose paths are mined from the training triples."""
         model = super().build(graph, config)
         assert isinstance(model, MinedPaths), "a class builds its own models"
-        model.links = Links.of(np.asarray(graph.train), model.sizes)
-        mine_paths(model, torch.as_tensor(graph.train))
+        if not model.paths.is_meta:  # else only its shapes are wanted
+            model.links = Links.of(np.asarray(graph.train), model.sizes)
+            mine_paths(model, torch.as_tensor(graph.train))
         return model
 
     def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Any:
