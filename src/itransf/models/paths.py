@@ -352,8 +352,7 @@ def mine_paths(model: MinedPaths, triples: Tensor) -> None:
     best = best[~is_own[best]]
     slots = occurrence_numbers(relations[best])
     best, slots = best[slots < model.config.paths], slots[slots < model.config.paths]
-    steps = torch.stack([paths[best] // model.steps, paths[best] % model.steps], dim=1)
-    model.paths[relations[best], slots] = steps
+    model.paths[relations[best], slots] = torch.stack([paths[best] // model.steps, paths[best] % model.steps], dim=1)
     model.confidence[relations[best], slots] = shares[best].to(model.confidence.dtype)
 
 

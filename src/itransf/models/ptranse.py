@@ -59,5 +59,4 @@ class PTransE(PathTranslation):
         near, far = self.path_distances(relations, relations), self.path_distances(relations, others)
         losses = relu(self.config.path_margin + near - far) * (relations != others)[:, None]  # (b, p)
         entries = self.connect(heads, relations, tails)
-        mean = self.mean_of_paths(losses[entries.rows, entries.slots], entries, len(heads))
-        return self.config.path_weight * mean
+        return self.config.path_weight * self.mean_of_paths(losses[entries.rows, entries.slots], entries, len(heads))
