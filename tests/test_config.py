@@ -91,7 +91,7 @@ class TestRefusals:
         message = refuse({"model": {"name": "transf"}})
         assert message.startswith("layer 0: model.name: ")
         assert "'transf'. Did you mean" in message
-        assert "transe, transr" in refuse({"model": {"name": "qqq"}})
+        assert "transe, transh, transr" in refuse({"model": {"name": "qqq"}})
         assert "there is no model '3'" in refuse({"model": {"name": 3}})
         assert "['transe']" in refuse({"model": {"name": ["transe"]}})
 

@@ -21,11 +21,12 @@ if TYPE_CHECKING:
 def find_fitting(graph: Graph, triple: list[int], column: int) -> list[int]:
     """Return the rivals of the answer in a column (0 or 2) and the answer itself, by the rule of `predict`."""
     known = {tuple(row) for split in ("train", "valid", "test") for row in graph.split(split).tolist()}
-    head_is_tail = {row[1] for row in graph.train.tolist() if row[0] == row[2]}
+    of_relation = [row for row in graph.train.tolist() if row[1] == triple[1]]
+    allows_loops = 2 * sum(row[0] == row[2] for row in of_relation) >= max(len(of_relation), 1)
     found = []
     for entity in range(len(graph.entities)):
         other = tuple(entity if place == column else value for place, value in enumerate(triple))
-        is_new = other not in known and (other[0] != other[2] or other[1] in head_is_tail)
+        is_new = other not in known and (other[0] != other[2] or allows_loops)
         fits = graph.typing.fits(entity, triple[1], "head" if column == 0 else "tail")
         if entity == triple[column] or (is_new and fits):
             found.append(entity)
