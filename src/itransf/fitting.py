@@ -355,8 +355,9 @@ def check_memory(graph: Graph, config: Config, device: torch.device) -> None:
     Raises:
         ConfigError: It does.
     """
-    needed, most = estimate_memory(graph, config, device), find_free() + find_used_memory()
-    if needed > (most := torch.cuda.mem_get_info(device)[0] if device.type == "cuda" else most):
+    needed, is_cuda = estimate_memory(graph, config, device), device.type == "cuda"
+    most = torch.cuda.mem_get_info(device)[0] if is_cuda else find_free() + find_used_memory()
+    if needed > most:
         raise ConfigError(
             f"training would take about {needed / 1e9:,.1f} GB of memory, and {most / 1e9:,.1f} GB are free; lower "
             f"model.dim (now {getattr(config.model, 'dim', 'not set')}), or use a machine with more"
