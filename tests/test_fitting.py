@@ -99,8 +99,9 @@ class TestTellingBeforehand:
         self, graph: Graph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(fitting, "find_free", lambda: 2 * 10**9)
+        monkeypatch.setattr(fitting, "find_used_memory", lambda: 5 * 10**8)
         monkeypatch.setattr(fitting, "build_model", lambda *_: pytest.fail("it is too large"))
-        with pytest.raises(ConfigError, match=r"about [\d.,]+ GB of memory, and 2\.\d GB are free; lower model"):
+        with pytest.raises(ConfigError, match=r"about [\d.,]+ GB of memory, and 2\.5 GB are free; lower model"):
             itransf.train(graph, settings=["model.dim=20000000"], out=tmp_path / "run", device="cpu")
         assert not (tmp_path / "run").exists()
 
