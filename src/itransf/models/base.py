@@ -27,6 +27,11 @@ SIDES: tuple[Side, Side] = ("head", "tail")
 Scorer = Callable[[Tensor], Tensor]
 Compare = Literal["l1", "l2", "dot", "affine", "modulus"]
 SCORES_AT_ONCE = 1 << 17  # triples scored in one call where a model has no query form
+SMALL = 20_000  # training triples below which a graph is small
+VISITS = {"small": 250_000, "cpu": 2_000_000, "cuda": 30_000_000}  # triples seen in all epochs together
+FEWEST_EPOCHS, MOST_EPOCHS = 10, 200
+ALL_CANDIDATES, SOME_CANDIDATES = 2500, 1024  # entities up to which all are candidates; number of candidates beyond
+FEWEST_BATCHES = 16  # per epoch of a small graph, while they hold 32 triples
 
 
 class TrainingGraph(Protocol):
@@ -137,11 +142,24 @@ class Model(nn.Module, ABC):
     def defaults(cls, graph: TrainingGraph, device: str) -> dict[str, dict[str, Any]]:
         """Return settings by section for a graph, where they differ from the defaults of the sections.
 
+        These depend on the size of the graph alone and hold for any model.
+
         Args:
             graph: Graph to train on.
             device: "cpu" or "cuda".
         """
-        return size_settings(cls, graph, device)
+        triples = len(graph.train)
+        is_small = triples < SMALL
+        epochs = VISITS["small" if is_small else device] // max(triples, 1)
+        epochs = min(max(epochs, FEWEST_EPOCHS), MOST_EPOCHS)
+        batch = min(max(triples // FEWEST_BATCHES, 32), 512) if is_small else 1024
+        own = {entry.name for entry in fields(cls.Config)}
+        return {
+            "model": {"dim": 64 if is_small else 100} if "dim" in own else {},
+            "training": {"epochs": epochs, "batch_size": batch, "block_size": max(batch // 8, 1)},
+            "loss": {"candidates": 0 if len(graph.entities) <= ALL_CANDIDATES else SOME_CANDIDATES},
+            "validation": {"every": max(epochs // 10, 1)},
+        }
 
     @abstractmethod
     def score(self, heads: Tensor, relations: Tensor, tails: Tensor) -> Tensor:
@@ -458,26 +476,3 @@ def compare_grouped(queries: Tensor, tables: Tensor, grouping: Grouping, compare
 def compare_all(queries: Tensor, table: Tensor, compare: Compare) -> Tensor:
     """Return the score of every query (q, d) against every candidate (e, d), as (q, e)."""
     return compare_grouped(queries, table[None], one_group(queries), compare)
-
-
-SMALL = 20_000  # training triples below which a graph is small
-VISITS = {"small": 250_000, "cpu": 2_000_000, "cuda": 30_000_000}  # triples seen in all epochs together
-FEWEST_EPOCHS, MOST_EPOCHS = 10, 200
-ALL_CANDIDATES, SOME_CANDIDATES = 2500, 1024  # entities up to which all are candidates; number of candidates beyond
-FEWEST_BATCHES = 16  # per epoch of a small graph, while they hold 32 triples
-
-
-def size_settings(model: type[Model], graph: TrainingGraph, device: str) -> dict[str, dict[str, Any]]:
-    """Return the settings that depend on the size of the graph, for any model."""
-    triples = len(graph.train)
-    is_small = triples < SMALL
-    epochs = VISITS["small" if is_small else device] // max(triples, 1)
-    epochs = min(max(epochs, FEWEST_EPOCHS), MOST_EPOCHS)
-    batch = min(max(triples // FEWEST_BATCHES, 32), 512) if is_small else 1024
-    own = {entry.name for entry in fields(model.Config)}
-    return {
-        "model": {"dim": 64 if is_small else 100} if "dim" in own else {},
-        "training": {"epochs": epochs, "batch_size": batch, "block_size": max(batch // 8, 1)},
-        "loss": {"candidates": 0 if len(graph.entities) <= ALL_CANDIDATES else SOME_CANDIDATES},
-        "validation": {"every": max(epochs // 10, 1)},
-    }

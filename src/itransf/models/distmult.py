@@ -10,18 +10,7 @@ from torch import Tensor, nn
 from torch.nn.functional import normalize
 
 from itransf.config import setting
-from itransf.models.base import (
-    Compare,
-    Paper,
-    Part,
-    QueryModel,
-    Side,
-    Sizes,
-    Split,
-    TrainingGraph,
-    look_up,
-    size_settings,
-)
+from itransf.models.base import Compare, Paper, Part, QueryModel, Side, Sizes, Split, TrainingGraph, look_up
 from itransf.ops.grouped import multiply_transposed
 
 SCALE = 1e-3  # standard deviation of initial embeddings (Lacroix et al., 2018)
@@ -61,7 +50,7 @@ class DistMult(QueryModel):
     @classmethod
     def defaults(cls, graph: TrainingGraph, device: str) -> dict[str, dict[str, Any]]:
         """Return settings for a graph: cross-entropy over all entities with Adagrad and N3 (Lacroix et al., 2018)."""
-        found = size_settings(cls, graph, device)
+        found = super().defaults(graph, device)
         found["training"] |= {"optimizer": "adagrad", "learning_rate": 0.1, "lr_decay": "none", "block_size": 1}
         return found | {"regularizer": {"weight": 0.01}}
 

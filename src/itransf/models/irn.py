@@ -11,7 +11,7 @@ from torch.nn.functional import normalize
 
 from itransf.config import setting
 from itransf.errors import ConfigError
-from itransf.models.base import Compare, Paper, Pool, QueryModel, Side, Sizes, TrainingGraph, look_up, size_settings
+from itransf.models.base import Compare, Paper, Pool, QueryModel, Side, Sizes, TrainingGraph, look_up
 
 SHARPNESS = 10.0  # factor on cosines in the attention over memory (the publication's value)
 
@@ -65,7 +65,7 @@ class IRN(QueryModel):
     @classmethod
     def defaults(cls, graph: TrainingGraph, device: str) -> dict[str, dict[str, Any]]:
         """Return settings for a graph: few relations per batch, as candidates for heads pass the network for each."""
-        found = size_settings(cls, graph, device)
+        found = super().defaults(graph, device)
         found["training"] |= {"learning_rate": 0.015, "block_size": max(found["training"]["batch_size"] // 4, 1)}
         return found | {"loss": {"candidates": 128}, "validation": {**found["validation"], "triples": 500}}
 

@@ -11,18 +11,7 @@ from torch import Tensor, nn
 
 from itransf.config import setting
 from itransf.errors import ConfigError
-from itransf.models.base import (
-    SCORES_AT_ONCE,
-    SMALL,
-    Model,
-    Paper,
-    Pool,
-    Side,
-    Sizes,
-    TrainingGraph,
-    look_up,
-    size_settings,
-)
+from itransf.models.base import SCORES_AT_ONCE, SMALL, Model, Paper, Pool, Side, Sizes, TrainingGraph, look_up
 from itransf.models.translation import start_vectors
 from itransf.ops.distance import limit_length
 
@@ -80,7 +69,7 @@ class KG2E(Model):
     @classmethod
     def defaults(cls, graph: TrainingGraph, device: str) -> dict[str, dict[str, Any]]:
         """Return settings for a graph: sampled candidates, as a score is no product of vectors."""
-        found = size_settings(cls, graph, device)
+        found = super().defaults(graph, device)
         found["training"] |= {"learning_rate": 0.1 if len(graph.train) < SMALL else 0.02}
         return found | {"loss": {"candidates": 64}, "validation": found["validation"] | {"triples": 300}}
 

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from itransf.config import setting
-from itransf.models.base import Model, Paper, Pool, Side, Sizes, TrainingGraph, look_up, size_settings
+from itransf.models.base import Model, Paper, Pool, Side, Sizes, TrainingGraph, look_up
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class NTN(Model):
     @classmethod
     def defaults(cls, graph: TrainingGraph, device: str) -> dict[str, dict[str, Any]]:
         """Return settings for a graph: few candidates, as each takes a tanh per slice."""
-        found = size_settings(cls, graph, device)
+        found = super().defaults(graph, device)
         found["training"] |= {"learning_rate": 0.01}
         found |= {"model": {}, "loss": {"candidates": 256}, "regularizer": {"weight": 0.001}}
         return found | {"validation": {**found["validation"], "triples": 500}}

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from itransf.config import setting
 from itransf.errors import ConfigError
-from itransf.models.base import Compare, Paper, QueryModel, Side, Sizes, TrainingGraph, look_up, size_settings
+from itransf.models.base import Compare, Paper, QueryModel, Side, Sizes, TrainingGraph, look_up
 from itransf.ops.distance import moduli
 
 
@@ -59,7 +59,7 @@ class RotatE(QueryModel):
     @classmethod
     def defaults(cls, graph: TrainingGraph, device: str) -> dict[str, dict[str, Any]]:
         """Return settings for a graph: self-adversarial negatives, shared by the triples of a relation."""
-        found = size_settings(cls, graph, device)
+        found = super().defaults(graph, device)
         found["training"] |= {"learning_rate": 0.01}
         negatives = {"per_triple": 128, "shared": True, "filtered": True, "sampler": "uniform"}
         return found | {"loss": {"name": "self_adversarial", "margin": 6.0}, "negatives": negatives}

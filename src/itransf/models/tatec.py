@@ -9,8 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from itransf.config import setting
-from itransf.models import base
-from itransf.models.base import Compare, Paper, Part, QueryModel, Side, Sizes, Split, look_up
+from itransf.models.base import Compare, Paper, Part, QueryModel, Side, Sizes, Split, TrainingGraph, look_up
 from itransf.ops.grouped import group_rows, grouped_product
 
 
@@ -53,9 +52,9 @@ class Tatec(QueryModel):
         self.matrices = start(sizes.relations, d * d)
 
     @classmethod
-    def defaults(cls, graph: base.TrainingGraph, device: str) -> dict[str, dict[str, Any]]:
+    def defaults(cls, graph: TrainingGraph, device: str) -> dict[str, dict[str, Any]]:
         """Return settings for a graph: those of bilinear models."""
-        found = base.size_settings(cls, graph, device)
+        found = super().defaults(graph, device)
         found["training"] |= {"optimizer": "adagrad", "learning_rate": 0.1, "lr_decay": "none"}
         return found | {"regularizer": {"weight": 0.01}}
 

@@ -9,19 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from itransf.config import setting
-from itransf.models.base import (
-    SMALL,
-    Compare,
-    Part,
-    Pool,
-    QueryModel,
-    Side,
-    Sizes,
-    Split,
-    TrainingGraph,
-    look_up,
-    size_settings,
-)
+from itransf.models.base import SMALL, Compare, Part, Pool, QueryModel, Side, Sizes, Split, TrainingGraph, look_up
 from itransf.models.concepts import ConceptModel
 from itransf.models.projection import ConceptProjection, NoProjection, Projection
 from itransf.ops.distance import Length, Norm, distance, limit_length
@@ -72,7 +60,7 @@ class Translation(QueryModel):
     @classmethod
     def defaults(cls, graph: TrainingGraph, device: str) -> dict[str, dict[str, Any]]:
         """Return settings for a graph, chosen on validation of `world` (small) and CoDEx-S (large)."""
-        found = size_settings(cls, graph, device)
+        found = super().defaults(graph, device)
         is_small = len(graph.train) < SMALL
         rate, weight = cls.tuned if is_small else (0.015, 0.003)
         found["model"] |= {"matrix_lr_factor": 0.01 if is_small else 0.03}

@@ -10,8 +10,7 @@ from torch import Tensor, nn
 
 from itransf.config import setting
 from itransf.errors import ConfigError
-from itransf.models import base
-from itransf.models.base import Compare, Paper, QueryModel, Side, Sizes, look_up
+from itransf.models.base import SMALL, Compare, Paper, QueryModel, Side, Sizes, TrainingGraph, look_up
 from itransf.ops.grouped import group_rows, grouped_product
 
 
@@ -60,11 +59,11 @@ class TuckER(QueryModel):
         self.inputs, self.outputs = (nn.BatchNorm1d(d, device="cpu") for _ in range(2))
 
     @classmethod
-    def defaults(cls, graph: base.TrainingGraph, device: str) -> dict[str, dict[str, Any]]:
+    def defaults(cls, graph: TrainingGraph, device: str) -> dict[str, dict[str, Any]]:
         """Return settings for a graph: cross-entropy over all entities; little dropout on a small graph."""
-        found = base.size_settings(cls, graph, device)
+        found = super().defaults(graph, device)
         found["training"] |= {"learning_rate": 0.001, "block_size": 1}
-        if len(graph.train) < base.SMALL:
+        if len(graph.train) < SMALL:
             found["model"] |= {"input_dropout": 0.1, "hidden_dropout": 0.1, "output_dropout": 0.2}
             found["training"] |= {"learning_rate": 0.005, "batch_size": min(found["training"]["batch_size"], 128)}
         return found
