@@ -13,7 +13,7 @@ from torch import Tensor
 
 from itransf.ops import ranks
 from itransf.ops.distance import Norm
-from itransf.ops.ranks import BYTES_PER_SCORE, count_closer, count_rivals
+from itransf.ops.ranks import BYTES_PER_SCORE, count_closer, count_rivals, count_rows
 from itransf.progress import track
 
 numba = pytest.importorskip("numba")
@@ -278,3 +278,12 @@ def test_a_broken_score_is_never_better_than_the_first_place() -> None:
     above, tied = count_rivals(scores, torch.tensor([1]), torch.tensor([0, 1]), torch.tensor([1]))
     assert bool((tied >= 0).all())
     assert bool((above + tied > 0).all())
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.float32, torch.float64])
+def test_more_candidates_than_a_float_counts_are_counted(dtype: torch.dtype, monkeypatch: pytest.MonkeyPatch) -> None:
+    scores = torch.tensor([[2.0, 1.0, 1.0, 0.0] * 1000], dtype=dtype)
+    for most in (ranks.EXACT_SUM, 10):
+        monkeypatch.setattr(ranks, "EXACT_SUM", most)
+        above, tied = (count_rows(compare, scores, scores[:, 1]) for compare in (torch.gt, torch.eq))
+        assert (above.tolist(), tied.tolist()) == ([1000], [2000])
