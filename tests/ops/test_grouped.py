@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
+from itransf.ops import grouped
 from itransf.ops.grouped import group_rows, grouped_product, multiply_transposed
 
 
@@ -55,7 +56,11 @@ def test_grouped_product_takes_gradients_and_matrices_that_are_not_contiguous() 
         torch.testing.assert_close(got, wanted)
 
 
-def test_grouped_product_takes_matrices_that_are_not_square() -> None:
+@pytest.mark.parametrize("copied", [None, 6, 5])
+def test_grouped_product_takes_matrices_that_are_not_square(
+    copied: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(grouped, "COPIED_ROWS", copied)
     torch.manual_seed(0)
     keys = [3, 1, 3, 1, 1]
     rows = torch.randn(5, 3, dtype=torch.float64, requires_grad=True)

@@ -9,7 +9,7 @@ from typing import Any, Literal
 import torch
 from torch import Tensor
 
-from itransf.ops.grouped import Grouping, one_group
+from itransf.ops.grouped import Grouping, one_group, transpose
 
 Norm = Literal[1, 2]
 Length = Literal["unit", "ball", "none"]
@@ -64,8 +64,8 @@ class _SquaredDistance(torch.autograd.Function):
         own = torch.linalg.vector_norm(queries, dim=-1, keepdim=True).square_()  # (b, 1)
         squares = queries.new_empty(len(queries), tables.shape[1])
         by_group = [torch.split(each, counts) for each in (queries, own, squares)]
-        for q, q_length, out, table, length in zip(*by_group, tables, lengths, strict=True):
-            torch.mm(q, table.t().contiguous(), out=out)  # (b_u, d) @ (d, n)
+        for q, q_length, out, table, length in zip(*by_group, transpose(tables), lengths, strict=True):
+            torch.mm(q, table, out=out)  # (b_u, d) @ (d, n)
             out.mul_(-2.0).add_(q_length).add_(length)
         return squares
 

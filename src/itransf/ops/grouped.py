@@ -1,7 +1,7 @@
 """Rows grouped by key, and products of grouped rows with the matrices of their groups.
 
-No product has a transposed right side: some linear algebra libraries run a @ b.T many times slower than a @ b, and
-copying b into shape first costs little.
+Some linear algebra libraries run a @ b.T many times slower than a @ b, so b is copied into shape first. MKL does not,
+and there the copy of a table of all entities would cost more than the product.
 """
 
 from __future__ import annotations
@@ -11,6 +11,8 @@ from typing import Any
 
 import torch
 from torch import Tensor
+
+COPIED_ROWS = 512 if torch.backends.mkl.is_available() else None  # of a matrix that is copied into shape, at most
 
 
 @dataclass(frozen=True)
@@ -84,8 +86,8 @@ class _GroupedProduct(torch.autograd.Function):
         ctx.save_for_backward(rows, matrices)
         ctx.counts = counts
         products = rows.new_empty(len(rows), matrices.shape[1])
-        transposed = matrices.transpose(1, 2).contiguous()
-        for x, w, y in zip(torch.split(rows, counts), transposed.unbind(), torch.split(products, counts), strict=True):
+        by_group = torch.split(rows, counts), transpose(matrices), torch.split(products, counts)
+        for x, w, y in zip(*by_group, strict=True):
             torch.mm(x, w, out=y)  # (n_u, d) @ (d, p)
         return products
 
@@ -99,6 +101,13 @@ class _GroupedProduct(torch.autograd.Function):
             torch.mm(g, w, out=grad_x)
             torch.mm(g.t(), x, out=grad_w)
         return for_rows, for_matrices, None
+
+
+def transpose(matrices: Tensor) -> Tensor:
+    """Return the transposed matrices (u, d, p) of (u, p, d), in the shape in which products with them are fast."""
+    transposed = matrices.transpose(1, 2)
+    is_copied = COPIED_ROWS is None or matrices.shape[1] <= COPIED_ROWS
+    return transposed.contiguous() if is_copied else transposed
 
 
 def multiply_transposed(left: Tensor, right: Tensor) -> Tensor:
@@ -130,7 +139,7 @@ class _SpreadProduct(torch.autograd.Function):
     def forward(ctx: Any, table: Tensor, matrices: Tensor) -> Tensor:
         ctx.save_for_backward(table, matrices)
         products = table.new_empty(len(matrices), len(table), matrices.shape[1])
-        for w, y in zip(matrices.transpose(1, 2).contiguous(), products, strict=True):
+        for w, y in zip(transpose(matrices), products, strict=True):
             torch.mm(table, w, out=y)  # (n, d) @ (d, p)
         return products
 
