@@ -42,8 +42,8 @@ def graph(random_graph: Callable[..., Graph]) -> Graph:
 @pytest.fixture(autouse=True)
 def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Fit new rows briefly."""
-    monkeypatch.setattr(update, "ENTITY_EFFORT", QUICK)
-    monkeypatch.setattr(update, "RELATION_EFFORT", QUICK)
+    monkeypatch.setattr(learn, "ENTITY_EFFORT", QUICK)
+    monkeypatch.setattr(learn, "RELATION_EFFORT", QUICK)
 
 
 @pytest.fixture

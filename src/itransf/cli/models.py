@@ -5,7 +5,6 @@ from __future__ import annotations
 import inspect
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from importlib.resources import files
 from typing import TYPE_CHECKING, Annotated, Any
 
 from rich.padding import Padding
@@ -17,7 +16,7 @@ from itransf.cli.options import AsJson
 from itransf.cli.output import Screen, tell, warn
 from itransf.config import DEFAULT_MODEL, Setting, describe_settings
 from itransf.errors import ConfigError, did_you_mean
-from itransf.presets import list_presets, read_preset
+from itransf.presets import list_presets, read_preset, read_text
 from itransf.registry import MODELS, TRUSTED
 
 if TYPE_CHECKING:
@@ -73,7 +72,7 @@ def find_capabilities(kind: type[Model]) -> dict[str, bool]:
     return {
         "fast ranking": itransf.models.base.has_query_form(model),
         "concepts": isinstance(model, itransf.models.ConceptModel),
-        "explanations": itransf.models.is_explainable(model),
+        "explanations": model.is_explainable,
         "fast training": bool(vars(kind).get("fused", False)),
         "new entities": can_learn(model, with_entity, teaching.learn.list_entity_tables),
         "new relations": can_learn(model, with_relation, teaching.learn.list_relation_tables),
@@ -144,11 +143,6 @@ def show_presets(
         return
     titles = {preset: find_title(read_text(preset)) for preset in list_presets()}
     tell(list(titles), as_json, lambda screen: screen.tabulate(("Preset", "Description"), titles.items(), names=2))
-
-
-def read_text(name: str) -> str:
-    """Return the file of a preset, with its comments."""
-    return files("itransf.presets").joinpath(f"{name}.toml").read_text(encoding="utf-8")
 
 
 def find_title(text: str) -> str:

@@ -11,24 +11,8 @@ from typing import Annotated, Any
 from typer import Context, Option
 
 import itransf
+from itransf.cli import options
 from itransf.cli.evaluate import show_evaluation
-from itransf.cli.options import (
-    AsJson,
-    DataSource,
-    Device,
-    Domains,
-    Labels,
-    Literals,
-    Memory,
-    Overwrite,
-    Quiet,
-    Settings,
-    Strict,
-    Types,
-    parse_memory,
-    refuse_taken,
-    takes_form,
-)
 from itransf.cli.output import Screen, describe_training, remark, tell, warn
 from itransf.errors import ConfigError, check_count
 
@@ -37,30 +21,30 @@ class Stopped(Exception):  # noqa: N818 (nothing went wrong)
     """The user interrupted training; the message says how to resume."""
 
 
-@takes_form
+@options.takes_form
 def train_model(
     context: Context,
-    data: DataSource,
+    data: options.DataSource,
     *,
     model: Annotated[str | None, Option(metavar="NAME", help="Model (itransf models). [default: icomplex]")] = None,
     preset: Annotated[str | None, Option(metavar="P", help="Preset; see 'itransf presets'.")] = None,
     config: Annotated[Path | None, Option(metavar="FILE", help="TOML file of settings that override those.")] = None,
-    settings: Settings = None,
+    settings: options.Settings = None,
     out: Annotated[Path | None, Option(metavar="RUN", help="Run folder. [default: runs/DATA-MODEL]")] = None,
     seed: Annotated[int | None, Option(metavar="N", help="Random seed (not of the split of a single file).")] = None,
     seeds: Annotated[int, Option(metavar="N", help="Number of seeds; more than 1 make an ensemble.")] = 1,
     resume: Annotated[bool, Option("--resume", help="Resume the run in the folder.")] = False,
-    overwrite: Overwrite = False,
+    overwrite: options.Overwrite = False,
     final: Annotated[bool, Option("--final", help="Then train on all triples as well, in RUN-final.")] = False,
-    literals: Literals = "drop",
-    labels: Labels = None,
-    types: Types = None,
-    domains: Domains = None,
-    strict: Strict = False,
-    memory: Memory = None,
-    device: Device = "auto",
-    quiet: Quiet = False,
-    as_json: AsJson = False,
+    literals: options.Literals = "drop",
+    labels: options.Labels = None,
+    types: options.Types = None,
+    domains: options.Domains = None,
+    strict: options.Strict = False,
+    memory: options.Memory = None,
+    device: options.Device = "auto",
+    quiet: options.Quiet = False,
+    as_json: options.AsJson = False,
     form: Mapping[str, Any],
 ) -> None:
     """Train a model, evaluate it and save it in a run folder.
@@ -77,7 +61,7 @@ def train_model(
         raise ConfigError("--final trains one model; leave out --seeds")
     reading: dict[str, Any] = {**form, "literals": literals, "labels": labels, "types": types, "domains": domains}
     reading["strict"] = strict
-    reading["memory"] = parse_memory(memory) if memory else None
+    reading["memory"] = options.parse_memory(memory) if memory else None
     graph = itransf.load(data, **reading, progress=not quiet)
     warn(graph.notes)
     given = [*([f"model.name={model}"] if model else []), *(settings or ())]
@@ -86,7 +70,7 @@ def train_model(
     folder = out or Path("runs") / re.sub(r"[^\w.-]+", "-", f"{graph.name}-{resolved.name}")
     whole = folder.with_name(f"{folder.name}-final")
     if final:
-        refuse_taken(whole, overwrite or resume)
+        options.refuse_taken(whole, overwrite or resume)
     layers = itransf.run.read_given(config, given)
     stored = read_stored(folder) if resume else None
     if stored is None:
@@ -106,9 +90,9 @@ def train_model(
             run.record_metrics(evaluation, folder)
         content = {"run": str(folder), **run.info(), "evaluation": evaluation and evaluation.to_dict()}
         if final:
-            options: dict[str, Any] = {"resume": resume, "overwrite": overwrite, "device": device}
+            continued: dict[str, Any] = {"resume": resume, "overwrite": overwrite, "device": device}
             content["final"] = {"run": str(whole)}
-            content["final"] |= itransf.train_final(run, out=whole, **options, progress=not quiet).info()
+            content["final"] |= itransf.train_final(run, out=whole, **continued, progress=not quiet).info()
     except KeyboardInterrupt:
         raise Stopped(f"Stopped. Resume with: {write_resuming(context.obj or ())}") from None
     tell(content, as_json, lambda screen: show_result(run, content, quiet, screen))

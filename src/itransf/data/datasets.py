@@ -18,12 +18,12 @@ from itransf.data.archives import expand, is_archive, read_members, strip_archiv
 from itransf.data.download import PackagedFiles, fetch
 from itransf.data.frames import NamedTriples, gather_triples
 from itransf.data.graph import Graph, build_graph
-from itransf.data.layout import Form, Table
+from itransf.data.layout import EXTRA, Form, Table
 from itransf.data.literals import treat_literals
 from itransf.data.memory import bounded
 from itransf.data.planted import plant
 from itransf.data.reading import read_columns
-from itransf.data.splits import EXTRA, SPLITS, TEST_SHARE, VALID_SHARE, SplitRule, encode_and_split, encode_splits
+from itransf.data.splits import SPLITS, SplitRule, encode_and_split, encode_splits
 from itransf.errors import DataError, FetchError, WriteError, did_you_mean
 from itransf.files import lock, make_folder, replacing
 
@@ -99,8 +99,8 @@ def load(
     domains: str | Path | None = None,
     strict: bool = False,
     seed: int = 0,
-    valid_share: float = VALID_SHARE,
-    test_share: float = TEST_SHARE,
+    valid_share: float = SplitRule.valid_share,
+    test_share: float = SplitRule.test_share,
     memory: int | None = None,
     progress: bool = True,
 ) -> Graph:

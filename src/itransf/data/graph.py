@@ -13,20 +13,9 @@ import numpy as np
 
 from itransf.data.frames import NamedTriples, gather_triples
 from itransf.data.known import KnownIndex, Triples
-from itransf.data.layout import Remark
+from itransf.data.layout import EXTRA, Remark
 from itransf.data.reading import read_labels
-from itransf.data.splits import (
-    EXTRA,
-    SPLITS,
-    TEST_SHARE,
-    VALID_SHARE,
-    Encoded,
-    SplitRule,
-    Weights,
-    encode_and_split,
-    encode_splits,
-    keep_distinct,
-)
+from itransf.data.splits import SPLITS, Encoded, SplitRule, Weights, encode_and_split, encode_splits, keep_distinct
 from itransf.data.statistics import RelationStatistics
 from itransf.data.typing import Types, Typing, read_types
 from itransf.data.vocabulary import Vocabulary, check_text, note_similar
@@ -179,8 +168,8 @@ class Graph:
         cls,
         triples: NamedTriples,
         name: str = "triples",
-        valid_share: float = VALID_SHARE,
-        test_share: float = TEST_SHARE,
+        valid_share: float = SplitRule.valid_share,
+        test_share: float = SplitRule.test_share,
         seed: int = 0,
     ) -> Graph:
         """Build a graph from triples that are not split yet, as `itransf.load` does from one file.

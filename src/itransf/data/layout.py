@@ -16,6 +16,7 @@ from itransf.data.known import Integers
 from itransf.errors import DataError, did_you_mean
 
 TRIPLE = ("head", "relation", "tail")
+EXTRA = ("weight",)  # columns that a table of triples may have beside them
 
 SEPARATORS = {"\t": "tab", ",": "comma", ";": "semicolon", "|": "pipe", " ": "space"}
 """Possible separators, most telling first: a tab is hardly ever part of a name, a space often."""

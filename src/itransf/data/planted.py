@@ -8,7 +8,7 @@ import numpy as np
 
 from itransf.data.graph import Graph
 from itransf.data.known import Floats, Integers, Triples
-from itransf.data.splits import TEST_SHARE, VALID_SHARE, check_seed, check_shares, keep_distinct, mark_first
+from itransf.data.splits import SplitRule, check_seed, check_shares, keep_distinct, mark_first
 from itransf.data.vocabulary import Vocabulary
 from itransf.errors import DataError
 
@@ -97,8 +97,8 @@ def plant(
     dim: int = 6,
     density: float = 4.0,
     noise: float = 0.05,
-    valid_share: float = VALID_SHARE,
-    test_share: float = TEST_SHARE,
+    valid_share: float = SplitRule.valid_share,
+    test_share: float = SplitRule.test_share,
 ) -> Planted:
     """Generate a graph from known concepts.
 

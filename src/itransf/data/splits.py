@@ -88,9 +88,6 @@ def _parse(table: Table) -> Floats:
 
 
 SPLITS = ("train", "valid", "test")
-EXTRA = ("weight",)  # columns that a table of triples may have beside them
-VALID_SHARE = 0.1
-TEST_SHARE = 0.1
 _MIXING = ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB))
 
 
@@ -194,8 +191,8 @@ class SplitRule:
     """
 
     seed: int = 0
-    valid_share: float = VALID_SHARE
-    test_share: float = TEST_SHARE
+    valid_share: float = 0.1
+    test_share: float = 0.1
 
     def __post_init__(self) -> None:
         """Check the values."""

@@ -14,11 +14,12 @@ from itransf.data.graph import Graph
 from itransf.errors import ConfigError, check_count
 from itransf.interpret.ablation import Ablation, measure_ablations
 from itransf.interpret.attention import Attention, check_concepts
+from itransf.interpret.evidence import Evidence
 from itransf.interpret.sentences import write_triple
 from itransf.interpret.sharing import WEAK_USERS, Use, describe_use, find_concept, find_users, suggest_names
 from itransf.models import SIDES, ConceptModel, Model, ProjectingConcepts
 from itransf.ops.grouped import multiply_transposed
-from itransf.prediction.inputs import LabelledTriple, name_triple
+from itransf.prediction.inputs import name_triple
 
 MOST_TRIPLES = 1000
 """Maximum number of validation triples to rank again for one card, by default."""
@@ -38,13 +39,6 @@ class MovedEntity:
     entity: str
     label: str
     movement: float
-
-
-@dataclass(frozen=True)
-class RaisedTriple(LabelledTriple):
-    """A training triple and what a concept adds to its score."""
-
-    value: float
 
 
 @dataclass(frozen=True)
@@ -93,7 +87,7 @@ class ConceptCard:
     nearest: tuple[NearConcept, ...]
     ablation: Ablation | None
     symmetry: str = ""
-    raised: tuple[RaisedTriple, ...] = ()
+    raised: tuple[Evidence, ...] = ()
     found: int | None = None
     seeds: int = 1
 
@@ -272,7 +266,7 @@ class _CardMaker:
         return float(distances.mean()), most, least
 
     @torch.no_grad()
-    def _find_raised(self, concept: int) -> tuple[RaisedTriple, ...]:
+    def _find_raised(self, concept: int) -> tuple[Evidence, ...]:
         """Return the training triples of a concept's users to whose scores it adds most, if scores are such sums."""
         if isinstance(self.model, ProjectingConcepts) or not self.model.is_explainable:
             return ()
@@ -285,11 +279,11 @@ class _CardMaker:
                 added = split.values[:, columns].sum(1) * (-1 if split.is_distance else 1)
                 values, places = added.topk(min(MOST_TRIED, len(triples)))
                 best += zip(values.tolist(), triples[places].tolist(), strict=True)
-        found, seen = list[RaisedTriple](), Counter[tuple[str, int]]()
+        found, seen = list[Evidence](), Counter[tuple[str, int]]()
         for value, (head, relation, tail) in sorted(best, reverse=True):
             entities, own = {("entity", head), ("entity", tail)}, ("relation", relation)
             if value > 0 and len(found) < SHOWN_TRIPLES and not entities & set(seen) and seen[own] < OF_A_RELATION:
-                found.append(RaisedTriple(*name_triple(self.graph, (head, relation, tail)), value))
+                found.append(Evidence(*name_triple(self.graph, (head, relation, tail)), value))
                 seen.update([*entities, own])
         return tuple(found)
 

@@ -25,10 +25,11 @@ _COPIES = 12  # vectors of a triple's two ends, projected, and their gradients
 
 @dataclass(frozen=True)
 class Evidence(LabelledTriple):
-    """A training triple as evidence for another.
+    """A training triple as evidence for another one, or for what a concept does.
 
     Attributes:
-        value: Distance or similarity to the explained triple (`find_nearest`), or its pull (`find_supporting`).
+        value: Distance or similarity to the explained triple (`find_nearest`), its pull (`find_supporting`), or what a
+            concept adds to its score.
     """
 
     value: float

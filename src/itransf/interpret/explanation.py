@@ -19,7 +19,7 @@ from itransf.interpret.evidence import Evidence, Triple, find_nearest, find_supp
 from itransf.interpret.paths import Path, find_paths
 from itransf.interpret.sentences import write_sentence, write_short_form
 from itransf.interpret.sharing import SharedConcept, concepts_behind, name_concepts
-from itransf.models import SIDES, ConceptModel, Model, Part, Side, Split, is_explainable
+from itransf.models import SIDES, ConceptModel, Model, Part, Side, Split
 from itransf.prediction.inputs import LabelledTriple, find_splits, name_triple, resolve_triples
 from itransf.prediction.predict import Agreement, find_only_answers
 from itransf.prediction.search import DEFAULT_MEMORY, Search, find_entities
@@ -240,7 +240,7 @@ def explain(
 @torch.no_grad()
 def split_scores(model: Model, triples: Tensor) -> Split:
     """Split the scores of triples (n, 3) of one relation; those of a model that cannot be split have no parts."""
-    if is_explainable(model):
+    if model.is_explainable:
         return model.split_scores(triples)
     totals = model.score(*triples.unbind(1)).double()
     return Split((), totals.new_zeros(len(triples), 0), totals)
@@ -260,7 +260,7 @@ def check_explainable(model: M) -> M:
     Raises:
         ConfigError: They cannot.
     """
-    if not is_explainable(model):
+    if not model.is_explainable:
         raise ConfigError(
             f"the score of the model {type(model).__name__} is not a sum of known parts, so its relations cannot be "
             f"compared; train {CHOICES}"

@@ -10,7 +10,6 @@ from itransf.models.base import QueryModel as QueryModel
 from itransf.models.base import Side as Side
 from itransf.models.base import Sizes as Sizes
 from itransf.models.base import Split as Split
-from itransf.models.base import is_explainable as is_explainable
 from itransf.models.concepts import CodedConcepts as CodedConcepts
 from itransf.models.concepts import ConceptModel as ConceptModel
 from itransf.models.concepts import ProjectingConcepts as ProjectingConcepts

@@ -439,11 +439,6 @@ def has_query_form(model: Model) -> TypeGuard[QueryModel]:
     return isinstance(model, QueryModel) and type(model).scorer is QueryModel.scorer
 
 
-def is_explainable(model: Model) -> bool:
-    """Return whether a model's scores can be split into parts exactly."""
-    return model.is_explainable
-
-
 def look_up(table: Tensor, rows: Tensor) -> Tensor:
     """Return rows of an embedding table; their gradient is sparse, so an update touches these rows only."""
     return embedding(rows, table, sparse=True)

@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 import tomllib
-from importlib.resources import files
-from importlib.resources.abc import Traversable
+from pathlib import Path
 
 from itransf.config import Layer
 from itransf.errors import ConfigError, did_you_mean
 
+_FOLDER = Path(__file__).parent
+
 
 def list_presets() -> list[str]:
     """Return the names of all presets, such as "wn18/itransf"."""
-    return sorted(
-        f"{folder.name}/{file.name.removesuffix('.toml')}"
-        for folder in _root().iterdir()
-        if folder.is_dir() and not folder.name.startswith("_")
-        for file in folder.iterdir()
-        if file.name.endswith(".toml")
-    )
+    return sorted(f"{file.parent.name}/{file.stem}" for file in _FOLDER.glob("*/*.toml"))
 
 
 def read_preset(name: str) -> Layer:
@@ -27,12 +22,16 @@ def read_preset(name: str) -> Layer:
     Raises:
         ConfigError: There is no such preset.
     """
+    return Layer(f"preset {name}", tomllib.loads(read_text(name)))
+
+
+def read_text(name: str) -> str:
+    """Return the file of a preset, with its comments.
+
+    Raises:
+        ConfigError: There is no such preset.
+    """
     if name not in list_presets():
         hint = did_you_mean(name, list_presets()) or f" There are: {', '.join(list_presets())}."
         raise ConfigError(f"there is no preset {name!r}.{hint}")
-    text = _root().joinpath(f"{name}.toml").read_text(encoding="utf-8")
-    return Layer(f"preset {name}", tomllib.loads(text))
-
-
-def _root() -> Traversable:
-    return files("itransf.presets")
+    return (_FOLDER / f"{name}.toml").read_text(encoding="utf-8")

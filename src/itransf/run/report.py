@@ -25,7 +25,7 @@ from itransf.interpret.html.circle import draw_circle
 from itransf.interpret.measures.structure import find_scale, measure_attention, mine_gold, read_model
 from itransf.interpret.sentences import NO_PROBABILITY, format_probability, name_rank, tabulate_split, write_triple
 from itransf.interpret.sharing import LEAST_WEIGHT
-from itransf.models import SIDES, is_explainable
+from itransf.models import SIDES
 from itransf.prediction import LabelledTriple, MissingTriple, Prediction, name_triple
 
 if TYPE_CHECKING:
@@ -161,7 +161,7 @@ def show_triple(run: Run, ranks: Ranks, row: int) -> HeldOut:
     """Return a ranked triple with the answers of the model and, where the score can be split, its explanation."""
     triple, side = LabelledTriple(*name_triple(run.graph, ranks.triples[row].tolist())), SIDES.index("tail")
     names = (triple.head, triple.relation, triple.tail)
-    explained = run.explain(*names, removals=False) if is_explainable(run.chosen.model) else None
+    explained = run.explain(*names, removals=False) if run.chosen.model.is_explainable else None
     answers = run.predict(triple.head, triple.relation, top=ANSWERS)
     return HeldOut(triple, float(ranks.ranks("tail")[row]), int(ranks.rivals[0, side, row]) + 1, answers, explained)
 

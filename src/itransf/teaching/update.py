@@ -14,24 +14,17 @@ import torch
 from itransf.config import Config
 from itransf.data import SPLITS, Graph, KnownIndex, Triples, Vocabulary
 from itransf.data.frames import NamedTriples, gather_triples
-from itransf.data.layout import DETECTED, Form, Table
+from itransf.data.layout import DETECTED, EXTRA, Form, Table
 from itransf.data.literals import find_bin, treat_literals
 from itransf.data.reading import read_columns
-from itransf.data.splits import EXTRA, Weights, encode, gather_weights, keep_distinct
+from itransf.data.splits import Weights, encode, gather_weights, keep_distinct
 from itransf.errors import ConfigError, DataError, check_count
 from itransf.fitting import Fit
 from itransf.models import Model
 from itransf.models.base import SMALL
+from itransf.teaching import learn
 from itransf.teaching.edit import shorten
 from itransf.teaching.fit_rows import Kind, M, NewRows, fit_rows, rebuild
-from itransf.teaching.learn import (
-    ENTITY_EFFORT,
-    RELATION_EFFORT,
-    list_entity_tables,
-    list_relation_tables,
-    start_entities,
-    start_relation,
-)
 from itransf.training.trainer import weights
 
 UPDATE = "update"  # phase of an update in the history
@@ -236,15 +229,15 @@ def fold_in(model: M, growth: Growth, config: Config, steps: int | None = None) 
     before = replace(graph, train=graph.train[: len(graph.train) - growth.trained])
     triples = graph.train[len(graph.train) - growth.unseen :]
     larger = extend(model, graph, sizes.relations, config.name)
-    for table in list_entity_tables(larger) if growth.counts["entities"] else ():
-        start_entities(table, before.statistics, triples, growth.counts["entities"])
+    for table in learn.list_entity_tables(larger) if growth.counts["entities"] else ():
+        learn.start_entities(table, before.statistics, triples, growth.counts["entities"])
     for number in range(sizes.relations, len(graph.relations)):
         larger = extend(larger, graph, number + 1, config.name)
         if "relations" in larger.embeddings() or type(larger).start_relation is not Model.start_relation:
-            start_relation(larger, triples[triples[:, 1] == number], config)
+            learn.start_relation(larger, triples[triples[:, 1] == number], config)
     found: dict[Kind, NewRows] = {
-        "entity": NewRows(list_entity_tables(larger), growth.counts["entities"], ENTITY_EFFORT),
-        "relation": NewRows(list_relation_tables(larger), growth.counts["relations"], RELATION_EFFORT),
+        "entity": NewRows(learn.list_entity_tables(larger), growth.counts["entities"], learn.ENTITY_EFFORT),
+        "relation": NewRows(learn.list_relation_tables(larger), growth.counts["relations"], learn.RELATION_EFFORT),
     }
     rows = {kind: new for kind, new in found.items() if new.count}
     if steps is not None:
