@@ -9,8 +9,6 @@
 The public names are listed in `__init__.pyi` and imported when they are first used, so that `import itransf` is fast.
 """
 
-from __future__ import annotations
-
 import re
 from importlib import import_module
 from pathlib import Path

@@ -1,7 +1,5 @@
 """`python -m itransf` is `itransf`."""
 
-from __future__ import annotations
-
 from itransf.cli import main
 
 if __name__ == "__main__":

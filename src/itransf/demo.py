@@ -1,7 +1,5 @@
 """The demo: three models trained on the bundled graph, what IComplEx recovers and predicts, and its concepts."""
 
-from __future__ import annotations
-
 import time
 from collections import Counter
 from collections.abc import Sequence

@@ -4,8 +4,6 @@ Every message says what is wrong, where, and what to do; the command line prints
 means that the request was wrong (exit code 2); any other error is a failure (exit code 1).
 """
 
-from __future__ import annotations
-
 import heapq
 import operator
 import re

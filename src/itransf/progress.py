@@ -1,7 +1,5 @@
 """Long work: its progress, shown as a bar on a terminal and as plain lines elsewhere, and its interruption."""
 
-from __future__ import annotations
-
 import signal
 import sys
 import threading

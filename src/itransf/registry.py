@@ -4,8 +4,6 @@ A name is a built-in ("distmult"), an entry point of an installed package (group
 dotted path to code of your own ("mypackage.mymodel:MyModel"). Nothing is imported before it is asked for.
 """
 
-from __future__ import annotations
-
 import re
 import sys
 from collections.abc import Callable, Iterator, Mapping

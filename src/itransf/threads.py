@@ -3,8 +3,6 @@
 The OpenMP runtime reads its settings when torch is first imported, so they are applied when `itransf` is imported.
 """
 
-from __future__ import annotations
-
 import math
 import os
 import sys

@@ -4,8 +4,6 @@ A later layer overrides an earlier one key by key. Unknown keys and unfit values
 layer.
 """
 
-from __future__ import annotations
-
 from itransf.config.layers import Layer as Layer
 from itransf.config.layers import Setting as Setting
 from itransf.config.layers import assignments_layer as assignments_layer

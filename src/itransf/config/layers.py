@@ -1,7 +1,5 @@
 """Settings from TOML files and `section.key=value` strings: read, merged, checked, described and written."""
 
-from __future__ import annotations
-
 import ast
 import json
 import math

@@ -1,7 +1,5 @@
 """The sections of settings, and the whole they make: frozen dataclasses with a description of each setting."""
 
-from __future__ import annotations
-
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 

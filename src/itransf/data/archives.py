@@ -1,7 +1,5 @@
 """Bytes of files: plain, compressed, or packed in an archive that is not trusted."""
 
-from __future__ import annotations
-
 import bz2
 import gzip
 import lzma

@@ -1,7 +1,5 @@
 """Datasets by name, and loading a graph from a name, a folder, an archive, a file or triples in memory."""
 
-from __future__ import annotations
-
 import hashlib
 import io
 import os

@@ -1,7 +1,5 @@
 """Download of an archive from the package indexes that pip is configured to use; nothing in it is executed."""
 
-from __future__ import annotations
-
 import ast
 import base64
 import hashlib

@@ -1,7 +1,5 @@
 """Triples in memory: rows of names, or the columns of a data frame."""
 
-from __future__ import annotations
-
 import os
 import reprlib
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set

@@ -1,7 +1,5 @@
 """Index of known answers, for filtered ranking and for avoiding false negatives."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -8,8 +8,6 @@ A split scatters triples and their reverses over train, valid and test, so train
 structure. A graph is described from all triples, and a model, which has seen only train, is judged from train.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any

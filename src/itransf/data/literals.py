@@ -1,7 +1,5 @@
 """Literals: tails that are numbers, dates or long texts and name no entity. They are dropped, kept or put into bins."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Sequence
 from itertools import pairwise

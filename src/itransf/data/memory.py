@@ -1,7 +1,5 @@
 """The memory that reading may use: a small file that expands to a large one is refused before memory runs out."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """Graphs generated from known concepts, to test and to measure how well concepts are recovered."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

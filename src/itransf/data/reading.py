@@ -1,7 +1,5 @@
 """The reader of tables: triples, labels, queries, candidates; text or Parquet, plain or compressed."""
 
-from __future__ import annotations
-
 import csv
 import io
 import re

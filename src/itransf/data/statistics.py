@@ -1,7 +1,5 @@
 """Statistics of each relation in the training triples: frequency, domains, mapping category."""
 
-from __future__ import annotations
-
 from functools import cached_property
 from typing import Literal
 

@@ -5,8 +5,6 @@ h -a- t, or h -a- x -b- t for an entity x. The share of its paths whose ends hav
 worth as evidence for (h, r, t); the triple itself is left out of everything.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

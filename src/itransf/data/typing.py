@@ -8,8 +8,6 @@ Given types (see `itransf.data.typing`) come before this rule: an entity that ha
 has a type of the side, which is given or else one that entities have which occur there.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Reading a trained model: attention, the sharing of concepts, heat maps, tables of what was learned."""
 
-from __future__ import annotations
-
 from itransf.interpret.attention import Attention as Attention
 from itransf.interpret.attention import ConceptWeight as ConceptWeight
 from itransf.interpret.attention import choose_relations as choose_relations

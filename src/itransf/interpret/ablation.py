@@ -1,7 +1,5 @@
 """Ablation: a model without some of its concepts, and how well it then ranks."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 

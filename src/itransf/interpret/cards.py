@@ -1,7 +1,5 @@
 """Concept cards: the users of a concept, what it does to entities or scores, similar concepts, and its ablation."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass

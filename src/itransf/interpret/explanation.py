@@ -1,7 +1,5 @@
 """Explanation of a triple: its score split exactly, the runner-up, the evidence, and the rank without each concept."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeVar

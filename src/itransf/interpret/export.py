@@ -1,7 +1,5 @@
 """Export of what a model has learned, as tables for other programs."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from pathlib import Path

@@ -3,8 +3,6 @@
 The picture (`plot`) and the page (`html`) draw the same arrangement.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any

@@ -11,8 +11,6 @@ linked to the tail (the head) by the relation; it counts only where it is not be
 The time is bounded: where many entities have a pattern, its pairs are counted from a sample of them.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -3,8 +3,6 @@
 Roles are read from a model's parameters; beside them stand the shares of triples that fit a role.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """The models. A new one is a file of this folder with a class of the file's name; `MODELS` finds it."""
 
-from __future__ import annotations
-
 from itransf.models.base import SIDES as SIDES
 from itransf.models.base import Model as Model
 from itransf.models.base import Paper as Paper

@@ -1,7 +1,5 @@
 """ComplEx."""
 
-from __future__ import annotations
-
 from typing import ClassVar
 
 import torch

@@ -1,7 +1,5 @@
 """The capability of having concepts: parameters that all relations share and pick a few of by sparse attention."""
 
-from __future__ import annotations
-
 import copy
 from abc import abstractmethod
 from collections.abc import Sequence

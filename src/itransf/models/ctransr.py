@@ -1,7 +1,5 @@
 """CTransR."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any, ClassVar
 

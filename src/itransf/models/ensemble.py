@@ -1,7 +1,5 @@
 """An ensemble: several trained models of one graph as one model."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from functools import reduce
 from typing import Any

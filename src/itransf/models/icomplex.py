@@ -1,7 +1,5 @@
 """IComplEx: ComplEx whose relations are composed of a few shared concepts."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal

@@ -1,7 +1,5 @@
 """ILineaRE: LineaRE whose diagonals are composed of a few shared concepts."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any, ClassVar
 

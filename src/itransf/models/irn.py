@@ -1,7 +1,5 @@
 """IRN, the implicit reasoning network."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any, ClassVar
 

@@ -1,7 +1,5 @@
 """LineaRE."""
 
-from __future__ import annotations
-
 from typing import Any, ClassVar
 
 from itransf.models.base import Paper, Sizes, TrainingGraph

@@ -1,7 +1,5 @@
 """Node and link features."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any, ClassVar
 

@@ -1,7 +1,5 @@
 """ITransF over paths."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 

@@ -1,7 +1,5 @@
 """Projections of entity vectors into the space of a relation."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 
 import torch

@@ -1,7 +1,5 @@
 """Random-walk path features."""
 
-from __future__ import annotations
-
 from typing import Any, ClassVar
 
 import torch

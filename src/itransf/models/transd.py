@@ -1,7 +1,5 @@
 """TransD."""
 
-from __future__ import annotations
-
 from typing import ClassVar
 
 import torch

@@ -1,7 +1,5 @@
 """The translation family: -|P_head(h) + r - P_tail(t)|, with a projection P for each side."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 

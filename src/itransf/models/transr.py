@@ -1,7 +1,5 @@
 """TransR."""
 
-from __future__ import annotations
-
 from typing import ClassVar
 
 from itransf.models.base import Paper, Sizes

@@ -1,7 +1,5 @@
 """Unstructured."""
 
-from __future__ import annotations
-
 from typing import ClassVar
 
 import torch

@@ -1,7 +1,5 @@
 """Prediction: missing parts of triples, scores of given triples, many queries at once."""
 
-from __future__ import annotations
-
 from itransf.prediction.calibration import Calibration as Calibration
 from itransf.prediction.calibration import find_probabilities as find_probabilities
 from itransf.prediction.calibration import fit_calibration as fit_calibration

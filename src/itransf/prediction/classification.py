@@ -5,8 +5,6 @@ The rule is a logistic regression on the score of a triple, the logits of its so
 its own threshold and its own weights of the scores, shrunk to those of all.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path

@@ -6,8 +6,6 @@ same weight, which found false triples of `world` (seeds 10 to 14 of benchmarks/
 (seed 10, without a model) as well as other weights.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

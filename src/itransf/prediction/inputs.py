@@ -1,7 +1,5 @@
 """Triples and queries as people give them: by names and labels, in Python or in files."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path

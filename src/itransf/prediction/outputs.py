@@ -1,7 +1,5 @@
 """Tables for other programs: CSV, TSV, Parquet or JSON lines, by the suffix of the file."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path

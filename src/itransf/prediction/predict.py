@@ -1,7 +1,5 @@
 """Link prediction: the most plausible tails, heads, relations, or whole triples of a relation; many queries at once."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
 from typing import Any

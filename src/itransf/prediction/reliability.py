@@ -1,7 +1,5 @@
 """How well probabilities agree with the truth, on the ten best candidates of each question of a split."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Scores of given triples: plausibility, and rank among the alternatives."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Search for answers: scores of candidates in chunks that fit the memory, and the best of them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 

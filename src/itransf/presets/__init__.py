@@ -1,7 +1,5 @@
 """Presets, `DATASET/NAME.toml`: the models of the paper's main table, the best known settings, and a few more."""
 
-from __future__ import annotations
-
 import tomllib
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Runs: from settings to a trained model, saved, opened, queried, interpreted and changed."""
 
-from __future__ import annotations
-
 from itransf.run.comparison import Comparison as Comparison
 from itransf.run.comparison import compare as compare
 from itransf.run.ensemble import EnsembleRun as EnsembleRun

@@ -1,7 +1,5 @@
 """Several models on one graph under one protocol: trained, ranked, and put into one table."""
 
-from __future__ import annotations
-
 import json
 import re
 import sys

@@ -1,7 +1,5 @@
 """An ensemble: runs of the same settings that differ by their seed, as one run."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Training a run, from the beginning or from a checkpoint, and opening a saved one."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack

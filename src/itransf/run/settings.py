@@ -1,7 +1,5 @@
 """Settings and device of a run: merged from all sources, and remarks about those without effect."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple

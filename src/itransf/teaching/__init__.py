@@ -1,7 +1,5 @@
 """Teaching a trained model: new relations and entities from few triples, updates, and concepts edited by hand."""
 
-from __future__ import annotations
-
 from itransf.teaching.edit import REFIT as REFIT
 from itransf.teaching.edit import REFIT_EPOCHS as REFIT_EPOCHS
 from itransf.teaching.edit import Place as Place

@@ -1,7 +1,5 @@
 """Edit the concepts of a trained model by hand: forbid, pin, merge, prune, and train a little afterwards."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Mapping, Sequence, Sized
 from copy import deepcopy

@@ -1,7 +1,5 @@
 """Add rows to the embedding tables of a trained model and fit them, with all other parameters frozen to the bit."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeVar

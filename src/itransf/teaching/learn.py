@@ -1,7 +1,5 @@
 """Learn a new relation or entity from a few triples, with all other parameters frozen."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 
 import numpy as np

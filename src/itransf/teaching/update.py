@@ -1,7 +1,5 @@
 """Update a trained model: new triples, entities and relations, and removals, without training from the beginning."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path

@@ -1,6 +1,4 @@
 """Training: negative sampling, losses, optimizers, the assignment of concepts, and the loop around them."""
 
-from __future__ import annotations
-
 from itransf.training.trainer import EpochReport as EpochReport
 from itransf.training.trainer import Trainer as Trainer

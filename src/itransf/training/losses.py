@@ -5,8 +5,6 @@ one value per triple. A loss with the attribute `one_vs_all = True` gets the sco
 that the batch shares, instead of sampled negatives. A regularizer is a function of the factors that a model returns.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from functools import partial
 

@@ -1,7 +1,5 @@
 """Objectives: the loss of one batch of training triples."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any, Protocol
 

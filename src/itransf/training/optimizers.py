@@ -1,7 +1,5 @@
 """Optimizers that update only the rows of a batch, so that the cost of a step does not grow with the tables."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 
 import torch

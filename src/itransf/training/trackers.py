@@ -4,8 +4,6 @@ One of your own is a class with these three methods, named by `training.tracker`
 `itransf.trackers` or as "package.module:Class".
 """
 
-from __future__ import annotations
-
 import logging
 from typing import Any
 

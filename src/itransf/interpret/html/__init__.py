@@ -1,7 +1,5 @@
 """Pages for a browser: HTML templates filled with data; each page is one file that needs no network."""
 
-from __future__ import annotations
-
 import html
 import json
 import re

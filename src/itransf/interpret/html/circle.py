@@ -1,7 +1,5 @@
 """The sharing graph drawn as a circle of relations: neighbours share most, and rare relations are marked."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """How interpretable a model is: measures with intervals and permutation nulls, next to those of baselines."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """Measures that rank triples again: faithfulness of the weights, and what rare relations gain from sharing."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

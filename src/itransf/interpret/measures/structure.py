@@ -1,7 +1,5 @@
 """Structure read from attention alone: sparsity, inverse pairs, symmetric relations, domains, stability over seeds."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import combinations
