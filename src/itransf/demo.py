@@ -3,7 +3,6 @@
 import time
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +10,9 @@ import numpy as np
 
 from itransf.data import SPLITS, Graph, load
 from itransf.errors import MissingExtraError
-from itransf.evaluation import BETTER, Evaluation, Ranks, measure_skill, rank_as_predicted
+from itransf.evaluation import BETTER, Ranks, measure_skill, rank_as_predicted
 from itransf.files import make_folder
-from itransf.interpret import Attention, write_heatmap
+from itransf.interpret import write_heatmap
 from itransf.models import SIDES
 from itransf.prediction import LabelledTriple, MissingTriple, name_triple
 from itransf.run import Run, train
@@ -24,86 +23,13 @@ METRICS = ("mr", "mrr", "hits@1", "hits@3", "hits@10")
 LEAST_ANSWERED, MOST_ANSWERED = 0.2, 0.8  # share of the entities that fit a relation with gaps and have an answer
 
 
-@dataclass(frozen=True)
-class ModelResult:
-    """Test ranks of one model.
-
-    Attributes:
-        model: Name of the model.
-        evaluation: Filtered test ranks.
-        seconds: Training time, evaluation included.
-    """
-
-    model: str
-    evaluation: Evaluation
-    seconds: float
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the metrics of the demo's table, ready for JSON."""
-        rare = self.evaluation.buckets[-1]["hits@10"]
-        metrics = {key: self.evaluation[key] for key in METRICS}
-        return {"model": self.model, **metrics, "hits@10_rare": rare, "seconds": self.seconds}
-
-
-@dataclass(frozen=True)
-class Recovered(LabelledTriple):
-    """A test triple whose tail the model ranks first.
-
-    Attributes:
-        candidates: Number of entities among which the tail is ranked: those that fit and whose triple is not known.
-    """
-
-    candidates: int
-
-
-@dataclass(frozen=True, eq=False)
-class DemoResult:
-    """Results of the demo.
-
-    Attributes:
-        graph: The bundled graph.
-        models: Results of DistMult, ComplEx and IComplEx.
-        hidden: Share of the questions of test whose answer IComplEx ranks first, and among the first ten.
-        recovered: Test triples whose tail it ranks first.
-        discoveries: New triples that it predicts.
-        attention: Attention of IComplEx.
-        run_folder: Folder of the IComplEx run.
-        heatmap: File of the heat map; None where matplotlib is missing.
-        missing: What to install for the heat map; empty where it was drawn.
-    """
-
-    graph: Graph
-    models: tuple[ModelResult, ...]
-    hidden: tuple[float, float]
-    recovered: tuple[Recovered, ...]
-    discoveries: tuple[MissingTriple, ...]
-    attention: Attention
-    run_folder: Path
-    heatmap: Path | None
-    missing: str = ""
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return everything, ready for JSON."""
-        return {
-            "graph": self.graph.name,
-            "models": [result.to_dict() for result in self.models],
-            "rare_relations": self.models[-1].evaluation.buckets[-1]["relations"],
-            "hidden": dict(zip(("hits@1", "hits@10"), self.hidden, strict=True)),
-            "recovered": [triple.to_dict() for triple in self.recovered],
-            "discoveries": [discovery.to_dict() for discovery in self.discoveries],
-            "attention": self.attention.to_dict(),
-            "run": str(self.run_folder),
-            "heatmap": None if self.heatmap is None else str(self.heatmap),
-        }
-
-
 def run_demo(
     out: str | Path = "demo",
     seed: int = 0,
     progress: bool = True,
     settings: Sequence[str] = (),
     device: str = "auto",
-) -> DemoResult:
+) -> tuple[dict[str, Any], Run, str]:
     """Train DistMult, ComplEx and IComplEx on `world`, evaluate them, and predict new triples with IComplEx.
 
     Args:
@@ -112,33 +38,47 @@ def run_demo(
         progress: Whether to show progress bars.
         settings: Assignments such as "training.epochs=5" that override the defaults of all three models.
         device: "auto", "cpu" or "cuda".
+
+    Returns:
+        The results, ready for JSON; the run of IComplEx; and what to install for the heat map, empty where it was
+        drawn.
     """
     make_folder(Path(out))
     folder = RunFolder(Path(out) / "run")
     if not folder.is_replaceable:
         raise folder.refuse()
-    graph, results, run = load("world"), list[ModelResult](), None
+    graph, models, rare, run = load("world"), [], dict[str, Any](), None
     for model in MODELS:
         started = time.perf_counter()
         run = train(graph, settings=[f"model.name={model}", *settings], seed=seed, device=device, progress=progress)
-        results.append(ModelResult(model, run.evaluate(), time.perf_counter() - started))
+        evaluation = run.evaluate()
+        metrics, rare = {key: evaluation[key] for key in METRICS}, evaluation.buckets[-1]
+        seconds = time.perf_counter() - started
+        models.append({"model": model, **metrics, "hits@10_rare": rare["hits@10"], "seconds": seconds})
     assert run is not None, "there is at least one model"
     run.save(folder.path, overwrite=True)
-    attention = run.concepts()
-    heatmap, missing = None, ""
+    attention, heatmap, missing = run.concepts(), None, ""
     try:
-        heatmap = write_heatmap(attention, folder.path.parent / "attention.png")
+        heatmap = str(write_heatmap(attention, folder.path.parent / "attention.png"))
     except MissingExtraError as error:
         missing = str(error)
     ranks = rank_as_predicted(run.model, graph, graph.test)
     both = np.concatenate([ranks.ranks(side) for side in SIDES])
-    hidden = (float((both == 1.0).mean()), float((both <= 10.0).mean()))
-    recovered, discoveries = tuple(find_recovered(graph, ranks)), tuple(find_discoveries(run))
-    found = (tuple(results), hidden, recovered, discoveries)
-    return DemoResult(graph, *found, attention, folder.path, heatmap, missing)
+    found = {
+        "graph": graph.name,
+        "models": models,
+        "rare_relations": rare["relations"],
+        "hidden": {f"hits@{most}": float((both <= most).mean()) for most in (1, 10)},
+        "recovered": find_recovered(graph, ranks),
+        "discoveries": [triple.to_dict() for triple in find_discoveries(run)],
+        "attention": attention.to_dict(),
+        "run": str(folder.path),
+        "heatmap": heatmap,
+    }
+    return found, run, missing
 
 
-def find_recovered(graph: Graph, ranks: Ranks, count: int = 6) -> list[Recovered]:
+def find_recovered(graph: Graph, ranks: Ranks, count: int = 6) -> list[dict[str, Any]]:
     """Return test triples whose tail is ranked first, at most one of a relation, those with many candidates first.
 
     Of each relation, the triple is chosen whose tail is the rarest tail of the relation in train.
@@ -156,7 +96,8 @@ def find_recovered(graph: Graph, ranks: Ranks, count: int = 6) -> list[Recovered
     for row in first[np.argsort(rarity, kind="stable")].tolist():
         chosen.setdefault(int(graph.test[row, 1]), row)
     rows = sorted(chosen.values(), key=lambda row: (-int(sizes[row]), row))[:count]
-    return [Recovered(*name_triple(graph, graph.test[row].tolist()), int(sizes[row])) for row in rows]
+    triples = [LabelledTriple(*name_triple(graph, graph.test[row].tolist())).to_dict() for row in rows]
+    return [{**triple, "candidates": int(sizes[row])} for row, triple in zip(rows, triples, strict=True)]
 
 
 def find_discoveries(run: Run, count: int = 6) -> list[MissingTriple]:

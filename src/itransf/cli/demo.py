@@ -30,10 +30,9 @@ def show_demo(
     if not as_json:
         remark("Training three models on 'world', a bundled graph of countries, cities, languages,")
         remark("currencies and organisations. This takes about a minute.\n")
-    result = itransf.demo.run_demo(out, seed, settings=settings or (), device=device)
-    text = "" if result.heatmap else itransf.interpret.format_heatmap(result.attention)
-    found = result.to_dict()
-    tell(found, as_json, lambda screen: show_result(found, text, result.missing, screen))
+    found, run, missing = itransf.demo.run_demo(out, seed, settings=settings or (), device=device)
+    text = "" if found["heatmap"] else itransf.interpret.format_heatmap(run.concepts())
+    tell(found, as_json, lambda screen: show_result(found, text, missing, screen))
 
 
 def show_result(found: Mapping[str, Any], text: str, missing: str, screen: Screen) -> None:
