@@ -12,7 +12,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-COPIED_ROWS = 512 if torch.backends.mkl.is_available() else None  # of a matrix that is copied into shape, at most
+# Rows of a matrix that is copied into shape, at most.
+COPIED_ROWS = 512 if torch.backends.mkl.is_available() else None  # type: ignore[no-untyped-call]
 
 
 @dataclass(frozen=True)
