@@ -180,6 +180,13 @@ class TestChoosingTheWeight:
         graph = random_graph(entities=12, relations=3, train=24)
         assert choose_weight(graph, configure("complex", *self.CHOOSE), CPU).regularizer.weight > 0
 
+    def test_a_graph_too_large_for_two_epochs_of_a_trial_gets_a_fixed_weight(
+        self, configure: Configure, graph: Graph, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(fitting, "TRIED_VISITS", 2 * len(graph.train) - 1)
+        monkeypatch.setattr(Fit, "_make_trainer", lambda *_: pytest.fail("nothing is tried"))
+        assert choose_weight(graph, configure("complex", *self.CHOOSE), CPU).regularizer.weight == 0.015
+
     def test_a_trainer_refuses_a_weight_that_is_not_chosen(self, configure: Configure, graph: Graph) -> None:
         config = configure("complex", *self.CHOOSE)
         with pytest.raises(ConfigError, match="weight"):

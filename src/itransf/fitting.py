@@ -38,6 +38,7 @@ except ImportError:  # on Windows
 FORECAST_AFTER = 2.0  # seconds of training on which the time that is left is estimated
 WEIGHTS_TRIED = (0.004, 0.015, 0.05, 0.1)
 TRIED_DIM, TRIED_VISITS = 40, 2_000_000  # dimension, and triples seen in all epochs of a trial, at most
+FEWEST_TRIED = 2  # epochs of a trial
 PER_TRIPLE, WORKING = 250, 3 * 2**28  # bytes: of indexes of triples, and of chunks of scores
 _drawing = threading.Lock()  # initial weights are drawn from the random state of the process
 
@@ -283,14 +284,17 @@ def warm_config(config: Config) -> Config:
 
 
 def choose_weight(graph: Graph, config: Config, device: torch.device, progress: bool = False) -> Config:
-    """Return the settings with a weight of the regularizer, chosen on validation where they ask for it."""
+    """Return the settings with a weight of the regularizer, chosen on validation where they ask for it.
+
+    Without validation triples, and on a graph too large for trials of two epochs, a fixed weight is taken.
+    """
     if config.regularizer.weight != CHOOSE:
         return config
-    if len(graph.valid) == 0:
+    visits = TRIED_VISITS // max(len(graph.train), 1)  # epochs
+    if len(graph.valid) == 0 or visits < FEWEST_TRIED:
         return set_weight(config, WEIGHTS_TRIED[1])
     first = warm_config(config) if config.warm_start.epochs and MODELS[config.name].starts_from else config
-    visits = TRIED_VISITS // len(graph.train)
-    training = replace(first.training, epochs=max(min(max(first.training.epochs // 3, 2), visits), 1))
+    training = replace(first.training, epochs=min(max(first.training.epochs // 3, FEWEST_TRIED), visits))
     model = replace(first.model, dim=min(first.model.dim, TRIED_DIM)) if hasattr(first.model, "dim") else first.model
     small = replace(first, model=model, training=training, warm_start=WarmStartConfig())
     metrics = []

@@ -89,7 +89,8 @@ class RegularizerConfig:
     weight: float = setting(
         0.0,
         "Weight of the regularizer. 0 switches it off. -1 chooses it before training: a small model is trained for a "
-        "few epochs with each of 0.004, 0.015, 0.05 and 0.1, and the best on validation is taken.",
+        "few epochs with each of 0.004, 0.015, 0.05 and 0.1, and the best on validation is taken; 0.015 beyond a "
+        "million training triples.",
         "by model and size of the graph; -1 for icomplex from 20,000 triples on",
     )
 
