@@ -2,27 +2,20 @@
 
 from __future__ import annotations
 
-from functools import cache
+from types import SimpleNamespace
 from typing import Any
 
 
-def find_builtins_once() -> None:
-    """Let the interpreter search the language for builtin functions once, not in every call of a function."""
+def patch_language_once() -> None:
+    """Let the interpreter replace the language once for each kernel, not in every call of a function inside it."""
     from triton.runtime import interpreter
 
-    if interpreter._patch_builtin.__module__ == __name__:
+    if interpreter._patch_lang.__module__ == __name__:
         return
-    find = interpreter.inspect.getmembers
-    is_builtin = interpreter.tl.core.is_builtin
+    tl, patch_all = interpreter.tl, interpreter._patch_lang
+    both = SimpleNamespace(__globals__={"tl": tl, "core": tl.core})  # kernels see one, what they call the other
 
-    @cache  # the first call finds the language as it is; others may find it replaced already
-    def list_names(package: Any) -> list[str]:
-        return [name for name, member in find(package) if is_builtin(member)]
+    def patch(function: Any) -> Any:
+        return patch_all(both) if tl.core.is_builtin(tl.load) else interpreter._LangPatchScope()
 
-    def patch(package: Any, builder: Any, *scope: Any) -> None:
-        for name in list_names(package):
-            member = getattr(package, name)
-            if is_builtin(member):
-                interpreter._patch_attr(package, name, member, builder, *scope)
-
-    interpreter._patch_builtin = patch
+    interpreter._patch_lang = patch

@@ -10,14 +10,14 @@ import torch
 from torch import Tensor
 
 from fresh import Interpreters
-from interpreting import find_builtins_once
+from interpreting import patch_language_once
 from itransf.ops import counting_cuda
 from itransf.ops.counting_cuda import KnownLists, Tiling, count_closer_cuda, count_grouped_cuda
 from itransf.ops.distance import Norm
 from itransf.ops.ranks import count_rivals
 
 pytest.importorskip("triton")
-find_builtins_once()
+patch_language_once()
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 NAN = float("nan")
