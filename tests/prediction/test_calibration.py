@@ -16,6 +16,7 @@ import torch
 import itransf
 from itransf.cli import run_command
 from itransf.errors import CheckpointError
+from itransf.prediction import calibration
 from itransf.prediction.calibration import (
     Calibration,
     Solution,
@@ -144,6 +145,16 @@ def test_the_calibration_never_reads_test_and_is_the_same_again(run: itransf.Run
 
 def test_too_few_questions_give_none(run: itransf.Run) -> None:
     assert fit_calibration(run.model, replace(run.graph, valid=run.graph.valid[:20])) is None
+
+
+@pytest.mark.parametrize("scores", [1, 70])
+def test_a_large_graph_is_calibrated_on_fewer_questions(
+    run: itransf.Run, scores: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(calibration, "MOST_SCORES", scores * len(run.graph.entities))
+    found = fit_calibration(run.model, run.graph)
+    assert found is not None
+    assert found.questions == max(scores, calibration.LEAST_QUESTIONS)
 
 
 def test_probabilities_never_fall_with_the_score(run: itransf.Run) -> None:

@@ -39,7 +39,7 @@ from itransf.prediction.search import (
 )
 
 LEAST_QUESTIONS = 50  # fewer in valid give no probability
-MOST_QUESTIONS = 4000
+MOST_QUESTIONS, MOST_SCORES = 4000, 10**9  # questions, and questions times entities
 BEST, SAMPLED = 10, 30  # candidates of a question: the best, and a sample of the others
 KNOT = -2.0  # logit of the softmax above which the slope is another
 TEMPERATURES = np.geomspace(0.02, 50.0, 40)
@@ -225,7 +225,8 @@ def fit_calibration(
     questions, search = list_questions(graph.valid), Search(model, graph, memory=memory)
     if len(questions) < LEAST_QUESTIONS:
         return None
-    questions = questions[np.sort(np.random.default_rng(0).permutation(len(questions))[:MOST_QUESTIONS])]
+    most = min(MOST_QUESTIONS, max(MOST_SCORES // len(graph.entities), LEAST_QUESTIONS))
+    questions = questions[np.sort(np.random.default_rng(0).permutation(len(questions))[:most])]
     examples = draw_examples(search, graph.valid, questions)
     if examples is None or not examples.labels.any() or not np.isfinite(examples.scores).all():
         return None
