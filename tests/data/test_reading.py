@@ -327,18 +327,32 @@ WIDE = """sku,colour,parts,text
 def test_a_wide_table_has_a_relation_per_column() -> None:
     table = read(WIDE, "f.csv", wide=True, key="sku", split=";")
     assert rows_of(table) == [
+        ("1", "text", "long, text"),  # where a row begins depends on its entity
         ("1", "colour", "red"),
         ("1", "parts", "wheel"),
         ("1", "parts", "frame"),
-        ("1", "text", "long, text"),
         ("2", "parts", "frame"),
         ("2", "colour", "blue"),
     ]
-    assert [table.locate(row) for row in (3, 5)] == ["f.csv, line 2", "f.csv, line 7"]
+    assert [table.locate(row) for row in (0, 5)] == ["f.csv, line 2", "f.csv, line 7"]
     assert table.notes == ()
     assert ("1", "parts", "wheel; frame ;") in rows_of(read(WIDE, "f.csv", wide=True))
     assert rows_of(read(WIDE, "f.csv", wide=True, columns="colour"))[1] == ("2", "colour", "blue")
     assert rows_of(read(WIDE, "f.csv", wide=True, key=2, columns=["sku"], skip_bad=True))[0] == ("red", "sku", "1")
+
+
+def test_rows_that_repeat_the_header_are_left_out() -> None:
+    table = read("head,relation,tail\na,r,b\nhead,relation,tail\nc,r,tail\n", "f.csv")
+    assert rows_of(table) == [("a", "r", "b"), ("c", "r", "tail")]
+    assert table.notes == ("1 row repeats the header; left out (first: f.csv, line 3).",)
+    assert table.locate(1) == "f.csv, line 4"
+
+
+def test_every_relation_of_a_wide_table_has_held_out_triples() -> None:
+    tails = {name: list("abcde") * 20 for name in ("r", "s", "t")}
+    frame = pa.table({"sku": [f"P{row}" for row in range(100)], **tails})
+    graph = load(frame, wide=True)
+    assert set(graph.test[:, 1].tolist()) == {0, 1, 2}
 
 
 @pytest.mark.parametrize(
@@ -424,9 +438,9 @@ def test_parquet_by_place_by_name_and_from_numbers() -> None:
 def test_wide_parquet() -> None:
     content = write_parquet(sku=[1, 2], price=[19.5, None], made=[date(2024, 5, 6), None], name=["a", "b"])
     assert rows_of(read(content, "f.parquet", wide=True)) == [
+        ("1", "name", "a"),
         ("1", "price", "19.5"),
         ("1", "made", "2024-05-06"),
-        ("1", "name", "a"),
         ("2", "name", "b"),
     ]
 

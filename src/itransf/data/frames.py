@@ -4,6 +4,7 @@ import os
 import reprlib
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from typing import Any, Protocol
+from zlib import crc32
 
 import numpy as np
 import pyarrow as pa
@@ -129,6 +130,9 @@ def take_columns(table: pa.Table, where: str, request: Request, header: Sequence
 def melt(table: Table, split: str | None) -> Table:
     """Return the triples of a wide table: the first column holds heads, every other one the tails of a relation.
 
+    The triples of a row begin with a relation that depends on the head: the first triple of an entity is never held
+    out, and no relation should be that triple for all.
+
     Args:
         table: The table; empty cells give no triple.
         split: Mark between several values in a cell, if any.
@@ -140,8 +144,10 @@ def melt(table: Table, split: str | None) -> Table:
         lists = pc.split_pattern(cells, split)
         owners, cells = pc.list_parent_indices(lists).to_numpy(), pc.utf8_trim_whitespace(pc.list_flatten(lists))
     kept = np.flatnonzero(pc.not_equal(cells, "").to_numpy(zero_copy_only=False))
-    kept = kept[np.argsort(owners[kept] % len(heads), kind="stable")]
     numbers, rows = np.divmod(owners[kept], len(heads))
+    starts = np.array([crc32(head.encode()) % len(columns) for head in heads.to_pylist()], np.int64)
+    order = np.lexsort(((numbers - starts[rows]) % len(columns), rows))
+    kept, numbers, rows = kept[order], numbers[order], rows[order]
     relations = pa.array(table.data.column_names[1:], pa.string()).take(numbers)
     return table.take(rows, pa.table([heads.take(rows), relations, cells.take(kept)], names=TRIPLE))
 

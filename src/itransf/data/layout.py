@@ -281,8 +281,8 @@ def _take_all(words: Sequence[str], where: str, request: Request) -> dict[str, i
             return dict(zip(columns, places, strict=True))
     raise DataError(
         f"{where}: {len(places)} column{'s' * (len(places) != 1)} instead of {len(wanted)} ({', '.join(wanted)}): "
-        f"{', '.join(words)[:200]}; choose {len(wanted)} with --columns (columns=...), name them in a header, or read "
-        "a relation per column with --wide (wide=True)"
+        f"{', '.join(words)[:200]}; choose {len(wanted)} with --columns (columns=...), by name or number, name them in "
+        "a header, or read a relation per column with --wide (wide=True)"
     )
 
 

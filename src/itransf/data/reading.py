@@ -96,8 +96,22 @@ def read_columns(
         notes += _note_first_line(data, where)
     if not layout.quoted and b'"' in content:
         notes += _note_quotes(data, where, locate)
-    table = Table(data, where, locate, notes, layout.header)
+    table = _drop_headers(Table(data, where, locate, notes, layout.header), layout)
     return melt(table, form.split) if form.wide else table
+
+
+def _drop_headers(table: Table, layout: Layout) -> Table:
+    """Leave out rows that repeat the header, as where several files were joined, and note it."""
+    if not layout.header or len(layout.columns) < 2:
+        return table
+    is_header = np.ones(len(table), dtype=np.bool_)
+    for name, place in layout.columns.items():
+        is_header &= pc.equal(table.data[name], layout.header[place]).to_numpy()
+    if not is_header.any():
+        return table
+    amount = "1 row repeats" if is_header.sum() == 1 else f"{is_header.sum():,} rows repeat"
+    note = f"{amount} the header; left out (first: {table.locate(int(np.argmax(is_header)))})."
+    return table.take(np.flatnonzero(~is_header), notes=[note])
 
 
 def read_labels(path: Path) -> dict[str, str]:

@@ -289,7 +289,8 @@ def _drop_duplicates(
         kept.append(triples[is_first])
         amount = "1 duplicate row was" if dropped == 1 else f"{dropped:,} duplicate rows were"
         where = table.locate(int(np.argmin(is_first)))
-        notes.append(f"{amount} dropped from {table.source} (first: {where}).")
+        weights = "; the weights of equal rows were combined" if "weight" in table.data.column_names else ""
+        notes.append(f"{amount} dropped from {table.source} (first: {where}){weights}.")
     return kept, notes
 
 
