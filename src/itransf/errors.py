@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from difflib import SequenceMatcher
 from typing import Any
 
-_LIKENESS = 0.6  # ratio from which a word counts as near
+_LIKENESS = 0.65  # ratio from which a word counts as near
 _SHORTLIST = 200  # words compared letter by letter
 
 
@@ -71,7 +71,7 @@ def did_you_mean(word: str, choices: Iterable[str], within: str = "", count: int
 
 def _shortlist(wanted: str, choices: Iterable[str]) -> list[str]:
     """Return the choices of a similar length that share most letter pairs with `wanted`."""
-    # A ratio of 0.6 is out of reach when one word is longer than 7/3 of the other.
+    # A ratio of 0.6 or more is out of reach when one word is longer than 7/3 of the other.
     least, most = len(wanted) * 3 / 7, len(wanted) * 7 / 3
     near = [choice for choice in choices if least <= len(choice) <= most] if wanted else []
     if len(near) <= _SHORTLIST:

@@ -28,7 +28,7 @@ def make_predictions() -> list[Prediction]:
 def test_predictions_with_the_concepts_behind_them() -> None:
     console, paper = make_paper()
     show_predictions([found.to_dict() for found in make_predictions()], console)
-    console.say("\nConcepts of capital of, and who shares them", "bold")
+    console.say("\nConcepts of capital of, and the relations that share them", "bold")
     show_shared(concepts_behind(make_attention(), "capital_of"), console)
     check_golden("predictions.txt", paper.getvalue())
 

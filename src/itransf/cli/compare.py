@@ -33,10 +33,11 @@ def compare_models(
     as_json: AsJson = False,
     form: Mapping[str, Any],
 ) -> None:
-    """Train several models on one graph and rank test with each, in one table, best on valid first.
+    """Train several models on one graph and compare them.
 
-    The folder gets comparison.json, comparison.md, comparison.png and a run folder for each training. Give the same
-    command again to continue: what is trained there is not trained again. --set holds for all models.
+    The table has their ranks on test, best on valid first. The folder gets comparison.json, comparison.md,
+    comparison.png and a run folder for each training. Give the same command again to continue: what is trained there is
+    not trained again. --set holds for all models.
     """
     graph = itransf.load(data, **form, literals=literals, progress=not quiet)
     warn(graph.notes)

@@ -244,7 +244,7 @@ def show_explanation(found: Explanation, screen: output.Screen, parts: bool = Fa
     supporting = "Most supporting training triples (how much the lead depends on each, estimated)"
     show_evidence(found.supporting, "Pull", supporting, screen)
     if found.sharing is not None:
-        screen.say(f"\nConcepts of {found.relation_label}, and who shares them", "bold")
+        screen.say(f"\nConcepts of {found.relation_label}, and the relations that share them", "bold")
         output.show_shared(found.sharing, screen, output.MOST_SHARED)
     if parts:
         show_parts(found, screen)

@@ -43,9 +43,10 @@ def evaluate_run(
     device: Device = "auto",
     as_json: AsJson = False,
 ) -> None:
-    """Rank the triples of a split: MR, MRR, Hits@k; or judge the probabilities of its answers.
+    """Rank the triples of a split: MR, MRR, Hits@k.
 
-    A file has the triples with their ranks; with --relations the relations, with --calibration the bins of probability.
+    --calibration judges the probabilities of answers instead. A file has the triples with their ranks; with --relations
+    the relations, with --calibration the bins of probability.
     """
     if plot is not None and not calibration:
         raise ConfigError("--plot draws what --calibration measures; give both")
@@ -100,8 +101,8 @@ def show_evaluation(evaluation: Mapping[str, Any], screen: Screen, relations: bo
     title = f"Ranks on {ranked} (Hits in percent). Standard protocol: all entities are candidates."
     best = evaluation["typed"]["both"]
     shares = [itransf.evaluation.format_metric(name, best[name]) for name in ("hits@1", "hits@10")]
-    asked = f"{best['queries']:,} questions that {evaluation['split']} answers (what is the head, or the tail?)"
-    told = f"Of {asked}, predict ranks the answer first in {shares[0]} % and among its ten best in {shares[1]} %.\n"
+    asked = f"{best['queries']:,} questions (a {evaluation['split']} triple without its head, or without its tail)"
+    told = f"In {asked}, predict ranks the answer first in {shares[0]} % and among its ten best in {shares[1]} %.\n"
     screen.say(told, wrap=True)
     if "sampled_from" in evaluation:
         ranked = f"{best['queries'] // 2:,} of {evaluation['sampled_from']:,} {evaluation['split']} triples"
@@ -114,7 +115,7 @@ def show_evaluation(evaluation: Mapping[str, Any], screen: Screen, relations: bo
     screen.say()
     if differ(evaluation["typed"], evaluation["filtered"]):
         rows = [("", side, *format_metrics(found, metrics)) for side, found in evaluation["typed"].items()]
-        title = "As predict ranks: entities that fit, and self-loops only where half of train are"
+        title = "As predict ranks: only entities that fit the relation are candidates"
         screen.tabulate(columns, rows, names=2, title=title)
         screen.say()
     show_buckets(evaluation["buckets"], screen)
@@ -156,6 +157,10 @@ def show_skill(relations: Iterable[Mapping[str, Any]], screen: Screen) -> None:
 def show_calibration(judged: Mapping[str, Any], screen: Screen) -> None:
     """Print what `assess_calibration` returns."""
     size = f"{judged['questions']:,} questions of {judged['split']}"
+    total = judged["hits"][0]
+    agree = "agree with" if total["agree"] else "differ from"
+    told = f"{total['expected']:,.0f} true candidates are expected, {total['observed']:,} are observed"
+    screen.say(f"The probabilities {agree} {judged['split']}: {told}.\n")
     guesses: Columns = {
         "": str,
         "Brier": lambda name: format_number(judged["brier"][name], 4),

@@ -100,7 +100,7 @@ def predict_triples(
             note_probability(opened, {each.relation for each in found}, screen)
         output.show_reasons(predictions, screen)
         if found and sharing:
-            screen.say(f"\nConcepts of {relation}, and who shares them", "bold")
+            screen.say(f"\nConcepts of {relation}, and the relations that share them", "bold")
             output.show_shared(sharing, screen, output.MOST_SHARED)
 
     output.tell_rows(content, predictions, out, as_json, show)

@@ -6,12 +6,15 @@ from typing import Annotated, Any
 
 from typer import Argument, Option
 
+import itransf
 from itransf.cli import output
 from itransf.cli.options import AsJson, Device, Explain, Out, RunFolder, open_run
+from itransf.cli.predict import PROBABILITY
 
 MOST_SHOWN = 20  # rows of a long list on the screen
 DOUBT: output.Columns = {"Doubt": lambda each: output.format_number(each["doubt"], 1)}
 MEANING = "Doubt: how far type, connections and score are below those of other triples of the relation; mostly about 0."
+NONE = "There are none: no other entity fits, or train has the only answer."
 Relation = Annotated[str | None, Option(metavar="R", help="Only triples of this relation.")]
 
 
@@ -29,9 +32,11 @@ def find_names(
     found = [each.to_dict() for each in open_run(run, "cpu").find(text, top)]
 
     def show(screen: output.Screen) -> None:
-        rows = [(each["name"], each["label"], each["kind"], each["match"], f"{each['triples']:,}") for each in found]
-        if rows:
-            screen.tabulate(("Name", "Label", "Kind", "Match", "Triples"), rows, names=4)
+        if found:
+            has_labels = any(each["label"] != each["name"] for each in found)
+            keys = ("name", "label", "kind", "match") if has_labels else ("name", "kind", "match")
+            rows = ((*(each[key] for key in keys), f"{each['triples']:,}") for each in found)
+            screen.tabulate((*map(str.title, keys), "Triples"), rows, names=len(keys))
         else:
             screen.say(f"Nothing is similar to {text!r}.")
 
@@ -77,15 +82,22 @@ def list_missing(
     device: Device = "auto",
     as_json: AsJson = False,
 ) -> None:
-    """List the most probable new triples of the graph, of an entity or of a relation.
+    """List the most probable new triples.
 
-    Interrupted with --out, the same command continues after the last relation that was finished.
+    --entity and --relation limit the search. Interrupted with --out, the same command continues after the last relation
+    that was finished.
     """
     state = None if out is None else out.with_name(f".{out.name}.part")
     options: dict[str, Any] = {"top": top, "explain": explain, "progress": True, "state": state}
     found = [each.to_dict() for each in open_run(run, device).missing(entity, relation, **options)]
     content = {"entity": entity, "relation": relation, "triples": found}
-    output.tell_rows(content, found, out, as_json, lambda screen: show_triples(found, output.CHANCE, screen))
+
+    def show(screen: output.Screen) -> None:
+        show_triples(found, output.CHANCE, screen)
+        if found:
+            screen.say(PROBABILITY)
+
+    output.tell_rows(content, found, out, as_json, show)
 
 
 def show_entity(
@@ -97,9 +109,9 @@ def show_entity(
     device: Device = "auto",
     as_json: AsJson = False,
 ) -> None:
-    """Show what is known about an entity, what is predicted, and which entities are near.
+    """Show what is known and predicted about an entity.
 
-    A file has all three, told apart by the column "part".
+    The entities with the most similar embeddings follow. A file has all three parts, told apart by the column "part".
     """
     opened = open_run(run, device)
     found = opened.show(entity, top)
@@ -131,16 +143,20 @@ def show_difference(
     device: Device = "auto",
     as_json: AsJson = False,
 ) -> None:
-    """Show which metrics, answers and concepts changed from a run to another on the same or a grown graph.
+    """Compare two runs: metrics, answers and concepts.
 
-    Held-out triples of both graphs are ranked as by 'itransf score'. Concepts are compared by the relations that use
-    them.
+    The second run is on the same graph or on a larger one. Held-out triples of both graphs are ranked as by 'itransf
+    score'. Concepts are compared by the relations that use them.
     """
     found = open_run(before, device).diff(open_run(after, device), top)
 
     def show(screen: output.Screen) -> None:
-        values = [(name, *(output.format_number(each, 3) for each in pair)) for name, pair in found["metrics"].items()]
-        screen.tabulate(("", "Before", "After"), values, title=f"{found['questions']:,} held-out questions")
+        names, show_metric = itransf.evaluation.METRICS, itransf.evaluation.format_metric
+        values = [(names[key], *(show_metric(key, each) for each in pair)) for key, pair in found["metrics"].items()]
+        mrr = " to ".join(show_metric("mrr", each) for each in found["metrics"]["mrr"])
+        asked = f"{found['questions']:,} held-out questions"
+        screen.say(f"MRR from {mrr} on {asked}; {found['changed']:,} ranks changed.\n")
+        screen.tabulate(("", "Before", "After"), values, title="Ranks as predict gives them (Hits in percent)")
         rows = [
             (
                 *("?" if part == each["asked"] else each[part] for part in output.PARTS),
@@ -150,7 +166,8 @@ def show_difference(
             for each in found["answers"]
         ]
         columns = (*output.TRIPLE, "Answer", "Best before", "Best after", "Rank before", "After")
-        screen.tabulate(columns, rows, names=6, title=f"\n{found['changed']:,} ranks changed")
+        if rows:
+            screen.tabulate(columns, rows, names=6, title="\nAnswers that changed most")
         lost = [each["concept"] for each in found["concepts"] or [] if not each["found"]]
         if found["concepts"]:
             kept, changed = len(found["concepts"]) - len(lost), f" Changed: {', '.join(lost)}." if lost else ""
@@ -161,6 +178,9 @@ def show_difference(
 
 def show_triples(found: list[dict[str, Any]], value: output.Columns, screen: output.Screen) -> None:
     """Print triples with a value, and a reason where they have one."""
+    if not found:
+        screen.say(NONE)
+        return
     has_reasons = any(each["reason"] for each in found)
     reasons: output.Columns = {"Reason": lambda each: each["reason"]} if has_reasons else {}
     screen.tabulate_each(found[:MOST_SHOWN], {**output.TRIPLE, **reasons, **value}, names=3 + has_reasons)

@@ -112,10 +112,10 @@ def update_run(
     as_json: AsJson = False,
     form: Mapping[str, Any],
 ) -> None:
-    """Add and remove triples, entities and relations, and train briefly.
+    """Add and remove triples, and train briefly.
 
-    New names are fitted to their triples first; then everything is trained for a few epochs. The run is not changed,
-    the new one appears when it is complete. Triples that are known already are skipped.
+    New names become entities and relations. They are fitted to their triples first; then everything is trained for a
+    few epochs. RUN is not changed, and the new run appears when it is complete. Known triples are skipped.
     """
     if out.resolve() == run.resolve():
         raise ConfigError(f"--out {out} is the run itself, which is not changed; choose another folder")
@@ -136,7 +136,7 @@ def update_run(
 def show_update(found: Mapping[str, Any], screen: Screen) -> None:
     """Print what changed, and the metrics before and after."""
     counts = "; ".join(f"{CHANGES.get(key, key)}: {found[key]:,}" for key in COUNTED if found[key])
-    screen.say(f"{counts or 'nothing new'}; time: {found['seconds']:.1f} s\n")
+    screen.say(f"Triples {counts or 'added: 0'}; time: {found['seconds']:.1f} s\n")
     show_steps(found["valid"], "Ranks on the same triples of valid, filtered (Hits in percent)", screen)
     places = shlex.quote(found["before"]), shlex.quote(found["run"])
     screen.say(f"\nWhat next:\n  itransf diff {places[0]} {places[1]}\n  itransf evaluate {places[1]}")

@@ -43,7 +43,8 @@ def find_nearest(
 
     Where a score is a distance, the distance of (h', r, t') to (h, r, t) is |P_head(h') - P_head(h)| + |P_tail(t') -
     P_tail(t)|, in the model's norm. Where it is a sum over dimensions, the similarity is the cosine of its summands;
-    for other models with a vector per entity, the cosine of the vectors of both ends. The triple itself does not count.
+    for other models with a vector per entity, the cosine of the vectors of both ends; only a cosine above 0 counts. The
+    triple itself does not count.
     """
     triples = drop_triple(graph.train[graph.train[:, 1] == triple[1]], triple)
     if isinstance(model, Translation):
@@ -52,7 +53,7 @@ def find_nearest(
     elif has_vectors(model):
         asked = (triples, triple, memory)
         values = compare_summands(model, *asked) if isinstance(model, DistMult) else compare_ends(model, *asked)
-        order = np.argsort(-values, kind="stable")[:count]
+        order = np.argsort(-values, kind="stable")[: min(count, int((values > 0).sum()))]
     else:
         return []
     return name_evidence(graph, triples[order], values[order])
