@@ -72,7 +72,7 @@ class Fit:
     start: dict[str, Tensor] | None = None
     history: list[dict[str, Any]] = field(default_factory=list)
     _last_saved: float = field(default_factory=time.monotonic)
-    _first_batches: tuple[float, int] | None = None  # when the first batches were done, and how many they were
+    _first_batches: tuple[str, float, int] | None = None  # phase, when its first batches were done, and how many
     _forecast_said: bool = False
 
     def run(self, resume: bool = False) -> Model:
@@ -176,10 +176,10 @@ class Fit:
             return
         per_epoch = -(-len(trainer.train) // trainer.config.training.batch_size)
         done = trainer.progress.epoch * per_epoch + trainer.progress.batches
-        if self._first_batches is None:
-            self._first_batches = time.monotonic(), done
+        if self._first_batches is None or self._first_batches[0] != phase:
+            self._first_batches = phase, time.monotonic(), done
             return
-        seconds, measured = time.monotonic() - self._first_batches[0], done - self._first_batches[1]
+        seconds, measured = time.monotonic() - self._first_batches[1], done - self._first_batches[2]
         if seconds < FORECAST_AFTER or not measured:
             return
         self._forecast_said = True

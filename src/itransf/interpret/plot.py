@@ -94,7 +94,8 @@ def write_tradeoff(rows: Sequence[Mapping[str, Any]], path: str | Path) -> Path:
         ConfigError: The path has another ending.
         MissingExtraError: matplotlib is not installed.
     """
-    figure: Figure = _load_matplotlib().figure.Figure(figsize=(9.0, 4.0), facecolor="white", layout="constrained")
+    matplotlib = _load_matplotlib()
+    figure: Figure = matplotlib.figure.Figure(figsize=(9.0, 4.0), facecolor="white", layout="constrained")
     places = figure.subplots(1, 2, sharey=True)
     for axes, key, title in zip(places, ("seconds", "parameters"), ("Training time (s)", "Parameters"), strict=True):
         for row in rows:
@@ -102,6 +103,8 @@ def write_tradeoff(rows: Sequence[Mapping[str, Any]], path: str | Path) -> Path:
             axes.plot([row[key]], [row["test"]["mrr"]], "o", color="#1f5fa8", markersize=4)
             axes.annotate(row["name"], (row[key], row["test"]["mrr"]), (4, 3), textcoords="offset points", fontsize=7.5)
         axes.set(xscale="log", xlabel=title, xmargin=0.3)
+        axes.xaxis.set_major_formatter("{x:,g}")
+        axes.xaxis.set_minor_formatter(matplotlib.ticker.LogFormatter())
     places[0].set_ylabel("MRR on test, with 95 % interval")
     return _save_figure(figure, path, "a comparison")
 
