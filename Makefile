@@ -3,14 +3,17 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+# Tests start many interpreters: each would compile the whole package again.
+export PYTHONDONTWRITEBYTECODE :=
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: demo test test-trust docs lint clean
+.PHONY: demo test test-trust docs lint kernels clean
 
 demo: $(VENV)/.installed-fast,plots
 	$(BIN)/itransf demo
 
-test: lint docs
+test: $(VENV)/.installed-dev
+	$(MAKE) --jobs=2 kernels lint docs
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --cov --cov-report=term
 
 # Trials by force, under an hour on two cores: make test-trust SEED=1
@@ -34,6 +37,10 @@ $(VENV)/bin/python:
 $(VENV)/.installed-%: pyproject.toml constraints.txt | $(VENV)/bin/python
 	$(PIP) -e '.[$*]'
 	@touch $@
+
+# One test that trains and ranks: numba compiles once, beside other checks, and not in both processes of the tests.
+kernels: $(VENV)/.installed-dev
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest tests/run/test_report.py -k held_out_triples_repeat_no_relation
 
 clean:
 	rm -rf $(VENV) docs/_build .mypy_cache .ruff_cache .pytest_cache .coverage
