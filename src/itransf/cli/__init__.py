@@ -61,7 +61,7 @@ EXAMPLES: dict[str, tuple[Callable[..., Any], str]] = {
     "report": (write_report, "runs/world --out report.html"),
     "learn": (learn_triples, "runs/world pairs.tsv --relation twin_of --out runs/taught"),
     "update": (update_run, "runs/monday tuesday.csv --remove wrong.csv --out runs/tuesday"),
-    "edit": (edit_concepts, "runs/world --forbid borders.head=3 --out runs/edited"),
+    "edit": (edit_concepts, "runs/world --forbid borders=3 --out runs/edited"),
     "info": (show_info, "runs/world"),
     "runs": (list_runs, "runs"),
     "seal": (seal_run, "runs/world"),

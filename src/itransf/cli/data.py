@@ -15,8 +15,8 @@ from itransf.errors import DataError, did_you_mean
 MOST_ROWS = 40  # relations that are listed without --all
 _WHERE = {"bundled": "bundled", "here": "on this machine", "index": "download", "by hand": "by hand"}
 _STRUCTURE = """\
-Relations whose triples are also triples of another, reversed or as they are
-(at least 80 % of its triples in all splits; A > B: those of A, not those of B)"""
+Redundant relations: at least 80 % of the triples of one are also in another
+(in all splits; A > B: those of A are in B, but not those of B in A)"""
 
 data_app = Typer(no_args_is_help=True, help="List, describe and download datasets.")
 

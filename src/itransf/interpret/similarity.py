@@ -77,7 +77,7 @@ class MinedRole:
         """Return the role in words."""
         words = {
             "symmetric": "is symmetric ({share} of its triples hold reversed)",
-            "inverse": "is the inverse of {label} ({share} of its triples are there reversed)",
+            "inverse": "is the inverse of {label} ({share} of its triples occur there reversed)",
             "reversed in": "implies {label} reversed ({share}; {label} has more triples)",
             "duplicate": "has the triples of {label} ({share})",
             "part of": "implies {label} ({share})",
