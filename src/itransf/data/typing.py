@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from itransf.data.known import Booleans, Floats, Integers, sort_distinct
+from itransf.data.known import Booleans, Floats, Integers, is_among, sort_distinct
 from itransf.data.layout import Remark, Table
 from itransf.data.reading import read_columns
 from itransf.data.vocabulary import Vocabulary
@@ -117,9 +117,7 @@ class Typing:
 
     def fits(self, entity: int, relation: int, side: str) -> bool:
         """Return whether an entity fits a side of a relation."""
-        found = self.candidates(relation, side)
-        place = int(np.searchsorted(found, entity))
-        return place < len(found) and int(found[place]) == entity
+        return bool(is_among(np.array([entity]), self.candidates(relation, side))[0])
 
     def measure_fits(self, relation: int, side: str, triples: Integers) -> Floats:
         """Return how well the entities on a side of a relation's training triples fit it, each without its own triple.

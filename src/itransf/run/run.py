@@ -99,31 +99,12 @@ class Run:
     relation = _method(interpret.profile_relation)
     export = _method(interpret.export)
     report = write_report
+    show = show_entity
+    diff = compare_runs
 
     def find(self, text: str, top: int = 10) -> list[FoundName]:
         """Find entities and relations by name or label; see `itransf.data.vocabulary.find_names`."""
         return find_names(self.graph, text, top)
-
-    def show(self, entity: str, top: int = 5) -> dict[str, Any]:
-        """Return what is known about an entity, what is predicted, and which entities are near, ready for JSON.
-
-        Args:
-            entity: Name or label.
-            top: Number of predicted triples, and of near entities.
-        """
-        return show_entity(self, entity, top)
-
-    def diff(self, other: Run, top: int = 10) -> dict[str, Any]:
-        """Return which metrics, answers and concepts differ from those of a later run, ready for JSON.
-
-        Args:
-            other: Run on the same graph or a grown one; names are compared.
-            top: Number of answers to list, those that changed most.
-
-        Raises:
-            DataError: The runs have no triples of valid or test in common.
-        """
-        return compare_runs(self, other, top)
 
     def missing(
         self, entity: str | None = None, relation: str | None = None, *, explain: bool = False, **options: Any

@@ -22,9 +22,15 @@ EXAMPLES = 5  # entities named for a relation
 HITS = (1, 3, 10)
 
 
-def show_entity(run: Run, name: str, top: int) -> dict[str, Any]:
-    """Return what is known about an entity, what is predicted, and which entities have similar embeddings."""
-    entities, number = run.graph.entities, run.graph.entities.index(name)
+def show_entity(run: Run, entity: str, top: int = 5) -> dict[str, Any]:
+    """Return what is known about an entity, what is predicted, and which entities are near, ready for JSON.
+
+    Args:
+        run: The run.
+        entity: Name or label.
+        top: Number of predicted triples, and of near entities.
+    """
+    entities, number = run.graph.entities, run.graph.entities.index(entity)
     triples, known = np.concatenate([run.graph.split(split) for split in SPLITS]), []
     for side, column in zip(SIDES, (0, 2), strict=True):
         own = triples[triples[:, column] == number]
@@ -38,31 +44,31 @@ def show_entity(run: Run, name: str, top: int) -> dict[str, Any]:
         "name": entities.name(number),
         "label": entities.label(number),
         "known": sorted(known, key=lambda each: -int(each["count"])),
-        "predicted": [each.to_dict() for each in run.missing(name, top=top)],
+        "predicted": [each.to_dict() for each in run.missing(entity, top=top)],
         "near": [{"label": label, "likeness": cosine} for label, cosine in near],
     }
 
 
-def compare_runs(left: Run, right: Run, top: int) -> dict[str, Any]:
-    """Return which metrics, answers and concepts differ between two runs, compared by names.
+def compare_runs(run: Run, other: Run, top: int = 10) -> dict[str, Any]:
+    """Return which metrics, answers and concepts differ from those of a later run, ready for JSON.
 
     Args:
-        left: Run before.
-        right: Run after; its graph may have more entities, relations and triples.
-        top: Maximum number of answers to list, those whose reciprocal rank changed most first.
+        run: Run before.
+        other: Run on the same graph or a grown one; names are compared.
+        top: Number of answers to list, those whose reciprocal rank changed most.
 
     Raises:
         DataError: The runs have no triples of valid or test in common.
     """
-    runs = (left, right)
+    runs = (run, other)
     held = [
-        {name_triple(run.graph, row)[:3] for row in np.concatenate([run.graph.valid, run.graph.test]).tolist()}
-        for run in runs
+        {name_triple(each.graph, row)[:3] for row in np.concatenate([each.graph.valid, each.graph.test]).tolist()}
+        for each in runs
     ]
     triples = sorted(held[0] & held[1])
     if not triples:
         raise DataError("the runs have no triples of valid or test in common; compare runs of the same graph")
-    scored = [[(each.head_rank, each.tail_rank) for each in run.score(triples)] for run in runs]
+    scored = [[(found.head_rank, found.tail_rank) for found in each.score(triples)] for each in runs]
     ranks = np.array(scored)  # (2 runs, n, 2 sides)
     means = {"mrr": 1 / ranks} | {f"hits@{most}": ranks <= most for most in HITS}
     changes = np.abs(np.diff(1 / ranks, axis=0)[0])
@@ -71,7 +77,7 @@ def compare_runs(left: Run, right: Run, top: int) -> dict[str, Any]:
         row, side = divmod(int(place), 2)
         head, relation, tail = triples[row]
         asked = (head, relation, None) if side else (None, relation, tail)
-        best = [[vars(each)[f"{SIDES[side]}_label"] for each in run.predict(*asked, top=1)] for run in runs]
+        best = [[vars(found)[f"{SIDES[side]}_label"] for found in each.predict(*asked, top=1)] for each in runs]
         given = dict(zip(("head", "relation", "tail"), triples[row], strict=True))
         answers.append({**given, "asked": SIDES[side], "ranks": ranks[:, row, side].tolist(), "best": best})
     return {
@@ -79,7 +85,7 @@ def compare_runs(left: Run, right: Run, top: int) -> dict[str, Any]:
         "changed": int(np.count_nonzero(changes)),
         "metrics": {name: values.mean(axis=(1, 2)).tolist() for name, values in means.items()},
         "answers": answers,
-        "concepts": compare_concepts(left, right) if left.has_concepts and right.has_concepts else None,
+        "concepts": compare_concepts(run, other) if run.has_concepts and other.has_concepts else None,
     }
 
 

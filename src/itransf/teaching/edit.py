@@ -389,19 +389,14 @@ def swap(projection: ConceptAttention, relation: int, leaving: int, entering: in
     projection.scores[relation, entering] = score
 
 
-def find_cheapest(projection: ConceptAttention, costs: Tensor, relation: int, gone: Sequence[int]) -> int:
-    """Return the cheapest concept that a support may take: not in it yet, not forbidden, not gone."""
-    barred = projection.rules[relation] == FORBIDDEN
-    barred[projection.support[relation]] = True
-    barred[list(gone)] = True
-    return int(costs[relation].masked_fill(barred, torch.inf).argmin())
-
-
 def replace_members(projection: ConceptAttention, costs: Tensor, relation: int, gone: Sequence[int] = ()) -> None:
     """Replace the concepts of a support that are forbidden or gone by the cheapest allowed ones, with their scores."""
+    barred = projection.rules[relation] == FORBIDDEN
+    barred[list(gone)] = True
     for member in projection.support[relation].tolist():
-        if projection.rules[relation, member] == FORBIDDEN or member in gone:
-            entering = find_cheapest(projection, costs, relation, gone)
+        if barred[member]:
+            taken = barred.index_fill(0, projection.support[relation], True)
+            entering = int(costs[relation].masked_fill(taken, torch.inf).argmin())
             swap(projection, relation, member, entering, projection.scores[relation, member])
 
 

@@ -109,21 +109,17 @@ def single_concept_costs(model: ProjectingConcepts, sample: Sample, side: Side, 
     A relation whose triples are beyond the margin with every concept would have the cost zero for all of them. Small
     multiples of distances break such ties.
     """
-    costs: Tensor | None = None
-    per_triple = sample.corruption.replacements.shape[1] + 1
-    probe = model.single_concept_scores(sample.heads[:1], sample.relations[:1], sample.tails[:1], side)
-    width = max(probe.shape[1], getattr(model.config, "dim", 1))
-    for part in sample.chunks(max(1, count_numbers(sample.heads.device) // (per_triple * width))):
+    m, device = len(model.concepts), sample.heads.device
+    costs = torch.zeros(model.sizes.relations, m, dtype=torch.float64, device=device)  # sums of many small values
+    width = (sample.corruption.replacements.shape[1] + 1) * max(m, getattr(model.config, "dim", 1))
+    for part in sample.chunks(max(1, count_numbers(device) // width)):
         own, copies = (part.heads, part.relations, part.tails), corrupted_triples(part)
         heads, relations, tails = (torch.cat(columns) for columns in zip(own, copies, strict=True))
         scores = model.single_concept_scores(heads, relations, tails, side)  # (b + b * n, m)
-        b, m = len(part.heads), scores.shape[1]
+        b = len(part.heads)
         negative = scores[b:].view(b, -1, m).transpose(1, 2).reshape(b * m, -1)  # (b * m, n)
         losses = loss(scores[:b].reshape(b * m), negative).view(b, m) - NEARNESS * scores[:b]
-        if costs is None:
-            costs = losses.new_zeros(model.sizes.relations, m, dtype=torch.float64)  # sums of many small values
         costs.index_add_(0, part.relations, losses.double())
-    assert costs is not None, "a graph without training triples is refused when it is read"
     return costs
 
 
@@ -285,15 +281,11 @@ def pair_costs(
 
 def _sum_projections(model: ProjectingConcepts, sample: Sample, side: Side, relations: int) -> Tensor:
     """Return the summed projections of a relation's entities on `side` by each concept, (r, m, d)."""
-    totals: Tensor | None = None
+    totals = model.concepts.new_zeros(relations, len(model.concepts), model.config.dim)
     entities = sample.heads if side == "head" else sample.tails
     size = _chunk_size(model, sample, 1)
     for rows, numbers in zip(torch.split(entities, size), torch.split(sample.relations, size), strict=True):
-        projected = model.project_alone(rows)  # (b, m, d)
-        if totals is None:
-            totals = projected.new_zeros(relations, *projected.shape[1:])
-        totals.index_add_(0, numbers, projected)
-    assert totals is not None, "a graph without training triples is refused when it is read"
+        totals.index_add_(0, numbers, model.project_alone(rows))
     return totals
 
 

@@ -68,7 +68,7 @@ def test_area_equals_its_definition(wanted: int, others: int, seed: int) -> None
 
 
 def test_equal_values_share_their_ranks() -> None:
-    assert rank_evenly(np.array([[3.0, 1.0, 3.0, 2.0]])).tolist() == [[3.5, 1.0, 3.5, 2.0]]
+    assert rank_evenly(np.array([3.0, 1.0, 3.0, 2.0])).tolist() == [3.5, 1.0, 3.5, 2.0]
 
 
 def test_rank_correlation_of_known_orders() -> None:

@@ -157,13 +157,9 @@ def area_under_curve(positive: Floats, negative: Floats, weights: tuple[Floats, 
 
 
 def rank_evenly(values: Floats) -> Floats:
-    """Return ranks from one, ascending along the last axis; equal values share the mean of their ranks."""
-    flat = values.reshape(-1, values.shape[-1])
-    ranks = np.empty_like(flat, dtype=np.float64)
-    for row, line in zip(ranks, flat, strict=True):
-        _, places, counts = np.unique(line, return_inverse=True, return_counts=True)
-        row[:] = (np.cumsum(counts) - (counts - 1) / 2)[places]
-    return ranks.reshape(values.shape)
+    """Return the rank of each value, from one for the smallest; equal values share the mean of their ranks."""
+    _, places, counts = np.unique(values, return_inverse=True, return_counts=True)
+    return np.asarray((np.cumsum(counts) - (counts - 1) / 2)[places])
 
 
 def correlate_ranks(left: Floats, right: Floats) -> float:
