@@ -21,7 +21,7 @@ from torch.nn.functional import embedding
 from itransf.errors import ConfigError
 from itransf.ops.distance import distance, grouped_distance, grouped_modulus_distance, moduli
 from itransf.ops.grouped import Grouping, group_rows, grouped_product, one_group, sorted_grouping
-from itransf.registry import MODELS, read_catalogue
+from itransf.registry import read_catalogue
 
 Side = Literal["head", "tail"]
 SIDES: tuple[Side, Side] = ("head", "tail")
@@ -133,9 +133,9 @@ class Model(nn.Module, ABC):
     def __init_subclass__(cls, **options: Any) -> None:
         """Read the publication of a model of this package."""
         super().__init_subclass__(**options)
-        name = cls.__module__.rpartition(".")[2]
-        if MODELS.names.get(name) == f"{cls.__module__}:{cls.__name__}":
-            entry = read_catalogue()[name]
+        package, _, name = cls.__module__.rpartition(".")
+        entry = read_catalogue().get(name, {}) if package == "itransf.models" else {}
+        if entry.get("class") == cls.__name__:
             cls.paper = Paper(*(entry[field] for field in Paper._fields)) if "title" in entry else None
 
     def __init__(self, sizes: Sizes, config: Any) -> None:
