@@ -23,7 +23,7 @@ def make_interpretations() -> list[Interpretation]:
             "sparse attention", "at most 5 weights, sum 1", 1.0, 1.0, 1.0, None, None, 66, "relation sides", (1.0,)
         ),
         Finding("inverse pairs", "average precision", 0.343, 0.028, 0.802, 0.021, 0.0005, 5, "gold pairs", (0.3, 0.4)),
-        report_missing("domains by top concept", "purity", "names of relations tell no domain"),
+        report_missing("domains by top concept", "purity", "names of relations have no domain"),
         Finding("faithful weights", "heaviest / lightest loss", 1711.1, 361, 3e4, 1.0, 0.0005, 66, "sides", (), "so"),
     )
     other = (

@@ -140,7 +140,7 @@ def test_final_trains_on_all_triples_and_says_where_its_metrics_come_from(data: 
     info, judged = call("info", final), call("evaluate", final)
     assert "Final    trained on all triples; Best and Test are of the run it was chosen by (Parent)" in info.out
     assert judged.code == 2
-    assert "no test triples are left to judge it by" in judged.err
+    assert "no test triples are left to evaluate it on" in judged.err
     assert "itransf (final)" in call("runs", tmp_path).out
     taken = call("train", data, "--out", tmp_path / "run", "--overwrite", "--final", *QUICK, *CONCEPTS, "--json")
     assert json.loads(taken.out)["final"]["run"] == str(final)

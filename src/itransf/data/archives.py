@@ -53,7 +53,9 @@ def read_content(path: Path) -> bytes:
             return expand(raw, str(path))
     except FileNotFoundError:
         raise DataError(f"there is no file {path}; check the path") from None
-    except (IsADirectoryError, PermissionError) as error:
+    except IsADirectoryError:
+        raise DataError(f"{path} is a folder; give one file") from None
+    except PermissionError as error:
         raise DataError(f"{path} cannot be read: {error.strerror}") from None
 
 

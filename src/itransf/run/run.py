@@ -264,8 +264,8 @@ class Run:
         if split != "train":
             test = f" (test MRR {found['mrr']:.3f})" if (found := self.record.metrics.get("test")) else ""
             raise RunError(
-                f"this run was trained on all triples: no {split} triples are left to judge it by. Its metrics{test} "
-                f"are those of run {self.record.parent}, whose settings it has; evaluate that one"
+                f"this run was trained on all triples: no {split} triples are left to evaluate it on. Its metrics"
+                f"{test} are those of run {self.record.parent}, whose settings it has; evaluate that one"
             )
 
     @contextmanager

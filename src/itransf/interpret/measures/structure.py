@@ -491,7 +491,7 @@ def measure_domains(readings: Sequence[Reading], gold: Gold, groups: int, draws:
     gives the domains to random relations, both sides of a relation together.
     """
     if gold.domains is None:
-        return [report_missing(DOMAINS, name, "names of relations tell no domain") for name in DOMAIN_STATISTICS]
+        return [report_missing(DOMAINS, name, "names of relations have no domain") for name in DOMAIN_STATISTICS]
     domains, tops = gold.domains, [find_top(reading, groups) for reading in readings]
     without = [np.delete(np.arange(len(domains)), relation) for relation in range(len(domains))]
     counted = (tops[0].size, f"{readings[0].counted} in {len(np.unique(domains))} domains")
