@@ -26,7 +26,7 @@ README = Path(__file__).parents[1] / "README.md"
 PYTHON = README.parent / "docs" / "python.md"
 QUICKSTART = README.parent / "docs" / "quickstart.md"
 DATA = README.parent / "docs" / "data.md"
-QUICK = ("training.epochs=1", "model.dim=8", "validation.every=0", "assignment.every=0")
+QUICK = ("training.epochs=1", "warm_start.epochs=5", "model.dim=8", "validation.every=0", "assignment.every=0")
 
 
 def find_blocks(language: str, page: Path = README) -> list[str]:
