@@ -341,6 +341,13 @@ def test_a_wide_table_has_a_relation_per_column() -> None:
     assert rows_of(read(WIDE, "f.csv", wide=True, key=2, columns=["sku"], skip_bad=True))[0] == ("red", "sku", "1")
 
 
+def test_a_relation_that_is_never_held_out_is_noted(tmp_path: Path) -> None:
+    rows = [f"P{row},{relation},{row % 3}\n" for row in range(60) for relation in ("r", "s")]
+    (tmp_path / "f.csv").write_text("head,relation,tail\n" + "".join(rows))
+    notes = load(tmp_path / "f.csv", literals="keep").notes
+    assert "No triples of r are held out: each is the first of an entity. Shuffle the rows to evaluate." in notes
+
+
 def test_rows_that_repeat_the_header_are_left_out() -> None:
     table = read("head,relation,tail\na,r,b\nhead,relation,tail\nc,r,tail\n", "f.csv")
     assert rows_of(table) == [("a", "r", "b"), ("c", "r", "tail")]

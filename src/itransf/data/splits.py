@@ -18,6 +18,7 @@ from itransf.data.layout import LISTED, Remark, Table
 from itransf.errors import DataError
 
 Floats = npt.NDArray[np.float64]
+MANY = 50  # triples of a relation of which some are held out, unless each is the first of an entity
 
 
 @dataclass(frozen=True, eq=False)
@@ -177,6 +178,11 @@ def encode_and_split(table: Table, rule: SplitRule) -> Encoded:
         f"first of its triples ({int(mark_first(triples).sum()):,} in all). Rows added later do not move triples "
         "between splits."
     )
+    all_, held = (np.bincount(each[:, 1], minlength=len(encoded.relations)) for each in (triples, triples[parts > 0]))
+    never = [encoded.relations[number] for number in np.flatnonzero((all_ >= MANY) & (held == 0))]
+    if never and held.any():
+        listed = ", ".join(never[:LISTED]) + " and others" * (len(never) > LISTED)
+        notes += [f"No triples of {listed} are held out: each is the first of an entity. Shuffle the rows to evaluate."]
     return Encoded(encoded.entities, encoded.relations, splits, (*table.notes, *notes, Remark(note)), rule, weights)
 
 
