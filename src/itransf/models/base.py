@@ -27,6 +27,7 @@ Side = Literal["head", "tail"]
 SIDES: tuple[Side, Side] = ("head", "tail")
 Scorer = Callable[[Tensor], Tensor]
 Compare = Literal["l1", "l2", "dot", "affine", "modulus"]
+Operation = Literal["add", "multiply", "complex", "rotate"]
 SCORES_AT_ONCE = 1 << 17  # triples scored in one call where a model has no query form
 SMALL = 20_000  # training triples below which a graph is small
 VISITS = {"small": 250_000, "cpu": 2_000_000, "cuda": 30_000_000}  # triples seen in all epochs together
@@ -328,7 +329,14 @@ class QueryModel(Model):
 
     A query is compared by the l1 or l2 distance, by a dot product (`affine`: of all but its last number, which is
     added), or by the sum of the moduli of complex differences, real parts first (`modulus`).
+
+    Attributes:
+        operation: What makes the query of a head and a row of `relations`, for compiled training steps: they are added,
+            multiplied, multiplied as complex numbers (`complex`), or the head is turned by the angles `angle` times the
+            row (`rotate`). The query of a tail undoes it: with -r, or the conjugate.
     """
+
+    operation: ClassVar[Operation | None] = None
 
     @property
     @abstractmethod

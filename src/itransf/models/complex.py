@@ -5,7 +5,7 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from itransf.models.base import Part, Side
+from itransf.models.base import Operation, Part, Side
 from itransf.models.distmult import DistMult, DistMultConfig
 from itransf.ops.distance import moduli
 
@@ -18,6 +18,7 @@ class ComplEx(DistMult):
 
     Config: ClassVar[type] = DistMultConfig
     fused: ClassVar[bool] = True
+    operation: ClassVar[Operation | None] = "complex"
     numbers: ClassVar[int] = 2
 
     def invert(self, relations: Tensor) -> Tensor:

@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from torch.nn.functional import normalize
 
 from itransf.config import setting
-from itransf.models.base import Compare, Part, QueryModel, Side, Sizes, Split, TrainingGraph, look_up
+from itransf.models.base import Compare, Operation, Part, QueryModel, Side, Sizes, Split, TrainingGraph, look_up
 from itransf.ops.grouped import multiply_transposed
 
 SCALE = 1e-3  # standard deviation of initial embeddings (Lacroix et al., 2018)
@@ -28,6 +28,7 @@ class DistMult(QueryModel):
     config: DistMultConfig
     fused: ClassVar[bool] = True
     compare: Compare = "dot"
+    operation: ClassVar[Operation | None] = "multiply"
     numbers: ClassVar[int] = 1  # real numbers per dimension
 
     def __init__(self, sizes: Sizes, config: DistMultConfig) -> None:

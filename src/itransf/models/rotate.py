@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from itransf.config import setting
 from itransf.errors import ConfigError
-from itransf.models.base import Compare, QueryModel, Side, Sizes, TrainingGraph, look_up
+from itransf.models.base import Compare, Operation, QueryModel, Side, Sizes, TrainingGraph, look_up
 from itransf.ops.distance import moduli
 
 
@@ -38,7 +38,9 @@ class RotatE(QueryModel):
 
     Config: ClassVar[type] = RotatEConfig
     config: RotatEConfig
+    fused: ClassVar[bool] = True
     compare: Compare = "modulus"
+    operation: ClassVar[Operation | None] = "rotate"
 
     def __init__(self, sizes: Sizes, config: RotatEConfig) -> None:
         super().__init__(sizes, config)

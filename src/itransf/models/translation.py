@@ -7,7 +7,19 @@ import torch
 from torch import Tensor, nn
 
 from itransf.config import setting
-from itransf.models.base import SMALL, Compare, Part, Pool, QueryModel, Side, Sizes, Split, TrainingGraph, look_up
+from itransf.models.base import (
+    SMALL,
+    Compare,
+    Operation,
+    Part,
+    Pool,
+    QueryModel,
+    Side,
+    Sizes,
+    Split,
+    TrainingGraph,
+    look_up,
+)
 from itransf.models.concepts import ConceptModel
 from itransf.models.projection import ConceptProjection, NoProjection, Projection
 from itransf.ops.distance import Length, Norm, distance, limit_length
@@ -42,6 +54,7 @@ class Translation(QueryModel):
     """
 
     Config: ClassVar[type] = TranslationConfig
+    operation: ClassVar[Operation | None] = "add"
     starts_from: ClassVar[str] = "transe"
     tuned: ClassVar[tuple[float, float]] = (0.2, 0.003)
     config: TranslationConfig

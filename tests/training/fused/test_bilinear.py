@@ -120,7 +120,6 @@ class OtherFactors(DistMult):
         ("complex", "training.optimizer=adam"),
         ("complex", "negatives.filtered=true"),
         ("complex", "loss.subsampling=0.5"),
-        ("complex", "loss.name=hinge"),
         (f"{__name__}:OtherProduct", "training.optimizer=adagrad"),
         (f"{__name__}:OtherFactors", "training.optimizer=adagrad"),
     ],

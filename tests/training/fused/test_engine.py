@@ -14,7 +14,7 @@ from interpreting import patch_language_once
 from itransf.config import Config
 from itransf.data.graph import Graph
 from itransf.fitting import build_model
-from itransf.models import ITransF, Sizes, TransE
+from itransf.models import ITransF, Sizes, TransE, distmult
 from itransf.models.projection import FullProjection, NoProjection
 from itransf.models.translation import Translation, TranslationConfig
 from itransf.training.fused import engine as engine_choice
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from conftest import Configure, GraphMaker
 
 DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+needs_cpu = pytest.mark.skipif(DEVICE.type == "cuda", reason="models are on the GPU")
 LOSSES_NORMS_COUNTS = [
     ("hinge", 1, 1),
     ("self_adversarial", 2, 1),
@@ -195,6 +196,44 @@ def test_every_model_and_optimizer(
 ) -> None:
     settings = (f"training.optimizer={optimizer}", "training.learning_rate=0.05", "training.batch_size=4")
     compare(engine_kind, graph, configure(name, *settings))
+
+
+@needs_cpu
+@pytest.mark.parametrize(
+    ("loss", "optimizer", "count"),
+    [("hinge", "sgd", 1), ("hinge", "adagrad", 3), ("self_adversarial", "adam", 1), ("self_adversarial", "sgd", 3)],
+)
+@pytest.mark.parametrize("name", ["transe", "distmult", "complex", "rotate"])
+def test_every_operation(
+    configure: Configure,
+    graph: Graph,
+    monkeypatch: pytest.MonkeyPatch,
+    name: str,
+    loss: str,
+    optimizer: str,
+    count: int,
+) -> None:
+    monkeypatch.setattr(distmult, "SCALE", 0.5)  # with embeddings near zero nothing would change
+    settings = (f"loss.name={loss}", f"training.optimizer={optimizer}", f"negatives.per_triple={count}")
+    compare(CPUEngine, graph, configure(name, *settings, "loss.margin=0.3", "training.learning_rate=0.05"), triples=22)
+
+
+@needs_cpu
+@pytest.mark.parametrize("name", ["transe", "rotate", "stranse"])
+def test_threads_do_not_change_results(configure: Configure, graph: Graph, name: str) -> None:
+    config, threads = configure(name, "training.optimizer=adagrad"), torch.get_num_threads()
+
+    def train(count: int) -> dict[str, Tensor]:
+        torch.set_num_threads(count)
+        _, found = run_fused(CPUEngine, graph, config, torch.arange(len(graph.train)))
+        assert torch.get_num_threads() == count  # though numba starts threads of its own
+        return found
+
+    try:
+        alone, together = train(1), train(2)
+    finally:
+        torch.set_num_threads(threads)
+    assert all(torch.equal(alone[key], together[key]) for key in alone)
 
 
 @pytest.mark.parametrize(("loss", "norm", "count"), [*LOSSES_NORMS_COUNTS, ("hinge", 1, 5), ("self_adversarial", 2, 5)])

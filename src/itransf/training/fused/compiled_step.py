@@ -20,11 +20,13 @@ from itransf.ops import compilation
 from itransf.training.optimizers import EPSILON, MOMENTS
 
 BETA_MEAN, BETA_SQUARE = MOMENTS
+SMALLEST = 1e-24  # below a square root
 REORDERED = {"reassoc", "contract"}  # sums may be vectorized: in an order that the compiler chooses, always the same
 compiled: Callable[..., Callable[[Any], Any]] = partial(compilation.compiled, error_model="numpy")  # x / 0 is infinite
+inlined = partial(compiled, forceinline=True)  # so that rows of tables need no atomic counts of references
 
 
-@compiled(fastmath=REORDERED)
+@inlined(fastmath=REORDERED)
 def dot(left, right):
     """Return the inner product of two vectors."""
     total = np.float32(0)
@@ -33,7 +35,7 @@ def dot(left, right):
     return total
 
 
-@compiled()
+@inlined()
 def add_scaled(target, weight, source):
     """Add a multiple of one vector to another."""
     for j in range(len(target)):
@@ -93,7 +95,7 @@ def backpropagate_one(matrix, matrix_gradient, vector, gradient, vector_gradient
             add_two_scaled(vector_gradient, gradient[o], matrix[o], matrix_gradient[o], vector)
 
 
-@compiled()
+@inlined()
 def add_two_scaled(first, weight, first_source, second, second_source):
     """Add the same multiple of two vectors to two others."""
     for j in range(len(first)):
@@ -151,7 +153,7 @@ def update_number(values, firsts, seconds, row, column, gradient, optimizer, rat
         values[row, column] -= rate * mean / mean_left / root
 
 
-@compiled()
+@inlined()
 def update_row(values, firsts, seconds, row, gradient, optimizer, rate, mean_left, square_left):
     """Update one row of a table."""
     if optimizer == 0:
@@ -176,7 +178,7 @@ def update_supported(values, firsts, seconds, row, chosen, gradients, optimizer,
             )
 
 
-@compiled()
+@inlined()
 def constraint_divisor(vector, constraint):
     """Return the divisor that applies a constraint to a vector's length: 0 none, 1 unit, 2 ball."""
     if constraint == 0:
@@ -185,7 +187,7 @@ def constraint_divisor(vector, constraint):
     return max(norm, np.float32(1e-12)) if constraint == 1 else max(norm, np.float32(1))
 
 
-@compiled()
+@inlined()
 def backpropagate_constraint(gradient, vector, divisor, constraint):
     """Backpropagate a gradient through the constraint on a vector's length, in place."""
     if constraint == 0:
@@ -198,26 +200,109 @@ def backpropagate_constraint(gradient, vector, divisor, constraint):
         gradient[j] = (gradient[j] - vector[j] * along) / divisor
 
 
-@compiled(fastmath=REORDERED)
-def measure(vector, divisor, target, norm):
-    """Return the distance of vector / divisor from a target."""
-    total = np.float32(0)
-    if norm == 1:
-        for j in range(len(vector)):
-            total += abs(vector[j] / divisor - target[j])
-        return total
+@inlined()
+def limit(vector, constraint, limited):
+    """Return a vector under a constraint on its length, written into `limited` if there is one, and its divisor."""
+    divisor = constraint_divisor(vector, constraint)
+    if constraint == 0:
+        return vector, divisor
     for j in range(len(vector)):
-        gap = vector[j] / divisor - target[j]
-        total += gap * gap
-    return np.float32(math.sqrt(total))
+        limited[j] = vector[j] / divisor
+    return limited, divisor
 
 
-@compiled(inline="always")
-def measure_gradient(gap, distance, norm):
-    """Return the gradient of a distance by one dimension."""
-    if norm == 1:
-        return np.float32(1) if gap > 0 else (np.float32(-1) if gap < 0 else np.float32(0))
-    return gap / distance if distance > 0 else np.float32(0)
+@compiled()
+def turn(angle, relation, operator):
+    """Write the cosines and sines of a relation's angles."""
+    d = len(relation)
+    for j in range(d):
+        operator[j], operator[d + j] = math.cos(angle * relation[j]), math.sin(angle * relation[j])
+
+
+@inlined()
+def ask(operation, sign, anchor, r, query):
+    """Write the query of an anchor: of a head if the sign is 1, of a tail, which undoes the relation, if it is -1."""
+    d = len(anchor) // 2
+    if operation == 0:
+        for j in range(len(anchor)):
+            query[j] = anchor[j] + sign * r[j]
+    elif operation == 1:
+        for j in range(len(anchor)):
+            query[j] = anchor[j] * r[j]
+    else:
+        for j in range(d):
+            query[j] = anchor[j] * r[j] - sign * anchor[d + j] * r[d + j]
+            query[d + j] = sign * anchor[j] * r[d + j] + anchor[d + j] * r[j]
+
+
+@inlined()
+def backpropagate_query(operation, sign, anchor, r, gradient, anchor_gradient, r_gradient):
+    """Add the gradients of an anchor and a relation, given that of their query."""
+    d = len(anchor) // 2
+    if operation == 0:
+        for j in range(len(anchor)):
+            anchor_gradient[j] += gradient[j]
+            r_gradient[j] += sign * gradient[j]
+    elif operation == 1:
+        for j in range(len(anchor)):
+            anchor_gradient[j] += gradient[j] * r[j]
+            r_gradient[j] += gradient[j] * anchor[j]
+    else:
+        for j in range(d):
+            real, imaginary = gradient[j], sign * gradient[d + j]
+            anchor_gradient[j] += real * r[j] + imaginary * r[d + j]
+            anchor_gradient[d + j] += gradient[d + j] * r[j] - sign * real * r[d + j]
+            r_gradient[j] += real * anchor[j] + gradient[d + j] * anchor[d + j]
+            r_gradient[d + j] += imaginary * anchor[j] - sign * real * anchor[d + j]
+
+
+@inlined(fastmath=REORDERED)
+def measure(query, candidate, comparison):
+    """Return the distance of a candidate from a query: 1 l1, 2 l2, 3 the negated dot product, 4 sum of moduli."""
+    total, d = np.float32(0), len(query) // 2
+    if comparison == 1:
+        for j in range(len(query)):
+            total += abs(query[j] - candidate[j])
+    elif comparison == 2:
+        for j in range(len(query)):
+            total += (query[j] - candidate[j]) ** 2
+        total = np.float32(math.sqrt(total))
+    elif comparison == 3:
+        for j in range(len(query)):
+            total -= query[j] * candidate[j]
+    else:
+        for j in range(d):
+            real, imaginary = query[j] - candidate[j], query[d + j] - candidate[d + j]
+            total += math.sqrt(max(real * real + imaginary * imaginary, np.float32(SMALLEST)))
+    return total
+
+
+@inlined()
+def backpropagate_distance(query, candidate, comparison, distance, weight, query_gradient, candidate_gradient):
+    """Add a multiple of the gradients of a distance."""
+    d = len(query) // 2
+    if comparison == 1:
+        for j in range(len(query)):
+            gap = query[j] - candidate[j]
+            step = weight if gap > 0 else (-weight if gap < 0 else np.float32(0))
+            query_gradient[j] += step
+            candidate_gradient[j] -= step
+    elif comparison == 2:
+        factor = weight / distance if distance > 0 else np.float32(0)
+        for j in range(len(query)):
+            step = factor * (query[j] - candidate[j])
+            query_gradient[j] += step
+            candidate_gradient[j] -= step
+    elif comparison == 3:
+        add_two_scaled(query_gradient, -weight, candidate, candidate_gradient, query)
+    else:
+        for j in range(d):
+            real, imaginary = query[j] - candidate[j], query[d + j] - candidate[d + j]
+            factor = weight / np.float32(math.sqrt(max(real * real + imaginary * imaginary, np.float32(SMALLEST))))
+            query_gradient[j] += factor * real
+            query_gradient[d + j] += factor * imaginary
+            candidate_gradient[j] -= factor * real
+            candidate_gradient[d + j] -= factor * imaginary
 
 
 @compiled()
@@ -233,7 +318,7 @@ def log_sigmoid(x):
     return min(x, 0.0) - math.log1p(math.exp(-abs(x)))
 
 
-@compiled()
+@inlined()
 def loss_gradients(loss_options, distance, negative_distances, gradients):
     """Return the loss of a triple and its gradient by the triple's distance; write those by its negatives'."""
     adversarial, margin, temperature = loss_options
@@ -265,56 +350,58 @@ def find_row(entities, row, by_entity):
     return np.int64(entities[row]) if by_entity else np.int64(row)
 
 
-@compiled()
+@inlined()
 def contrast_triple(
-    triple, batch, n, norm, constraint, loss_options, share, decay, of_head, row_entities, by_entity, vectors, r,
-    gradients, relation_gradient,
+    triple, batch, n, kind, loss_options, share, decay, of_head, row_entities, by_entity, skips, vectors, r, gradients,
+    r_gradient, space, distances, by_distance,
 ):  # fmt: skip
-    """Return the loss of a triple against its negatives; write the gradients of its rows."""
-    dim, tail_row, first = len(r), batch + triple, 2 * batch + triple * n
-    head = vectors[find_row(row_entities, triple, by_entity)]
-    tail = vectors[find_row(row_entities, tail_row, by_entity)]
-    head_divisor, tail_divisor = constraint_divisor(head, constraint), constraint_divisor(tail, constraint)
-    gap, target = np.empty(dim, np.float32), np.empty(dim, np.float32)
-    for j in range(dim):
-        h, t = head[j] / head_divisor, tail[j] / tail_divisor
-        gap[j] = h + r[j] - t
-        target[j] = t - r[j] if of_head else h + r[j]
-    distance = measure(gap, np.float32(1), np.zeros(dim, np.float32), norm)
-    distances, by_distance, divisors = np.empty(n, np.float32), np.empty(n, np.float32), np.empty(n, np.float32)
+    """Return the loss of a triple against its negatives, and whether the gradients of its rows were written.
+
+    They are not if they are all zero and `skips` allows it.
+    """
+    operation, comparison, constraint = kind
+    tail_row, first, one = batch + triple, 2 * batch + triple * n, np.float32(1)
+    whole_head = vectors[find_row(row_entities, triple, by_entity)]
+    whole_tail = vectors[find_row(row_entities, tail_row, by_entity)]
+    head, head_divisor = limit(whole_head, constraint, space[0])
+    tail, tail_divisor = limit(whole_tail, constraint, space[1])
+    query, query_gradient = space[2], space[3]
+    ask(operation, one, head, r, query)
+    distance = measure(query, tail, comparison)
+    target, target_gradient = query, query_gradient
+    if of_head:
+        target, target_gradient = space[4], space[5]
+        ask(operation, -one, tail, r, target)
     for i in range(n):
-        negative = vectors[find_row(row_entities, first + i, by_entity)]
-        divisors[i] = constraint_divisor(negative, constraint)
-        distances[i] = measure(negative, divisors[i], target, norm)
+        negative, _ = limit(vectors[find_row(row_entities, first + i, by_entity)], constraint, space[6])
+        distances[i] = measure(target, negative, comparison)
     loss, own = loss_gradients(loss_options, distance, distances, by_distance)
-    target_gradient = np.zeros(dim, np.float32)
+    if skips and own == 0 and not by_distance.any():
+        return loss, False
+    query_gradient[:] = 0
+    target_gradient[:] = 0
     for i in range(n):
-        backpropagate_negative(
-            vectors[find_row(row_entities, first + i, by_entity)], divisors[i], target, distances[i],
-            np.float32(share * by_distance[i]), norm, constraint, gradients[first + i], target_gradient,
-        )  # fmt: skip
-    head_gradient, tail_gradient = gradients[triple], gradients[tail_row]
-    for j in range(dim):
-        direct = np.float32(share * own) * measure_gradient(gap[j], distance, norm)
-        h, t = head[j] / head_divisor, tail[j] / tail_divisor
-        head_gradient[j] = decay * h + direct + (np.float32(0) if of_head else target_gradient[j])
-        tail_gradient[j] = decay * t + (target_gradient[j] if of_head else np.float32(0)) - direct
-        relation_gradient[j] = decay * r[j] + direct + (-target_gradient[j] if of_head else target_gradient[j])
-    backpropagate_constraint(head_gradient, head, head_divisor, constraint)
-    backpropagate_constraint(tail_gradient, tail, tail_divisor, constraint)
-    return loss
-
-
-@compiled()
-def backpropagate_negative(vector, divisor, target, distance, by_distance, norm, constraint, gradient, target_gradient):
-    """Write the gradient of a negative's row, and add its part to the gradient of the target."""
-    if by_distance == 0:
+        gradient = gradients[first + i]
         gradient[:] = 0
-        return
-    for j in range(len(vector)):
-        gradient[j] = by_distance * measure_gradient(vector[j] / divisor - target[j], distance, norm)
-        target_gradient[j] -= gradient[j]
-    backpropagate_constraint(gradient, vector, divisor, constraint)
+        if by_distance[i] != 0:
+            vector = vectors[find_row(row_entities, first + i, by_entity)]
+            negative, divisor = limit(vector, constraint, space[6])
+            weight = np.float32(share * by_distance[i])
+            backpropagate_distance(target, negative, comparison, distances[i], weight, target_gradient, gradient)
+            backpropagate_constraint(gradient, vector, divisor, constraint)
+    head_gradient, tail_gradient = gradients[triple], gradients[tail_row]
+    for j in range(len(head)):
+        head_gradient[j], tail_gradient[j] = decay * head[j], decay * tail[j]
+    for j in range(len(r)):
+        r_gradient[j] = decay * r[j]
+    weight = np.float32(share * own)
+    backpropagate_distance(query, tail, comparison, distance, weight, query_gradient, tail_gradient)
+    backpropagate_query(operation, one, head, r, query_gradient, head_gradient, r_gradient)
+    if of_head:
+        backpropagate_query(operation, -one, tail, r, target_gradient, tail_gradient, r_gradient)
+    backpropagate_constraint(head_gradient, whole_head, head_divisor, constraint)
+    backpropagate_constraint(tail_gradient, whole_tail, tail_divisor, constraint)
+    return loss, True
 
 
 class Table(NamedTuple):
@@ -336,21 +423,22 @@ class ProjectionTables(NamedTuple):
 
 
 @compiled()
-def run_steps(count, layout, options, plan, entities, relations, projections, buffers, rates, losses):
+def run_steps(count, threads, layout, options, plan, entities, relations, projections, buffers, rates, losses):
     """Run the first `count` steps of a plan, one after the other."""
+    places = np.full(max(len(entities.values), len(relations.values)), -1, np.int32)
     for step in range(count):
         rate, mean_left, square_left = rates[step, 0], rates[step, 1], rates[step, 2]
         if options.projection == 0:
             contrast(
-                step, layout, options, plan, entities.values, True, relations.values, buffers.entity_gradients,
-                buffers, losses,
+                step, threads, layout, options, plan, entities.values, True, relations.values,
+                buffers.entity_gradients, buffers, losses,
             )  # fmt: skip
         else:
             make_matrices(step, layout, options, plan, projections, buffers)
             project_rows(step, layout, plan, entities.values, buffers)
             contrast(
-                step, layout, options, plan, buffers.vectors, False, relations.values, buffers.gradients, buffers,
-                losses,
+                step, threads, layout, options, plan, buffers.vectors, False, relations.values, buffers.gradients,
+                buffers, losses,
             )  # fmt: skip
             backpropagate_rows(step, layout, plan, entities.values, buffers)
             add_segments(step, layout, plan, buffers)
@@ -360,8 +448,15 @@ def run_steps(count, layout, options, plan, entities, relations, projections, bu
                 update_concepts(
                     step, layout, options, plan, projections.concepts, buffers, concept_rate, mean_left, square_left
                 )
-        update_relations(step, options, plan, relations, buffers, rate, mean_left, square_left)
-        update_entities(step, options, plan, entities, buffers, rate, mean_left, square_left)
+        decay, kind = np.float32(2 * options.l2_weight / plan.step_sizes[step, 0]), options.optimizer
+        update_rows(
+            threads, relations, plan.relations[step], buffers.relation_gradients, places, kind, 0,
+            np.float32(0), 0, rate, mean_left, square_left,
+        )  # fmt: skip
+        update_rows(
+            threads, entities, plan.row_entities[step], buffers.entity_gradients, places, kind,
+            options.entity_constraint, decay, 2 * layout.batch, rate, mean_left, square_left,
+        )  # fmt: skip
 
 
 @compiled(parallel=True)
@@ -412,20 +507,41 @@ def project_rows(step, layout, plan, entities, buffers):
 
 
 @compiled(parallel=True)
-def contrast(step, layout, options, plan, vectors, by_entity, relation_table, gradients, buffers, losses):
-    """Score every triple against its negatives; write its loss and the gradients of its rows."""
+def contrast(step, threads, layout, options, plan, vectors, by_entity, relation_table, gradients, buffers, losses):
+    """Score every triple against its negatives; write its loss and the gradients of its rows.
+
+    Rows of a triple without a gradient are taken out of the plan, where an update would not change them.
+    """
     relations, replaces_head, row_entities = plan.relations[step], plan.replaces_head[step], plan.row_entities[step]
     shares, relation_gradients, lost = plan.shares[step], buffers.relation_gradients, losses[step]
-    batch, n, norm, constraint = layout.batch, layout.negatives, options.p_norm, options.projected_constraint
+    batch, n, width, angle = layout.batch, layout.negatives, vectors.shape[1], np.float32(options.angle)
+    kind = (options.operation, options.comparison, options.projected_constraint)
     loss_options = (options.adversarial, options.margin, options.adversarial_temperature)
     decay = np.float32(2 * options.l2_weight / plan.step_sizes[step, 0])
-    for triple in prange(batch):
-        if relations[triple] >= 0:
-            lost[triple] = contrast_triple(
-                np.int64(triple), batch, n, norm, constraint, loss_options, shares[triple], decay,
-                replaces_head[triple] == 1, row_entities, by_entity, vectors, relation_table[relations[triple]],
-                gradients, relation_gradients[triple],
+    turns, skips = options.operation == 3, by_entity and options.optimizer == 0 and decay == 0
+    for thread in prange(threads):
+        space, numbers = np.empty((9, width), np.float32), np.empty((2, n), np.float32)
+        r, r_gradient, last = space[7], space[8], -1
+        for triple in range(batch * thread // threads, batch * (thread + 1) // threads):
+            relation = relations[triple]
+            if relation < 0:
+                break
+            if not turns:
+                r, r_gradient = relation_table[relation], relation_gradients[triple]
+            elif relation != last:
+                turn(angle, relation_table[relation], r)
+            last = relation
+            lost[triple], has_gradient = contrast_triple(
+                triple, batch, n, kind, loss_options, shares[triple], decay, replaces_head[triple] == 1, row_entities,
+                by_entity, skips, vectors, r, gradients, r_gradient, space, numbers[0], numbers[1],
             )  # fmt: skip
+            if turns and has_gradient:
+                for j in range(width // 2):
+                    by_angle = r[j] * r_gradient[width // 2 + j] - r[width // 2 + j] * r_gradient[j]
+                    relation_gradients[triple, j] = angle * by_angle
+            if not has_gradient:
+                relations[triple] = row_entities[triple] = row_entities[batch + triple] = -1
+                row_entities[2 * batch + triple * n : 2 * batch + (triple + 1) * n] = -1
 
 
 @compiled(parallel=True)
@@ -512,34 +628,30 @@ def update_concepts(step, layout, options, plan, concepts, buffers, rate, mean_l
 
 
 @compiled(parallel=True)
-def update_relations(step, options, plan, relations, buffers, rate, mean_left, square_left):
-    """Update the embedding of every relation of a step."""
-    values, firsts, seconds = relations
-    optimizer, gradients = options.optimizer, buffers.relation_gradients
-    keys, offsets = plan.slot_relations[step], plan.slot_offsets[step]
-    for slot in prange(len(keys)):
-        if keys[slot] >= 0:
-            total = np.zeros(values.shape[1], np.float32)
-            for triple in range(offsets[slot], offsets[slot + 1]):
-                add_scaled(total, np.float32(1), gradients[triple])
-            update_row(values, firsts, seconds, keys[slot], total, optimizer, rate, mean_left, square_left)
+def update_rows(
+    threads, table, keys, gradients, places, optimizer, constraint, decay, decayed, rate, mean_left, square_left
+):
+    """Sum the gradients of every row in the first place of its key, update the row, and constrain its length.
 
-
-@compiled(parallel=True)
-def update_entities(step, options, plan, entities, buffers, rate, mean_left, square_left):
-    """Update the embedding of every entity of a step and apply the constraint on its length."""
-    values, firsts, seconds = entities
-    optimizer, constraint, gradients = options.optimizer, options.entity_constraint, buffers.entity_gradients
-    keys, offsets, rows = plan.entity_keys[step], plan.entity_offsets[step], plan.entity_rows[step]
-    decay, own = np.float32(2 * options.l2_weight / plan.step_sizes[step, 0]), 2 * len(plan.relations[step])
-    for place in prange((keys >= 0).sum()):
-        key = keys[place]
-        total = np.zeros(values.shape[1], np.float32)
-        for n in range(offsets[place], offsets[place + 1]):
-            add_scaled(total, np.float32(1), gradients[rows[n]])
-            if rows[n] < own:  # a head or a tail
-                add_scaled(total, decay, values[key])
-        update_row(values, firsts, seconds, key, total, optimizer, rate, mean_left, square_left)
-        divisor = constraint_divisor(values[key], constraint)
-        if divisor != 1:
-            values[key] /= divisor
+    Each thread has a range of keys. The first `decayed` places add a multiple of the row itself.
+    """
+    values, firsts, seconds = table
+    for thread in prange(threads):
+        begin, end = len(values) * thread // threads, len(values) * (thread + 1) // threads
+        for n in range(len(keys)):
+            key = keys[n]
+            if begin <= key < end:
+                if n < decayed and decay != 0:
+                    add_scaled(gradients[n], decay, values[key])
+                if places[key] < 0:
+                    places[key] = n
+                else:
+                    add_scaled(gradients[places[key]], np.float32(1), gradients[n])
+        for n in range(len(keys)):
+            key = keys[n]
+            if begin <= key < end and places[key] == n:
+                places[key] = -1
+                update_row(values, firsts, seconds, key, gradients[n], optimizer, rate, mean_left, square_left)
+                divisor = constraint_divisor(values[key], constraint)
+                if divisor != 1:
+                    values[key] /= divisor

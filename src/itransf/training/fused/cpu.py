@@ -9,24 +9,28 @@ import torch
 from itransf.models.projection import ConceptProjection
 from itransf.ops.compilation import announce_compilation
 from itransf.training.fused.compiled_step import ProjectionTables, Table, run_steps
-from itransf.training.fused.engine import Buffers, FusedEngine
+from itransf.training.fused.engine import OPERATIONS, Buffers, FusedEngine
 from itransf.training.fused.plan import Plan
 
-MOST_THREADS: int = numba.get_num_threads()  # numba's limit: all cores, or as many as its environment allows
+MOST_THREADS: int = numba.config.NUMBA_NUM_THREADS  # type: ignore[attr-defined]  # all cores, or what its environment allows
 NO_SUPPORT = np.zeros((0, 0), dtype=np.int64)
 
 
 class CPUEngine(FusedEngine):
     """Runs all planned steps in one call of compiled code, on as many threads as torch uses."""
 
-    shares_negatives = False
+    shares_negatives, lists_entities = False, False
+    operations = tuple(OPERATIONS)
 
     def run_planned(self, plan: Plan, steps: int) -> None:
         """Run the steps."""
-        numba.set_num_threads(min(torch.get_num_threads(), MOST_THREADS))
+        threads = torch.get_num_threads()
+        numba.set_num_threads(min(threads, MOST_THREADS))
+        torch.set_num_threads(threads)  # numba starts OpenMP with all cores
         with announce_compilation("the training step"):
             run_steps(
                 steps,
+                numba.get_num_threads(),
                 self.layout,
                 self.options,
                 Plan._make(tensor.numpy() for tensor in plan),

@@ -11,6 +11,7 @@ from torch import Tensor
 
 from itransf.config import Config
 from itransf.models import DistMult, Model, Translation
+from itransf.models.base import QueryModel
 from itransf.models.projection import ConceptProjection, DiagonalProjection, FullProjection, NoProjection
 from itransf.training.fused.bilinear import BilinearEngine, has_bilinear_steps
 from itransf.training.fused.plan import Layout, Plan, count_planned_batches, count_rows, make_plan
@@ -19,6 +20,9 @@ from itransf.training.objectives import Objective, weigh_triples
 from itransf.training.optimizers import MOMENTS, RowOptimizer
 
 CONSTRAINTS = {"none": 0, "unit": 1, "ball": 2}
+OPERATIONS = {"add": 0, "multiply": 1, "complex": 2, "rotate": 3}
+COMPARISONS = {"l1": 1, "l2": 2, "dot": 3, "modulus": 4}
+TABLES = {"entities", "relations"}
 OPTIMIZERS = {"sgd": 0, "adagrad": 1, "adam": 2}
 LOSSES = ("hinge", "self_adversarial")
 SAMPLERS = ("uniform", "bernoulli")
@@ -49,9 +53,11 @@ def make_engine(
         return BilinearEngine(model, train, objective, optimizer, config)
     if not can_fuse(model, config):
         return None
-    assert isinstance(model, Translation)
+    assert isinstance(model, QueryModel)
     kind = load_engine(train.device.type)
-    if kind is None or (config.negatives.shared and not kind.shares_negatives):
+    if kind is None or model.operation not in kind.operations:
+        return None
+    if config.negatives.shared and not kind.shares_negatives:
         return None
     engine = kind(model, train, sampler, optimizer, config)
     engine.factors = objective.factors
@@ -77,19 +83,27 @@ def can_fuse(model: Model, config: Config) -> bool:
 
     A model class declares `fused = True` in its own body; a subclass, which may score differently, does not inherit it.
     """
-    if not vars(type(model)).get("fused", False) or not isinstance(model, Translation):
+    if not vars(type(model)).get("fused", False) or not isinstance(model, QueryModel):
         return False
-    kinds = {type(model.project_head), type(model.project_tail)}
+    has_l2 = config.regularizer.name == "l2" and type(model).factors is Translation.factors
     return (
-        len(kinds) == 1
-        and kinds <= set(PROJECTIONS)
-        and model.entities.dtype == torch.float32
-        and (not config.regularizer.weight or config.regularizer.name == "l2")
-        and type(model).factors is Translation.factors
+        has_known_projections(model)
+        and model.operation in OPERATIONS
+        and model.compare in COMPARISONS
+        and all(parameter.dtype == torch.float32 for parameter in model.parameters())
+        and (not config.regularizer.weight or has_l2)
         and config.loss.name in LOSSES
         and config.negatives.sampler in SAMPLERS
         and config.training.optimizer in OPTIMIZERS
     )
+
+
+def has_known_projections(model: QueryModel) -> bool:
+    """Return whether both projections are of one kind that has kernels, or the model has none and two tables alone."""
+    if not isinstance(model, Translation):
+        return {name for name, _ in model.named_parameters()} == TABLES
+    kinds = {type(model.project_head), type(model.project_tail)}
+    return len(kinds) == 1 and kinds <= set(PROJECTIONS)
 
 
 class Options(NamedTuple):
@@ -97,7 +111,9 @@ class Options(NamedTuple):
 
     Attributes:
         projection: Kind of projection: 0 none, 1 own matrices, 2 concepts by softmax, 3 concepts by free weights.
-        p_norm: Norm of the distance.
+        operation: How a relation acts on a head: 0 added, 1 multiplied, 2 complex product, 3 rotation.
+        comparison: How a query is compared with a candidate: 1 l1, 2 l2, 3 dot product, 4 moduli of differences.
+        angle: Angle of a relation's number one.
         entity_constraint: Constraint on the length of entity embeddings: 0 none, 1 unit, 2 ball.
         projected_constraint: Constraint on the length of projected embeddings.
         optimizer: 0 SGD, 1 Adagrad, 2 Adam.
@@ -111,7 +127,9 @@ class Options(NamedTuple):
     """
 
     projection: int
-    p_norm: int
+    operation: int
+    comparison: int
+    angle: float
     entity_constraint: int
     projected_constraint: int
     optimizer: int
@@ -131,7 +149,7 @@ class Buffers(NamedTuple):
         vectors: Projected rows, (N, d).
         gradients: Gradients of projected rows, (N, d).
         entity_gradients: Gradients of rows before projection, (N, d).
-        relation_gradients: Gradients of relation embeddings, one per triple, (B, d).
+        relation_gradients: Gradients of relation embeddings, one per triple, (B, d), or (B, d / 2) of angles.
         matrices: (G, d, d), or diagonals, (G, 1, d).
         matrix_gradients: Gradients of the segments; a group's whole gradient is summed into its first, (M, d, d) or
             (M, 1, d).
@@ -154,7 +172,12 @@ class Buffers(NamedTuple):
 
 
 class FusedEngine(ABC):
-    """Trains a translation model on many batches at once, planned together; losses are multiplied by `factors`, (f,).
+    """Trains a model on many batches at once, planned together; losses are multiplied by `factors`, (f,).
+
+    Attributes:
+        shares_negatives: Whether the triples of a relation may share negatives.
+        lists_entities: Whether the plan lists the rows of each entity.
+        operations: Operations of models that are trained.
 
     Args:
         model: Model, trained in place.
@@ -165,20 +188,23 @@ class FusedEngine(ABC):
     """
 
     shares_negatives: ClassVar[bool]
+    lists_entities: ClassVar[bool]
+    operations: ClassVar[tuple[str, ...]]
 
     def __init__(
-        self, model: Translation, train: Tensor, sampler: NegativeSampler, optimizer: RowOptimizer, config: Config
+        self, model: QueryModel, train: Tensor, sampler: NegativeSampler, optimizer: RowOptimizer, config: Config
     ) -> None:
         self.factors = torch.ones(len(train), device=train.device)
         self.model, self.train, self.sampler, self.optimizer, self.config = model, train, sampler, optimizer, config
         self.weights, self.projections = weigh_triples(train, config.loss.subsampling), list_projections(model)
         self.layout = make_layout(model, self.projections, len(train), config)
+        if not self.lists_entities:
+            self.layout = self.layout._replace(distinct=0)
         self.options = make_options(model, self.projections, config)
         self.buffers = make_buffers(self.layout, train.device)
         self.planned_steps = count_planned_batches(len(train), model.sizes.relations, config, train.device.type)
         self.rates = torch.zeros(self.planned_steps, 3, device=train.device)
         self.losses = torch.zeros(self.planned_steps, self.layout.batch, device=train.device)
-        self.plan: Plan | None = None
 
     @torch.no_grad()
     def run(self, triples: Tensor, generator: torch.Generator) -> Tensor:
@@ -192,19 +218,16 @@ class FusedEngine(ABC):
         supports = [p.support for _, p in self.projections if isinstance(p, ConceptProjection)]
         weights = torch.stack([self.weights[triples], self.factors[triples]])
         plan = make_plan(self.train[triples], weights, corruption, supports, self.layout)
-        if self.plan is None:
-            self.plan = plan.new_steps(self.planned_steps)
-        plan.copy_into(self.plan)
         steps = len(plan.step_sizes)
         self._set_rates(steps)
         self.losses.zero_()
-        self.run_planned(self.plan, steps)
+        self.run_planned(plan, steps)
         self.optimizer.steps += steps
         return (self.losses[:steps] * plan.shares).sum(1)
 
     @abstractmethod
     def run_planned(self, plan: Plan, steps: int) -> None:
-        """Run the first `steps` steps of a plan, whose addresses in memory are the same in every call."""
+        """Run the first `steps` steps of a plan."""
 
     def _set_rates(self, steps: int) -> None:
         """Write the learning rate and Adam's bias corrections of the next steps."""
@@ -220,15 +243,17 @@ class FusedEngine(ABC):
         return parameter, first, second
 
 
-def list_projections(model: Translation) -> Projections:
+def list_projections(model: QueryModel) -> Projections:
     """Return the names and projections of the sides that have matrices; one if both sides share theirs."""
+    if not isinstance(model, Translation):
+        return []
     named = [("project_head", model.project_head), ("project_tail", model.project_tail)]
     if model.project_tail is model.project_head:
         named = named[:1]
     return [(name, p) for name, p in named if isinstance(p, PROJECTIONS[1:])]
 
 
-def make_layout(model: Translation, projections: Projections, triples: int, config: Config) -> Layout:
+def make_layout(model: QueryModel, projections: Projections, triples: int, config: Config) -> Layout:
     """Return the sizes of a step."""
     mixing = next((p for _, p in projections if isinstance(p, ConceptProjection)), None)
     batch, negatives = min(config.training.batch_size, triples), config.negatives.per_triple
@@ -251,28 +276,32 @@ def make_layout(model: Translation, projections: Projections, triples: int, conf
         segments=rows // (8 * tile) + groups,
         concepts=len(mixing.concepts) if mixing else 0,
         support_size=mixing.support.shape[1] if mixing else 0,
-        dim=model.config.dim,
+        dim=model.get_parameter("entities").shape[1],
+        relation_dim=model.get_parameter("relations").shape[1],
         matrix_size=tables[0].shape[1] if tables else 0,
     )
 
 
-def make_options(model: Translation, projections: Projections, config: Config) -> Options:
+def make_options(model: QueryModel, projections: Projections, config: Config) -> Options:
     """Return the settings of a step as numbers."""
     projection = projections[0][1] if projections else None
     kind = 0 if projection is None else 1
     if isinstance(projection, ConceptProjection):
         kind = 3 if projection.has_free_weights else 2
+    assert model.operation is not None, "checked by can_fuse"
     return Options(
         projection=kind,
-        p_norm=model.config.p_norm,
-        entity_constraint=CONSTRAINTS[model.config.entity_constraint],
-        projected_constraint=CONSTRAINTS[model.config.projected_constraint],
+        operation=OPERATIONS[model.operation],
+        comparison=COMPARISONS[model.compare],
+        angle=float(getattr(model, "angle", 0.0)),
+        entity_constraint=CONSTRAINTS[getattr(model.config, "entity_constraint", "none")],
+        projected_constraint=CONSTRAINTS[getattr(model.config, "projected_constraint", "none")],
         optimizer=OPTIMIZERS[config.training.optimizer],
         adversarial=config.loss.name == "self_adversarial",
         margin=float(config.loss.margin),
         adversarial_temperature=float(config.loss.adversarial_temperature),
         attention_temperature=float(getattr(model.config, "temperature", 1.0)),
-        matrix_lr_factor=float(model.config.matrix_lr_factor),
+        matrix_lr_factor=float(getattr(model.config, "matrix_lr_factor", 1.0)),
         l1_weight=float(getattr(model.config, "l1_weight", 0.0)),
         l2_weight=float(config.regularizer.weight),
     )
@@ -290,7 +319,7 @@ def make_buffers(layout: Layout, device: torch.device) -> Buffers:
         vectors=make(projected, dim),
         gradients=make(projected, dim),
         entity_gradients=make(layout.rows, dim),
-        relation_gradients=make(layout.batch, dim),
+        relation_gradients=make(layout.batch, layout.relation_dim),
         matrices=make(groups, height, dim),
         matrix_gradients=make(layout.segments if groups else 0, height, dim),
         attention=make(groups, layout.support_size),

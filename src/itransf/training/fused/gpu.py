@@ -33,13 +33,15 @@ _recording = threading.Lock()  # of trainings in several threads, one records at
 class GPUEngine(FusedEngine):
     """Launches GPU kernels; without a GPU (under triton's interpreter) they run one by one."""
 
-    shares_negatives = True
+    shares_negatives, lists_entities = True, True
+    operations = ("add",)
 
     def __init__(
         self, model: Translation, train: Tensor, sampler: NegativeSampler, optimizer: RowOptimizer, config: Config
     ) -> None:
         super().__init__(model, train, sampler, optimizer, config)
         self.recording: Any = None
+        self.plan: Plan | None = None
         self.counter = torch.zeros(1, dtype=torch.int32, device=train.device)
         self.arguments: dict[str, Any] = {
             **self.layout._asdict(),
@@ -60,7 +62,7 @@ class GPUEngine(FusedEngine):
         width, places = max(16, next_power_of_2(layout.dim)), next_power_of_2(layout.support_size)
         return {
             "DIM": width,
-            "NORM": options.p_norm,
+            "NORM": options.comparison,
             "OPTIMIZER": options.optimizer,
             "ADVERSARIAL": options.adversarial,
             "PROJECTED": options.projection > 0,
@@ -84,7 +86,14 @@ class GPUEngine(FusedEngine):
         }
 
     def run_planned(self, plan: Plan, steps: int) -> None:
-        """Run the steps: on a GPU the first ever compiles the kernels, then one is recorded and the rest replayed."""
+        """Run the steps: on a GPU the first ever compiles the kernels, then one is recorded and the rest replayed.
+
+        A recorded step reads a plan whose addresses in memory are the same in every call.
+        """
+        if self.plan is None:
+            self.plan = plan.new_steps(self.planned_steps)
+        plan.copy_into(self.plan)
+        plan = self.plan
         self.arguments |= plan._asdict()
         self.counter.zero_()
         if not self.train.is_cuda:
@@ -120,7 +129,7 @@ class GPUEngine(FusedEngine):
         """Launch the kernels of one step."""
         if self.projections:
             self._make_matrices()
-            self._multiply(self.model.entities, self.buffers.vectors, forward=True)
+            self._multiply(self.model.get_parameter("entities"), self.buffers.vectors, forward=True)
         self._contrast()
         if self.projections:
             self._multiply(self.buffers.gradients, self.buffers.entity_gradients, forward=False)

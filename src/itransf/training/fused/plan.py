@@ -34,7 +34,7 @@ class Layout(NamedTuple):
         shared: Whether the triples of a slot share their replacements.
         slots: Maximum number of relations of a step (U).
         rows: Rows of a step (N).
-        distinct: Maximum number of distinct entities of a step (V).
+        distinct: Maximum number of distinct entities of a step (V); 0 if they are not listed.
         projections: Number of projections: 0, 1 if both sides share theirs, or 2.
         groups: Matrices of a step (G).
         tile: Maximum number of rows of a tile.
@@ -43,7 +43,8 @@ class Layout(NamedTuple):
         segments: Maximum number of segments of a step (M).
         concepts: Shared matrices (m), 0 if each relation has its own.
         support_size: Concepts that a side of a relation uses (k).
-        dim: Dimension of embeddings (d).
+        dim: Numbers of an entity's embedding (d).
+        relation_dim: Numbers of a relation's.
         matrix_size: Numbers of a matrix: d * d, or d of a diagonal.
     """
 
@@ -63,6 +64,7 @@ class Layout(NamedTuple):
     concepts: int
     support_size: int
     dim: int
+    relation_dim: int
     matrix_size: int
 
 
@@ -260,6 +262,8 @@ def _group_rows(slots: Tensor, owners: Tensor, of_head: Tensor, layout: Layout) 
         layout: Sizes of a step.
     """
     b, n, groups = layout.batch, layout.negatives, layout.groups
+    if not groups:
+        return slots.new_zeros(len(slots), 0), slots.new_zeros(len(slots), 1)
     tail_side = layout.slots if layout.projections == 2 else 0
     keys = torch.cat([slots, slots + tail_side, owners + tail_side * (1 - of_head)], 1)  # (S, 2 B + O)
     keys = torch.where(torch.cat([slots, slots, owners], 1) < layout.slots, keys, groups)
@@ -301,6 +305,8 @@ def _expand(starts: Tensor, lengths: Tensor, layout: Layout) -> Tensor:
 
 def _group_entities(row_entities: Tensor, layout: Layout) -> tuple[Tensor, Tensor, Tensor]:
     """Return the distinct entities, the start of each one's rows, and the rows ordered by entity."""
+    if not layout.distinct:
+        return (row_entities.new_zeros(len(row_entities), 0),) * 3
     keys = torch.where(row_entities >= 0, row_entities, layout.entities).to(torch.int32)
     ordered, rows = torch.sort(keys, dim=1, stable=True)
     _, distinct, offsets = _list_runs(ordered, ordered < layout.entities, layout.distinct)
