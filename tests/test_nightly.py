@@ -31,7 +31,7 @@ def list_commands(block: str, day: int, alert: str) -> list[str]:
 
 def test_ten_days(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("itransf.teaching.update.ENTITY_EFFORT", Effort(steps=3))
+    monkeypatch.setattr("itransf.teaching.learn.ENTITY_EFFORT", Effort(steps=3))
     first = tmp_path / "first.csv"
     for day in range(-20, 1):
         write_day(tmp_path / "part.csv", day)
