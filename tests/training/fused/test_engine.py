@@ -287,7 +287,7 @@ def test_every_batch_size(
     compare(engine_kind, graph, configure("itransf", f"training.batch_size={batch}"), triples)
 
 
-@pytest.mark.parametrize("dim", [3, 70])
+@pytest.mark.parametrize("dim", [3, pytest.param(70, marks=pytest.mark.no_cover)])
 def test_vectors_that_do_not_fill_a_block(configure: Configure, graph: Graph, dim: int) -> None:
     settings = (f"model.dim={dim}", "negatives.per_triple=2", "training.batch_size=11")
     compare(GPUEngine, graph, configure("itransf", *settings))
