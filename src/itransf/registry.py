@@ -4,11 +4,11 @@ A name is a built-in ("distmult"), an entry point of an installed package (group
 dotted path to code of your own ("mypackage.mymodel:MyModel"). Nothing is imported before it is asked for.
 """
 
+import re
 import sys
-import tomllib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cached_property
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
@@ -130,14 +130,15 @@ def _is_imported(module: str) -> bool:
 _LIBRARIES = {"torch", "numpy", "safetensors", "typer", "rich", "pyarrow", "numba", "triton", "matplotlib", "sympy"}
 
 
-@cache
-def read_catalogue() -> dict[str, dict[str, str]]:
-    """Return the models of this package: for each name the class and, where there is one, the publication."""
-    return tomllib.loads((Path(__file__).parent / "models" / "models.toml").read_text(encoding="utf-8"))
-
-
 def _find_models() -> dict[str, str]:
-    return {name: f"itransf.models.{name}:{entry['class']}" for name, entry in read_catalogue().items()}
+    """Return the built-in models: modules of `itransf.models` whose class of the same name sets `paper`."""
+    found: dict[str, str] = {}
+    for file in sorted((Path(__file__).parent / "models").glob("*.py")):
+        text = file.read_text(encoding="utf-8")
+        for name in re.findall(r"^class (\w+)\(", text, re.MULTILINE):
+            if name.lower() == file.stem and re.search(r"^    paper\b", text, re.MULTILINE):
+                found[file.stem] = f"itransf.models.{file.stem}:{name}"
+    return found
 
 
 def _in(module: str, **names: str) -> Callable[[], dict[str, str]]:

@@ -21,7 +21,6 @@ from torch.nn.functional import embedding
 from itransf.errors import ConfigError
 from itransf.ops.distance import distance, grouped_distance, grouped_modulus_distance, moduli
 from itransf.ops.grouped import Grouping, group_rows, grouped_product, one_group, sorted_grouping
-from itransf.registry import read_catalogue
 
 Side = Literal["head", "tail"]
 SIDES: tuple[Side, Side] = ("head", "tail")
@@ -115,7 +114,7 @@ class Model(nn.Module, ABC):
 
     Attributes:
         Config: Frozen dataclass of the model's own settings.
-        paper: Publication, if there is one; those of this package are in models.toml.
+        paper: Publication, if there is one.
         fused: Whether the fused training steps compute exactly this class; not inherited.
         starts_from: Model that `warm_start.epochs` trains first, if the model can start from one.
         is_random: Whether scores are random in training: a triple's is then taken from the same draw as its rivals'.
@@ -130,14 +129,6 @@ class Model(nn.Module, ABC):
     is_random: ClassVar[bool] = False
     noise: torch.Generator | None = None
     uses: ClassVar[str] = ""
-
-    def __init_subclass__(cls, **options: Any) -> None:
-        """Read the publication of a model of this package."""
-        super().__init_subclass__(**options)
-        package, _, name = cls.__module__.rpartition(".")
-        entry = read_catalogue().get(name, {}) if package == "itransf.models" else {}
-        if entry.get("class") == cls.__name__:
-            cls.paper = Paper(*(entry[field] for field in Paper._fields)) if "title" in entry else None
 
     def __init__(self, sizes: Sizes, config: Any) -> None:
         super().__init__()

@@ -5,7 +5,7 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from itransf.models.base import Operation, Part, Side
+from itransf.models.base import Operation, Paper, Part, Side
 from itransf.models.distmult import DistMult, DistMultConfig
 from itransf.ops.distance import moduli
 
@@ -17,6 +17,12 @@ class ComplEx(DistMult):
     """
 
     Config: ClassVar[type] = DistMultConfig
+    paper: ClassVar[Paper | None] = Paper(
+        "Complex Embeddings for Simple Link Prediction",
+        "Trouillon, Welbl, Riedel, Gaussier, Bouchard",
+        "ICML 2016",
+        "https://proceedings.mlr.press/v48/trouillon16.html",
+    )
     fused: ClassVar[bool] = True
     operation: ClassVar[Operation | None] = "complex"
     numbers: ClassVar[int] = 2

@@ -49,6 +49,7 @@ class CTransR(Model):
     Config: ClassVar[type] = CTransRConfig
     config: CTransRConfig
     starts_from: ClassVar[str] = "transe"
+    paper = TransR.paper
     train_triples: Tensor | None = None
 
     def __init__(self, sizes: Sizes, config: CTransRConfig) -> None:

@@ -8,7 +8,18 @@ from torch import Tensor, nn
 from torch.nn.functional import normalize
 
 from itransf.config import setting
-from itransf.models.base import Compare, Operation, Part, QueryModel, Side, Sizes, Split, TrainingGraph, look_up
+from itransf.models.base import (
+    Compare,
+    Operation,
+    Paper,
+    Part,
+    QueryModel,
+    Side,
+    Sizes,
+    Split,
+    TrainingGraph,
+    look_up,
+)
 from itransf.ops.grouped import multiply_transposed
 
 SCALE = 1e-3  # standard deviation of initial embeddings (Lacroix et al., 2018)
@@ -26,6 +37,12 @@ class DistMult(QueryModel):
 
     Config: ClassVar[type] = DistMultConfig
     config: DistMultConfig
+    paper: ClassVar[Paper | None] = Paper(
+        "Embedding Entities and Relations for Learning and Inference in Knowledge Bases",
+        "Yang, Yih, He, Gao, Deng",
+        "ICLR 2015",
+        "https://arxiv.org/abs/1412.6575",
+    )
     fused: ClassVar[bool] = True
     compare: Compare = "dot"
     operation: ClassVar[Operation | None] = "multiply"

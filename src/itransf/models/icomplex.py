@@ -72,6 +72,7 @@ class IComplEx(ComplEx, CodedConcepts):
 
     Config: ClassVar[type] = IComplExConfig
     config: IComplExConfig
+    paper = None  # from this package
     fused: ClassVar[bool] = True
     parts: ClassVar[tuple[str, ...]] = ("relation",)
     starts_from: ClassVar[str] = "complex"

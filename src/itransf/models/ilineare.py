@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from itransf.config import setting
 from itransf.errors import ConfigError
-from itransf.models.base import SIDES, SMALL, Model, Sizes, TrainingGraph
+from itransf.models.base import SIDES, SMALL, Model, Paper, Sizes, TrainingGraph
 from itransf.models.concepts import CodedConcepts
 from itransf.models.lineare import LineaRE
 from itransf.models.projection import ConceptProjection
@@ -48,6 +48,7 @@ class ILineaRE(LineaRE, CodedConcepts):
 
     Config: ClassVar[type] = ILineaREConfig
     config: ILineaREConfig
+    paper: ClassVar[Paper | None] = None  # from this package
     fused: ClassVar[bool] = True
     starts_from: ClassVar[str] = "lineare"
     project_head: ConceptProjection

@@ -9,7 +9,7 @@ from torch.nn.functional import normalize
 
 from itransf.config import setting
 from itransf.errors import ConfigError
-from itransf.models.base import Compare, Pool, QueryModel, Side, Sizes, TrainingGraph, look_up
+from itransf.models.base import Compare, Paper, Pool, QueryModel, Side, Sizes, TrainingGraph, look_up
 
 SHARPNESS = 10.0  # factor on cosines in the attention over memory (the publication's value)
 
@@ -40,6 +40,12 @@ class IRN(QueryModel):
 
     Config: ClassVar[type] = IRNConfig
     config: IRNConfig
+    paper = Paper(
+        "Implicit ReasoNet: Modeling Large-Scale Structured Relationships with Shared Memory",
+        "Shen, Huang, Chang, Gao",
+        "arXiv 2016",
+        "https://arxiv.org/abs/1611.04642",
+    )
     compare: Compare = "l1"
 
     def __init__(self, sizes: Sizes, config: IRNConfig) -> None:

@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from itransf.config import setting
 from itransf.errors import ConfigError
-from itransf.models.base import SIDES, SMALL, Side, Sizes, TrainingGraph, look_up
+from itransf.models.base import SIDES, SMALL, Paper, Side, Sizes, TrainingGraph, look_up
 from itransf.models.concepts import ProjectingConcepts
 from itransf.models.projection import ConceptProjection, noisy_identities
 from itransf.models.translation import Translation, TranslationConfig
@@ -65,6 +65,12 @@ class ITransF(Translation, ProjectingConcepts):
     config: ITransFConfig
     fused: ClassVar[bool] = True
     tuned: ClassVar[tuple[float, float]] = (0.2, 0.002)
+    paper = Paper(
+        "An Interpretable Knowledge Transfer Model for Knowledge Base Completion",
+        "Xie, Ma, Dai, Hovy",
+        "ACL 2017",
+        "https://aclanthology.org/P17-1088",
+    )
     project_head: ConceptProjection
     project_tail: ConceptProjection
 

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from itransf.config import setting
 from itransf.errors import ConfigError
-from itransf.models.base import SCORES_AT_ONCE, SMALL, Model, Pool, Side, Sizes, TrainingGraph, look_up
+from itransf.models.base import SCORES_AT_ONCE, SMALL, Model, Paper, Pool, Side, Sizes, TrainingGraph, look_up
 from itransf.models.translation import start_vectors
 from itransf.ops.distance import limit_length
 
@@ -47,6 +47,12 @@ class KG2E(Model):
 
     Config: ClassVar[type] = KG2EConfig
     config: KG2EConfig
+    paper = Paper(
+        "Learning to Represent Knowledge Graphs with Gaussian Embedding",
+        "He, Liu, Ji, Zhao",
+        "CIKM 2015",
+        "https://doi.org/10.1145/2806416.2806502",
+    )
 
     def __init__(self, sizes: Sizes, config: KG2EConfig) -> None:
         super().__init__(sizes, config)

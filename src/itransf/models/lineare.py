@@ -2,7 +2,7 @@
 
 from typing import Any, ClassVar
 
-from itransf.models.base import Sizes, TrainingGraph
+from itransf.models.base import Paper, Sizes, TrainingGraph
 from itransf.models.projection import DiagonalProjection
 from itransf.models.translation import Translation, TranslationConfig
 
@@ -13,6 +13,12 @@ class LineaRE(Translation):
     Config: ClassVar[type] = TranslationConfig
     fused: ClassVar[bool] = True
     starts_from: ClassVar[str] = ""
+    paper: ClassVar[Paper | None] = Paper(
+        "LineaRE: Simple but Powerful Knowledge Graph Embedding for Link Prediction",
+        "Peng, Zhang",
+        "ICDM 2020",
+        "https://arxiv.org/abs/2004.10037",
+    )
 
     def __init__(self, sizes: Sizes, config: TranslationConfig) -> None:
         super().__init__(sizes, config)

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from itransf.config import setting
-from itransf.models.base import SIDES, Part, Pool, Side, Sizes, Split, TrainingGraph, look_up
+from itransf.models.base import SIDES, Paper, Part, Pool, Side, Sizes, Split, TrainingGraph, look_up
 from itransf.models.paths import PathConfig
 from itransf.models.randomwalk import RandomWalk
 
@@ -34,6 +34,12 @@ class NodeLink(RandomWalk):
     uses: ClassVar[str] = "features"
     length: ClassVar[int] = 1
     is_binary: ClassVar[bool] = True
+    paper: ClassVar[Paper | None] = Paper(
+        "Observed versus Latent Features for Knowledge Base and Text Inference",
+        "Toutanova, Chen",
+        "CVSC 2015",
+        "https://aclanthology.org/W15-4007",
+    )
 
     def __init__(self, sizes: Sizes, config: NodeLinkConfig) -> None:
         super().__init__(sizes, config)

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from itransf.config import setting
-from itransf.models.base import Model, Pool, Side, Sizes, TrainingGraph, look_up
+from itransf.models.base import Model, Paper, Pool, Side, Sizes, TrainingGraph, look_up
 
 
 @dataclass(frozen=True)
@@ -23,6 +23,12 @@ class NTN(Model):
 
     Config: ClassVar[type] = NTNConfig
     config: NTNConfig
+    paper = Paper(
+        "Reasoning With Neural Tensor Networks for Knowledge Base Completion",
+        "Socher, Chen, Manning, Ng",
+        "NIPS 2013",
+        "https://papers.nips.cc/paper/5028-reasoning-with-neural-tensor-networks-for-knowledge-base-completion",
+    )
 
     def __init__(self, sizes: Sizes, config: NTNConfig) -> None:
         super().__init__(sizes, config)

@@ -46,6 +46,7 @@ class PITransF(PathTranslation, ITransF):
     Config: ClassVar[type] = PITransFConfig
     config: PITransFConfig
     tuned: ClassVar[tuple[float, float]] = (0.08, 0.002)
+    paper = ITransF.paper
     path_projections: Any  # nn.ModuleDict, whose elements have no type
 
     def __init__(self, sizes: Sizes, config: PITransFConfig) -> None:

@@ -7,6 +7,7 @@ from torch import Tensor
 from torch.nn.functional import relu
 
 from itransf.config import setting
+from itransf.models.base import Paper
 from itransf.models.paths import Entries, PathConfig, PathTranslation
 from itransf.models.translation import TranslationConfig
 from itransf.ops.distance import distance
@@ -33,6 +34,12 @@ class PTransE(PathTranslation):
     Config: ClassVar[type] = PTransEConfig
     config: PTransEConfig
     tuned: ClassVar[tuple[float, float]] = (0.08, 0.0)
+    paper: ClassVar[Paper | None] = Paper(
+        "Modeling Relation Paths for Representation Learning of Knowledge Bases",
+        "Lin, Liu, Luan, Sun, Rao, Liu",
+        "EMNLP 2015",
+        "https://aclanthology.org/D15-1082",
+    )
 
     def path_distances(self, relations: Tensor, others: Tensor) -> Tensor:
         """Return |p - r| for each path p of relations (b,) and the relation r of `others` (b,), (b, p)."""

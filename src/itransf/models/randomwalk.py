@@ -5,7 +5,7 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor, nn
 
-from itransf.models.base import Part, Pool, Side, Sizes, Split, TrainingGraph, look_up
+from itransf.models.base import Paper, Part, Pool, Side, Sizes, Split, TrainingGraph, look_up
 from itransf.models.paths import Entries, PathConfig, PathModel
 
 
@@ -18,6 +18,12 @@ class RandomWalk(PathModel):
 
     Config: ClassVar[type] = PathConfig
     config: PathConfig
+    paper: ClassVar[Paper | None] = Paper(
+        "Mining Inference Formulas by Goal-Directed Random Walks",
+        "Wei, Zhao, Liu",
+        "EMNLP 2016",
+        "https://aclanthology.org/D16-1145",
+    )
 
     def __init__(self, sizes: Sizes, config: PathConfig) -> None:
         super().__init__(sizes, config)

@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from itransf.config import setting
 from itransf.errors import ConfigError
-from itransf.models.base import Compare, Operation, QueryModel, Side, Sizes, TrainingGraph, look_up
+from itransf.models.base import Compare, Operation, Paper, QueryModel, Side, Sizes, TrainingGraph, look_up
 from itransf.ops.distance import moduli
 
 
@@ -38,6 +38,12 @@ class RotatE(QueryModel):
 
     Config: ClassVar[type] = RotatEConfig
     config: RotatEConfig
+    paper = Paper(
+        "RotatE: Knowledge Graph Embedding by Relational Rotation in Complex Space",
+        "Sun, Deng, Nie, Tang",
+        "ICLR 2019",
+        "https://arxiv.org/abs/1902.10197",
+    )
     fused: ClassVar[bool] = True
     compare: Compare = "modulus"
     operation: ClassVar[Operation | None] = "rotate"

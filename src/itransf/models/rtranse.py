@@ -7,7 +7,7 @@ from torch import Tensor
 from torch.nn.functional import relu
 
 from itransf.config import setting
-from itransf.models.base import look_up
+from itransf.models.base import Paper, look_up
 from itransf.models.paths import PathConfig, StepVectors
 from itransf.models.translation import TranslationConfig
 from itransf.ops.distance import distance
@@ -32,6 +32,12 @@ class RTransE(StepVectors):
     Config: ClassVar[type] = RTransEConfig
     config: RTransEConfig
     tuned: ClassVar[tuple[float, float]] = (0.08, 0.0)
+    paper: ClassVar[Paper | None] = Paper(
+        "Composing Relationships with Translations",
+        "Garcia-Duran, Bordes, Usunier",
+        "EMNLP 2015",
+        "https://aclanthology.org/D15-1034",
+    )
 
     def penalty(self, heads: Tensor, relations: Tensor, tails: Tensor) -> Tensor | None:
         """Return the loss of paths; the other tail is that of the triple half a batch away."""

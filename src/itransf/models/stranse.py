@@ -2,7 +2,7 @@
 
 from typing import ClassVar
 
-from itransf.models.base import Sizes
+from itransf.models.base import Paper, Sizes
 from itransf.models.projection import FullProjection
 from itransf.models.translation import Translation, TranslationConfig
 
@@ -11,6 +11,12 @@ class STransE(Translation):
     """-|W_head[r] h + r - W_tail[r] t|   (Nguyen et al., 2016)."""
 
     fused: ClassVar[bool] = True
+    paper = Paper(
+        "STransE: a novel embedding model of entities and relationships in knowledge bases",
+        "Nguyen, Sirts, Qu, Johnson",
+        "NAACL 2016",
+        "https://aclanthology.org/N16-1054",
+    )
 
     def __init__(self, sizes: Sizes, config: TranslationConfig) -> None:
         super().__init__(sizes, config)

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from itransf.config import setting
-from itransf.models.base import Compare, Part, QueryModel, Side, Sizes, Split, TrainingGraph, look_up
+from itransf.models.base import Compare, Paper, Part, QueryModel, Side, Sizes, Split, TrainingGraph, look_up
 from itransf.ops.grouped import group_rows, grouped_product
 
 
@@ -29,6 +29,12 @@ class Tatec(QueryModel):
 
     Config: ClassVar[type] = TatecConfig
     config: TatecConfig
+    paper = Paper(
+        "Combining Two and Three-Way Embedding Models for Link Prediction in Knowledge Bases",
+        "Garcia-Duran, Bordes, Usunier, Grandvalet",
+        "JAIR 2016",
+        "https://arxiv.org/abs/1506.00999",
+    )
     compare: Compare = "affine"
 
     def __init__(self, sizes: Sizes, config: TatecConfig) -> None:

@@ -5,7 +5,7 @@ from typing import ClassVar
 import torch
 from torch import Tensor, nn
 
-from itransf.models.base import Model, Sizes, look_up
+from itransf.models.base import Model, Paper, Sizes, look_up
 from itransf.models.projection import Projection
 from itransf.models.translation import Translation, TranslationConfig
 from itransf.ops.distance import limit_length
@@ -21,6 +21,12 @@ class TransD(Translation):
 
     Config: ClassVar[type] = TranslationConfig
     tuned: ClassVar[tuple[float, float]] = (0.08, 0.0)
+    paper = Paper(
+        "Knowledge Graph Embedding via Dynamic Mapping Matrix",
+        "Ji, He, Xu, Liu, Zhao",
+        "ACL 2015",
+        "https://aclanthology.org/P15-1067",
+    )
 
     def __init__(self, sizes: Sizes, config: TranslationConfig) -> None:
         super().__init__(sizes, config)

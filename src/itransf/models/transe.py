@@ -2,6 +2,7 @@
 
 from typing import ClassVar
 
+from itransf.models.base import Paper
 from itransf.models.translation import Translation, TranslationConfig
 
 
@@ -11,3 +12,9 @@ class TransE(Translation):
     Config: ClassVar[type] = TranslationConfig
     fused: ClassVar[bool] = True
     tuned: ClassVar[tuple[float, float]] = (0.08, 0.0)
+    paper = Paper(
+        "Translating Embeddings for Modeling Multi-relational Data",
+        "Bordes, Usunier, Garcia-Duran, Weston, Yakhnenko",
+        "NIPS 2013",
+        "https://papers.nips.cc/paper/5071-translating-embeddings-for-modeling-multi-relational-data",
+    )

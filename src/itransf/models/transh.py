@@ -11,7 +11,7 @@ from torch.nn.functional import relu
 
 from itransf.config import setting
 from itransf.errors import ConfigError
-from itransf.models.base import Sizes, look_up
+from itransf.models.base import Paper, Sizes, look_up
 from itransf.models.projection import Projection
 from itransf.models.translation import Translation, TranslationConfig, start_vectors
 from itransf.ops.distance import SQUARE_FLOOR, limit_length
@@ -42,6 +42,12 @@ class TransH(Translation):
     Config: ClassVar[type] = TransHConfig
     config: TransHConfig
     tuned: ClassVar[tuple[float, float]] = (0.08, 0.0)
+    paper = Paper(
+        "Knowledge Graph Embedding by Translating on Hyperplanes",
+        "Wang, Zhang, Feng, Chen",
+        "AAAI 2014",
+        "https://ojs.aaai.org/index.php/AAAI/article/view/8870",
+    )
     project_head: HyperplaneProjection
 
     def __init__(self, sizes: Sizes, config: TransHConfig) -> None:

@@ -2,7 +2,7 @@
 
 from typing import ClassVar
 
-from itransf.models.base import Sizes
+from itransf.models.base import Paper, Sizes
 from itransf.models.projection import FullProjection
 from itransf.models.translation import Translation, TranslationConfig
 
@@ -11,6 +11,12 @@ class TransR(Translation):
     """-|W[r] h + r - W[r] t|   (Lin et al., 2015), with square W."""
 
     fused: ClassVar[bool] = True
+    paper = Paper(
+        "Learning Entity and Relation Embeddings for Knowledge Graph Completion",
+        "Lin, Liu, Sun, Liu, Zhu",
+        "AAAI 2015",
+        "https://ojs.aaai.org/index.php/AAAI/article/view/9491",
+    )
 
     def __init__(self, sizes: Sizes, config: TranslationConfig) -> None:
         super().__init__(sizes, config)

@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from itransf.config import setting
 from itransf.errors import ConfigError
-from itransf.models.base import SMALL, Compare, QueryModel, Side, Sizes, TrainingGraph, look_up
+from itransf.models.base import SMALL, Compare, Paper, QueryModel, Side, Sizes, TrainingGraph, look_up
 from itransf.ops.grouped import group_rows, grouped_product
 
 
@@ -39,6 +39,12 @@ class TuckER(QueryModel):
 
     Config: ClassVar[type] = TuckERConfig
     config: TuckERConfig
+    paper = Paper(
+        "TuckER: Tensor Factorization for Knowledge Graph Completion",
+        "Balazevic, Allen, Hospedales",
+        "EMNLP 2019",
+        "https://arxiv.org/abs/1901.09590",
+    )
     compare: Compare = "affine"
     is_random: ClassVar[bool] = True
 

@@ -5,7 +5,7 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from itransf.models.base import Sizes
+from itransf.models.base import Paper, Sizes
 from itransf.models.translation import Translation, TranslationConfig
 
 
@@ -15,6 +15,12 @@ class Unstructured(Translation):
     Config: ClassVar[type] = TranslationConfig
     starts_from: ClassVar[str] = ""
     tuned: ClassVar[tuple[float, float]] = (0.08, 0.0)
+    paper = Paper(
+        "A Semantic Matching Energy Function for Learning with Multi-relational Data",
+        "Bordes, Glorot, Weston, Bengio",
+        "Machine Learning 2014",
+        "https://arxiv.org/abs/1301.3485",
+    )
 
     def __init__(self, sizes: Sizes, config: TranslationConfig) -> None:
         super().__init__(sizes, config)
