@@ -160,5 +160,5 @@ def test_plain_files_are_bounded_as_well(tmp_path: Path) -> None:
 
 
 def test_a_folder_cannot_be_read_as_a_file(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="cannot be read"):
+    with pytest.raises(DataError, match="is a folder; give one file"):
         read_content(tmp_path)
