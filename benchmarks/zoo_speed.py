@@ -1,7 +1,7 @@
 """Training speed of models beside PyKEEN's models of the same names, on a CPU.
 
-    build/peers/bin/python -m benchmarks.zoo_speed                       # results/benchmark-zoo_speed.json
-    build/peers/bin/python -m benchmarks.zoo_speed --models transe rotate --datasets codex-s --repetitions 1
+    build/peers/bin/python -m benchmarks.zoo_speed --losses hinge        # results/benchmark-zoo_speed-hinge.json
+    build/peers/bin/python -m benchmarks.zoo_speed --losses cross_entropy --datasets codex-s --repetitions 1
 
 Two kinds of training: "hinge" with one Bernoulli negative per triple, and "cross_entropy" over all entities on both
 sides of each triple (1-vs-all; PyKEEN's `SymmetricLCWATrainingLoop`). Both libraries get the same triples, dimension,
@@ -75,7 +75,7 @@ def render(record: Record) -> str:
     ]
     titles = ["graph", "training", "model", "itransf (triples/s)", "PyKEEN (triples/s)", "ratio", "target"]
     lines = [
-        "## Models beside PyKEEN's",
+        f"## Models beside PyKEEN's: {' and '.join(LOSSES[loss] for loss in config['losses'])}",
         "",
         *describe_setting(record),
         f"- Rounds: {config['repetitions']}, threads: {config['threads']}; every measurement in a process of its own, "
@@ -103,8 +103,10 @@ def read_options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--warmup", type=float, default=1.0, help="seconds of training before that")
     parser.add_argument("--threads", type=int, default=2, help="torch threads")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--out", type=Path, default=RESULTS / "benchmark-zoo_speed.json")
-    return parser.parse_args(arguments)
+    parser.add_argument("--out", type=Path, help="default: results/benchmark-zoo_speed-LOSSES.json")
+    options = parser.parse_args(arguments)
+    options.out = options.out or RESULTS / f"benchmark-zoo_speed-{'-'.join(options.losses)}.json"
+    return options
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
