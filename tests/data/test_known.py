@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from itertools import pairwise
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -18,12 +19,14 @@ def to_array(triples: list[tuple[int, int, int]]) -> np.ndarray:
     return np.array(triples, dtype=np.int64).reshape(-1, 3)
 
 
+@pytest.mark.parametrize("largest", [2**63, 0])  # with and without numbers of 64 bits for pairs and values
 @settings(deadline=None)
-@given(st.lists(TRIPLE, max_size=40), st.lists(TRIPLE, max_size=20))
+@given(triples=st.lists(TRIPLE, max_size=40), queries=st.lists(TRIPLE, max_size=20))
 def test_answers_equal_a_dictionary_of_sets(
-    triples: list[tuple[int, int, int]], queries: list[tuple[int, int, int]]
+    largest: int, triples: list[tuple[int, int, int]], queries: list[tuple[int, int, int]]
 ) -> None:
-    known = KnownIndex(to_array(triples), ENTITIES, RELATIONS)
+    with mock.patch("itransf.data.known.LARGEST", largest):
+        known = KnownIndex(to_array(triples), ENTITIES, RELATIONS)
     tails, heads = defaultdict(set), defaultdict(set)
     for head, relation, tail in triples:
         tails[head, relation].add(tail)

@@ -10,6 +10,7 @@ Floats = npt.NDArray[np.float64]
 Booleans = npt.NDArray[np.bool_]
 Triples = npt.NDArray[np.int64]
 """(n, 3) triples as numbers: head, relation, tail."""
+LARGEST = 2**63  # numbers below it fit 64 bits
 
 
 def sort_distinct(values: Integers) -> Integers:
@@ -51,11 +52,19 @@ class PairIndex:
 
     def __init__(self, first: Integers, second: Integers, values: Integers, sizes: tuple[int, int]) -> None:
         self._second_count, self._value_count = sizes
-        keys, rows = np.unique(first * self._second_count + second, return_inverse=True)
-        self._keys = np.append(keys, np.iinfo(np.int64).max)  # the last row is for other pairs and has no values
+        pairs, size = first * self._second_count + second, max(self._value_count, 1)
         # Pairs are numbered by occurrence, so that (pair, value) fits 64 bits for any graph.
-        self._entries = sort_distinct(rows.astype(np.int64) * self._value_count + values)
-        row_sizes = np.bincount(self._entries // max(self._value_count, 1), minlength=len(self._keys))
+        if (int(pairs.max(initial=0)) + 1) * size < LARGEST:  # one sort orders pairs and values
+            self._entries = sort_distinct(pairs * size + values)
+            pairs = self._entries // size
+            is_first = np.diff(pairs, prepend=-1) != 0
+            keys = pairs[is_first]
+            self._entries -= (pairs - np.cumsum(is_first) + 1) * size
+        else:
+            keys, rows = np.unique(pairs, return_inverse=True)
+            self._entries = sort_distinct(rows.astype(np.int64) * size + values)
+        self._keys = np.append(keys, np.iinfo(np.int64).max)  # the last row is for other pairs and has no values
+        row_sizes = np.bincount(self._entries // size, minlength=len(self._keys))
         self._offsets = np.concatenate(([0], np.cumsum(row_sizes))).astype(np.int64)
 
     def look_up(self, first: Integers, second: Integers) -> tuple[Integers, Integers]:
