@@ -455,6 +455,10 @@ def test_other_answers_in_train_are_told_where_there_is_one() -> None:
     assert find("c1", "capital_of", "s1") == ()
     assert find("s8", "capital_of", "s1") == ()
     assert find("s1", "borders", "s8") == ()
+    model = MODELS["distmult"].build(graph, MODELS["distmult"].Config(dim=4))
+    assert explain(model, graph, "c1", "capital_of", "s2").unfit == ()
+    assert explain(model, graph, "c1", "capital_of", "c2").unfit == ("tail",)
+    assert explain(model, graph, "s1", "capital_of", "c2").unfit == ("head", "tail")
 
 
 @pytest.mark.parametrize("side", SIDES)

@@ -115,6 +115,12 @@ def test_reasons_for_a_runner_up_and_weak_ones() -> None:
     )
 
 
+def test_entities_that_do_not_fit() -> None:
+    unfit = replace(make_explanation(), unfit=("head", "tail"))
+    told = f"{unfit.head_label} is unlike the heads and {unfit.tail_label} is unlike the tails of capital_of in train."
+    assert f"the graph. {told} The best" in unfit.sentence
+
+
 def test_an_answer_that_train_has_already() -> None:
     taken = replace(make_explanation(), taken=("Spain",))
     assert "the graph. Train has Spain already, and capital_of allows one answer. The best" in taken.sentence

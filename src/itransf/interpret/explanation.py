@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from itransf.data.graph import SPLITS, Graph, Triples
+from itransf.data.typing import SIDE_NUMBERS
 from itransf.errors import ConfigError, check_count
 from itransf.evaluation import rank_as_predicted
 from itransf.interpret.ablation import remove_concepts
@@ -108,6 +109,7 @@ class Explanation(LabelledTriple):
         probability: Chance that the triple is true; None without a calibration, in train, or if it does not fit.
         paths: Short paths in train from head to tail that hold most often, best first; see `find_paths`.
         taken: Labels of other answers in train, where the relation allows one; see `find_only_answers`.
+        unfit: Sides whose entity does not fit the relation; see `itransf.data.typing`.
     """
 
     side: Side
@@ -128,6 +130,7 @@ class Explanation(LabelledTriple):
     probability: float | None = None
     paths: tuple[Path, ...] = ()
     taken: tuple[str, ...] = ()
+    unfit: tuple[Side, ...] = ()
 
     def __repr__(self) -> str:
         return f"Explanation({self.head} {self.relation} {self.tail}: {self.side} ranked {self.rank:g})"
@@ -232,6 +235,7 @@ def explain(
         called,
         paths=tuple(find_paths(graph, triple, evidence)),
         taken=find_taken(graph, triple, asked),
+        unfit=tuple(end for end in SIDES if not graph.typing.fits(triple[2 * SIDE_NUMBERS[end]], triple[1], end)),
     )
 
 

@@ -29,8 +29,8 @@ _TEENS = (11, 12, 13)
 
 def write_sentence(explanation: Explanation) -> str:
     """Return what is asked and the rank, then the reasons: paths, similar triples, and concepts by name."""
-    sentences = [describe_rank(explanation), describe_taken(explanation), describe_paths(explanation)]
-    sentences += [describe_evidence(explanation), describe_concepts(explanation)]
+    sentences = [describe_rank(explanation), describe_unfit(explanation), describe_taken(explanation)]
+    sentences += [describe_paths(explanation), describe_evidence(explanation), describe_concepts(explanation)]
     if explanation.agreement is not None:
         agreed = explanation.agreement.describe(explanation.answer)
         sentences.append(f"This explains seed {explanation.seed}; {agreed}")
@@ -112,6 +112,13 @@ def describe_rank(explanation: Explanation) -> str:
 def format_probability(chance: float) -> str:
     """Return a probability in percent without false precision: "<1 %", "3 %", "97 %", ">99 %"."""
     return "<1 %" if chance < 0.01 else ">99 %" if chance > 0.99 else f"{100.0 * chance:.0f} %"
+
+
+def describe_unfit(explanation: Explanation) -> str:
+    """Name the entities that do not fit their side of the relation."""
+    labels = {"head": explanation.head_label, "tail": explanation.tail_label}
+    unfit = [f"{labels[side]} is unlike the {side}s" for side in explanation.unfit]
+    return f"{' and '.join(unfit)} of {explanation.relation_label} in train" if unfit else ""
 
 
 def describe_taken(explanation: Explanation) -> str:
