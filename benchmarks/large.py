@@ -250,7 +250,7 @@ def render(record: Record) -> str:
         f"of them in train, drawn with few frequent entities and relations. Default settings: dimension "
         f"{config['model']['dim']}, {config['loss']['candidates']:,} candidates, {config['warm_start']['epochs']} and "
         f"{config['training']['epochs']} epochs. Training was measured with an epoch of each model, a validation, a "
-        f"checkpoint and calibration; an epoch, also when the weight is chosen, took {share:.0%} of the triples, and "
+        f"checkpoint and calibration; an epoch took {share:.0%} of the triples, and "
         f"evaluation ranked {ranked['triples']:,} of the {ranked['whole']:,} test triples that it ranks by default. "
         "Each step ran in a process of its own; memory is the peak of the process, with the graph and the model.\n"
     )
