@@ -203,9 +203,10 @@ def test_trainings_beside_each_other_learn_what_each_learns_alone(
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
-def test_trainings_on_a_gpu_learn_what_each_learns_alone(short: Any, graph: Graph) -> None:
+@pytest.mark.parametrize("model", ["itransf", "icomplex"])
+def test_trainings_on_a_gpu_learn_what_each_learns_alone(short: Any, graph: Graph, model: str) -> None:
     # More than torch has streams: one that records must not have another's stream.
-    settings = ("itransf", "warm_start.epochs=2", "training.epochs=6", "training.deterministic=true")
+    settings = (model, "warm_start.epochs=2", "training.epochs=6", "training.deterministic=true")
     tasks = [partial(short, graph, *settings, f"seed={number % 4}", device="cuda") for number in range(80)]
     alone = [short(graph, *settings, f"seed={seed}", device="cuda") for seed in range(4)]
     for place, run in run_side_by_side(tasks, 4, torch.device("cuda")):

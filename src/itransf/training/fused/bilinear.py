@@ -18,6 +18,7 @@ from itransf.config import Config
 from itransf.models.base import Model, look_up
 from itransf.models.distmult import DistMult
 from itransf.registry import REGULARIZERS
+from itransf.training.fused.recording import record
 from itransf.training.objectives import MASKED, CandidateObjective, Objective, relation_loss
 from itransf.training.optimizers import SGD, Adagrad, RowOptimizer
 
@@ -169,15 +170,8 @@ class BilinearEngine:
         """Record a step; the steps before it that warm up are undone."""
         tensors = [*self.model.parameters(), *self.optimizer.state.values()]
         kept, steps = [tensor.detach().clone() for tensor in tensors], self.optimizer.steps
-        stream = torch.cuda.Stream()  # type: ignore[no-untyped-call]
-        stream.wait_stream(torch.cuda.current_stream())
-        with torch.cuda.stream(stream):
-            for _ in range(WARM_UP):
-                self._step(self.batch, self.factors, None)
-        torch.cuda.current_stream().wait_stream(stream)
-        self.recording, self.recorded_rate = torch.cuda.CUDAGraph(), self.optimizer.learning_rate
-        with torch.cuda.graph(self.recording):
-            self.loss.copy_(self._step(self.batch, self.factors, None))
+        self.recorded_rate = self.optimizer.learning_rate
+        self.recording = record(lambda: self.loss.copy_(self._step(self.batch, self.factors, None)), WARM_UP)
         with torch.no_grad():
             for tensor, before in zip(tensors, kept, strict=True):
                 tensor.copy_(before)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from typing import Any
 
 import torch
@@ -15,6 +14,7 @@ from itransf.models.translation import Translation
 from itransf.training.fused import contrast_kernels, matrix_kernels, update_kernels
 from itransf.training.fused.engine import FusedEngine
 from itransf.training.fused.plan import Plan
+from itransf.training.fused.recording import record
 from itransf.training.negatives import NegativeSampler
 from itransf.training.optimizers import RowOptimizer
 
@@ -27,7 +27,6 @@ CHUNK = 8  # rows or matrices that a program sums at once
 NEGATIVES = 4  # negatives that a program compares at once
 COLUMNS = 64  # attention scores that a program updates at once, fewer if supports are large
 WIDE = 512  # vectors from this length on are summed by more than one warp
-_recording = threading.Lock()  # of trainings in several threads, one records at a time
 
 
 class GPUEngine(FusedEngine):
@@ -101,22 +100,10 @@ class GPUEngine(FusedEngine):
                 self._launch_step(plan)
             return
         if self.recording is None:
-            self._record(plan)
+            self.recording = record(lambda: self._launch_step(plan), 1)
             steps -= 1
         for _ in range(steps):
             self.recording.replay()
-
-    def _record(self, plan: Plan) -> None:
-        """Run one step, which compiles its kernels, and record another that does not run."""
-        with _recording:
-            self._launch_step(plan)
-            torch.cuda.synchronize()
-            recording, stream = torch.cuda.CUDAGraph(), torch.cuda.current_stream()
-            # A stream chosen by torch could be another training's, whose work would be recorded instead of run.
-            own = None if stream == torch.cuda.default_stream() else stream  # the default stream cannot record
-            with torch.cuda.graph(recording, stream=own, capture_error_mode="thread_local"):
-                self._launch_step(plan)
-            self.recording = recording
 
     def _launch(self, kernel: Any, *grid: int, **arguments: Any) -> None:
         """Launch a kernel; arguments that are not given are taken from the engine's by their names."""
