@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
@@ -62,6 +62,8 @@ class Fit:
         folder: Folder for checkpoints, if any.
         progress: Whether to show progress.
         start: Initial weights instead of random ones.
+        trained_rows: If the initial weights were trained before: the number of rows of each parameter, the first ones,
+            that were.
     """
 
     graph: Graph
@@ -70,6 +72,7 @@ class Fit:
     folder: RunFolder | None = None
     progress: bool = True
     start: dict[str, Tensor] | None = None
+    trained_rows: Mapping[str, int] | None = None
     history: list[dict[str, Any]] = field(default_factory=list)
     _last_saved: float = field(default_factory=time.monotonic)
     _first_batches: tuple[str, float, int] | None = None  # phase, when its first batches were done, and how many
@@ -115,6 +118,8 @@ class Fit:
                     mirror_supports(trainer.model, mine_structure(self.graph, SHARE), self.config.seed)
                 if self.start is not None:
                     load_weights(trainer.model, self.start)
+                if self.trained_rows is not None:
+                    trainer.estimate_state(self.trained_rows)
             self._run_phase(trainer, "training", tensors, meta, tracker.epoch)
         trainer.restore_best()
         tracker.finish(trainer.progress.best_metric)

@@ -12,6 +12,7 @@ from itransf.data.graph import Graph
 from itransf.errors import ITransFError
 from itransf.models import MODELS, Model
 from itransf.training import EpochReport, Trainer
+from itransf.training import trainer as trainer_module
 from itransf.training.trainer import shuffle_triples, weights
 
 if TYPE_CHECKING:
@@ -260,3 +261,44 @@ def test_shuffling_keeps_blocks_of_a_relation_together(block_size: int) -> None:
     assert len(runs) <= blocks
     again = shuffle_triples(relations, block_size, torch.Generator().manual_seed(2))
     assert not torch.equal(order, again)
+
+
+class TestEstimatingTheState:
+    @pytest.mark.parametrize("name", ["transe", "stranse", "icomplex", "complex"])
+    def test_a_whole_epoch_gives_its_squares_for_trained_rows(
+        self, configure: Configure, graph: Graph, monkeypatch: pytest.MonkeyPatch, name: str
+    ) -> None:
+        monkeypatch.setattr(trainer_module, "SEEN", 1.0)
+        config = configure(name, "training.optimizer=adagrad", "training.learning_rate=1e-9", "training.epochs=1")
+        alone, ours = make_trainer(graph, config), make_trainer(graph, config)
+        before = {key: tensor.clone() for key, tensor in weights(ours.model).items()}
+        list(alone.epochs())  # at a rate that changes next to nothing
+        rows = {key: len(tensor) - 1 for key, tensor in before.items()}
+        ours.estimate_state(rows)
+        for key, tensor in weights(ours.model).items():
+            torch.testing.assert_close(tensor, before[key])
+        assert ours.optimizer.steps == 0
+        for key in ours.optimizer.parameters:
+            squares, expected = (each.optimizer.state[f"{key}.squares"] for each in (ours, alone))
+            assert expected[:-1].any()
+            torch.testing.assert_close(squares[:-1], trainer_module.EARLIER * expected[:-1], rtol=1e-3, atol=1e-9)
+            assert not squares[-1].any()
+
+    def test_a_part_of_an_epoch_stands_for_all_of_it(self, configure: Configure, graph: Graph) -> None:
+        config = configure("complex", "training.optimizer=adagrad", "training.batch_size=10", "loss.candidates=0")
+        trainer = make_trainer(graph, config)
+        trainer.estimate_state({key: len(tensor) for key, tensor in weights(trainer.model).items()})
+        part = trainer.optimizer.state["entities.squares"].sum()
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(trainer_module, "SEEN", 1.0)
+            whole = make_trainer(graph, config)
+            whole.estimate_state({key: len(tensor) for key, tensor in weights(whole.model).items()})
+        assert float(part / whole.optimizer.state["entities.squares"].sum()) == pytest.approx(1, abs=0.5)
+
+    @pytest.mark.parametrize("optimizer", ["sgd", "adam"])
+    def test_other_optimizers_start_with_an_empty_state(
+        self, configure: Configure, graph: Graph, optimizer: str
+    ) -> None:
+        trainer = make_trainer(graph, configure("transe", f"training.optimizer={optimizer}"))
+        trainer.estimate_state({})
+        assert not any(bool(tensor.any()) for tensor in trainer.optimizer.state.values())

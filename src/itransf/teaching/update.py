@@ -210,7 +210,9 @@ def update_model(
     if not wanted or not (growth.trained or growth.counts["removed"]):
         return folded, []
     device = next(model.parameters()).device
-    fit = Fit(growth.graph, shorten_more(config, wanted), device, progress=progress, start=weights(folded))
+    rows = {name: len(tensor) if tensor.ndim else 1 for name, tensor in weights(model).items()}
+    settings, start = shorten_more(config, wanted), weights(folded)
+    fit = Fit(growth.graph, settings, device, progress=progress, start=start, trained_rows=rows)
     return fit.run(), [{**line, "phase": UPDATE} for line in fit.history]
 
 

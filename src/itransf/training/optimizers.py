@@ -1,6 +1,6 @@
 """Optimizers that update only the rows of a batch, so that the cost of a step does not grow with the tables."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 
 import torch
 from torch import Tensor, nn
@@ -18,6 +18,7 @@ class RowOptimizer:
 
     slots: tuple[str, ...] = ()
     sums_rows = True  # whether `change` needs each row once, with its summed gradient
+    accumulates = False  # whether the state is a sum over all steps, so that steps become shorter
 
     def __init__(
         self,
@@ -59,6 +60,14 @@ class RowOptimizer:
         """Return the direction of descent, updating the slots in place."""
         raise NotImplementedError
 
+    def extrapolate(self, factor: float, rows: Mapping[str, int]) -> None:
+        """Multiply the state of the first rows of each parameter, and clear that of the others.
+
+        Raises:
+            NotImplementedError: The state is not a sum over steps.
+        """
+        raise NotImplementedError
+
 
 def sum_rows(gradient: Tensor) -> tuple[Tensor, Tensor]:
     """Return the distinct rows of a sparse gradient and the summed gradient of each."""
@@ -83,11 +92,20 @@ class Adagrad(RowOptimizer):
     """Adagrad (Duchi et al., 2011)."""
 
     slots = ("squares",)
+    accumulates = True
 
     def change(self, gradient: Tensor, slots: list[Tensor]) -> Tensor:
         """Return the gradient over the root of its accumulated square."""
         slots[0].addcmul_(gradient, gradient)
         return gradient / slots[0].sqrt().add_(EPSILON)
+
+    def extrapolate(self, factor: float, rows: Mapping[str, int]) -> None:
+        """Multiply the sums of squares of the first rows of each parameter, and clear those of the others."""
+        for name in self.parameters:
+            squares = self.state[f"{name}.squares"]
+            squares = squares if squares.ndim else squares[None]
+            squares[: rows[name]] *= factor
+            squares[rows[name] :] = 0
 
 
 class Adam(RowOptimizer):
