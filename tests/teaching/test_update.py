@@ -190,7 +190,8 @@ class TestTheModel:
     def test_a_removed_triple_is_less_plausible(self, short: Callable[..., Run], graph: Graph) -> None:
         old = short(graph, "complex", "loss.name=cross_entropy", "training.optimizer=adagrad")
         gone = name(graph, graph.train[4])
-        assert old.update([], [gone], epochs=3).score([gone])[0].score < old.score([gone])[0].score
+        found, before = old.update([], [gone], epochs=3).score([gone])[0], old.score([gone])[0]
+        assert (found.percentile or 0) < (before.percentile or 0)
 
     def test_nothing_new_changes_nothing(self, run: Run) -> None:
         updated = run.update([("e0", "r0", "e1")])
