@@ -27,7 +27,7 @@ from itransf.training.optimizers import make_optimizer
 
 Validate = Callable[[Model], float]
 SEEN = 0.5  # share of an epoch by which the state of an earlier training is estimated
-EARLIER = 5  # epochs whose gradients an estimated state has accumulated, chosen on validation (FB15k-237, CoDEx-S)
+EARLIER = 3  # epochs whose gradients an estimated state has accumulated, chosen on validation (FB15k-237, CoDEx-S)
 
 
 @dataclass(frozen=True)
