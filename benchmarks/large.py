@@ -65,7 +65,7 @@ def draw_triples(entities: int, relations: int, triples: int, seed: int) -> Inte
     while len(found) < triples:
         chosen = rng.choice(relations, size=max(triples - len(found), 1000), p=shares / shares.sum())
         drawn = np.stack([draw_ends(chosen % KINDS), chosen, draw_ends((7 * chosen + 3) % KINDS)], axis=1)
-        found = keep_distinct(np.concatenate([found, drawn]), entities, relations)
+        found = keep_distinct(np.concatenate([found, drawn]))
     return found[:triples][rng.permutation(triples)]
 
 

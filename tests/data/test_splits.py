@@ -45,7 +45,7 @@ def test_encoding_equals_a_dictionary(tables: list[list[tuple[str, str, str]]], 
 def test_keys_tell_triples_apart_when_their_product_would_overflow() -> None:
     entities, relations = 10**7, 10**5
     triples = np.array([[entities - 1, relations - 1, 3], [0, 0, 3], [entities - 1, relations - 1, 3]])
-    first, second = key_triples([triples[:2], triples[2:]], entities, relations)
+    first, second = key_triples([triples[:2], triples[2:]])
     assert first[0] == second[0]
     assert first[0] != first[1]
 

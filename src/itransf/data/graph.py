@@ -105,8 +105,7 @@ class Graph:
 
     def merged(self) -> Graph:
         """Return the graph with the triples of all splits in train."""
-        together = np.concatenate([self.split(split) for split in SPLITS])
-        train = keep_distinct(together, len(self.entities), len(self.relations))
+        train = keep_distinct(np.concatenate([self.train, self.valid, self.test]))
         return replace(self, train=train, valid=train[:0], test=train[:0], rule=None)
 
     @property

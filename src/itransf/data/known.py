@@ -29,11 +29,19 @@ def is_among(values: Integers, ordered: Integers) -> Booleans:
     return np.asarray(ordered[places] == values)
 
 
-def key_triples(splits: Sequence[Triples], entity_count: int, relation_count: int) -> list[Integers]:
-    """Return one number per triple, the same for the same triple in any split."""
-    together = np.concatenate(list(splits))
+def expand_ranges(starts: Integers, sizes: Integers) -> tuple[Integers, Integers]:
+    """Return the position of the range of each number, and the numbers of all ranges, one range after another."""
+    positions = np.repeat(np.arange(len(starts)), sizes)
+    before = np.cumsum(sizes) - sizes
+    return positions, np.arange(len(positions)) + (starts - before)[positions]
+
+
+def key_triples(splits: Sequence[Triples]) -> list[Integers]:
+    """Return one number per triple, the same for the same triple in any of these splits."""
+    together = np.concatenate(splits)
+    entity_count, relation_count = (1 + int(column.max(initial=0)) for column in (together[:, ::2], together[:, 1]))
     pairs = together[:, 0] * relation_count + together[:, 1]
-    if entity_count * relation_count * entity_count >= 2**63:
+    if entity_count * relation_count * entity_count >= LARGEST:
         # Number the pairs that occur, so that pair and tail fit 64 bits together.
         pairs = np.unique(pairs, return_inverse=True)[1].reshape(-1).astype(np.int64)
     keys = pairs * entity_count + together[:, 2]
@@ -70,12 +78,9 @@ class PairIndex:
     def look_up(self, first: Integers, second: Integers) -> tuple[Integers, Integers]:
         """Return offsets (q + 1,) and values; pair i has values[offsets[i] : offsets[i + 1]]."""
         rows = self._find_rows(first, second)
-        starts = self._offsets[rows]
-        sizes = self._offsets[rows + 1] - starts
-        offsets = np.concatenate(([0], np.cumsum(sizes))).astype(np.int64)
-        # (v,) places in the table: the start of each pair's row, then one by one
-        places = np.repeat(starts - offsets[:-1], sizes) + np.arange(offsets[-1])
-        return offsets, self._entries[places] % max(self._value_count, 1)
+        sizes = self._offsets[rows + 1] - self._offsets[rows]
+        places = expand_ranges(self._offsets[rows], sizes)[1]
+        return np.append(0, np.cumsum(sizes)), self._entries[places] % max(self._value_count, 1)
 
     def count(self, first: Integers, second: Integers) -> Integers:
         """Return the number of values of each pair."""

@@ -77,8 +77,7 @@ def mine_structure(graph: Graph, threshold: float = THRESHOLD, splits: Sequence[
         threshold: Share of its triples from which a relation implies another.
         splits: Splits to search: train for what a model can have seen, all for the structure of the graph.
     """
-    triples = np.concatenate([graph.split(split) for split in splits])
-    triples = keep_distinct(triples, len(graph.entities), len(graph.relations))
+    triples = keep_distinct(np.concatenate([graph.split(split) for split in splits]))
     heads, relations, tails = triples.T
     sizes = np.bincount(relations, minlength=len(graph.relations))
     links = _link(triples, graph)
@@ -93,19 +92,19 @@ def mine_structure(graph: Graph, threshold: float = THRESHOLD, splits: Sequence[
     )
 
 
-def measure_overlaps(graph: Graph, relation: int, splits: Sequence[str] = SPLITS) -> tuple[Floats, Floats, Integers]:
+def measure_overlaps(graph: Graph, relation: int) -> tuple[Floats, Floats, Integers]:
     """Return the shares of a relation's triples that are also triples of each relation, reversed or as they are.
+
+    Triples of all splits count.
 
     Args:
         graph: The graph.
         relation: Number of the relation.
-        splits: Splits to search.
 
     Returns:
         Shares reversed (r,), shares as they are (r,), and the number of triples of each relation (r,).
     """
-    triples = np.concatenate([graph.split(split) for split in splits])
-    triples = keep_distinct(triples, len(graph.entities), len(graph.relations))
+    triples = graph.merged().train
     links, (heads, _, tails) = _link(triples, graph), triples[triples[:, 1] == relation].T
     ends = ((tails, heads), (heads, tails))
     counts = [np.bincount(links.look_up(*pair)[1], minlength=len(graph.relations)) for pair in ends]
@@ -123,7 +122,7 @@ def measure_leakage(graph: Graph, split: str = "test", structure: Structure | No
     """
     triples = graph.split(split)
     if not len(triples):
-        return Leakage(0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
+        return Leakage(*[0.0] * 6)
     structure = structure or mine_structure(graph, splits=SPLITS)
     count = len(graph.relations)
     links, (heads, _, tails) = _link(graph.train, graph), triples.T

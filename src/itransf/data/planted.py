@@ -280,7 +280,7 @@ def _draw_triples(
         extra = min(extra, RARE - 1 - size) if relation in kinds.rare else extra
         parts.append(_attach(rng.integers(0, entities, (extra, 2)), relation))
     triples = np.concatenate([*parts, _cover(np.concatenate(parts), spares, entities)])
-    return keep_distinct(triples, entities, kinds.count)
+    return keep_distinct(triples)
 
 
 def _choose_reaches(kinds: _Kinds, sizes: Integers) -> Integers:

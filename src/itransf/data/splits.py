@@ -9,16 +9,16 @@ from itertools import combinations
 from numbers import Integral, Real
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from itransf.data.known import Integers, Triples, is_among, key_triples, sort_distinct
+from itransf.data.known import Booleans, Floats, Integers, Triples, is_among, key_triples, sort_distinct
 from itransf.data.layout import LISTED, Remark, Table
 from itransf.errors import DataError
 
-Floats = npt.NDArray[np.float64]
+SPLITS = ("train", "valid", "test")
 MANY = 50  # triples of a relation of which some are held out, unless each is the first of an entity
+_MIXING = ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB))
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,8 +35,7 @@ class Weights:
 
     def of(self, triples: Triples) -> Floats:
         """Return the weight of each triple, (m,); one that has none counts as much as others do on average."""
-        most = 1 + max(int(part.max(initial=0)) for part in (self.triples, triples))
-        own, asked = key_triples([self.triples, triples], most, most)
+        own, asked = key_triples([self.triples, triples])
         order = np.argsort(own)
         places = order[np.searchsorted(own, asked, sorter=order).clip(max=len(own) - 1)]
         return np.asarray(np.where(own[places] == asked, self.values[places], self.values.mean()))
@@ -64,9 +63,7 @@ def gather_weights(tables: Sequence[Table], splits: Sequence[Triples]) -> Weight
     values = np.concatenate([_parse(tables[place]) for place in weighted])
     if not values.any():
         raise DataError(f"{tables[weighted[0]].source}: no weight is greater than 0; correct the column of weights")
-    most = 1 + int(triples.max())
-    (keys,) = key_triples([triples], most, most)
-    _, first, places = np.unique(keys, return_index=True, return_inverse=True)
+    _, first, places = np.unique(key_triples([triples])[0], return_index=True, return_inverse=True)
     together = np.zeros(len(first))
     combine = np.add if (values == np.floor(values)).all() else np.maximum
     combine.at(together, places.reshape(-1), values)
@@ -86,10 +83,6 @@ def _parse(table: Table) -> Floats:
     if bad:
         raise DataError(listed if len(bad) > 1 else f"{told[0]}; {cure}")
     return np.asarray(column.cast(pa.float64()).to_numpy())
-
-
-SPLITS = ("train", "valid", "test")
-_MIXING = ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB))
 
 
 @dataclass(frozen=True)
@@ -146,7 +139,7 @@ def encode_splits(tables: Sequence[Table], strict: bool = False) -> Encoded:
     if not len(tables[0]):
         raise DataError(f"{tables[0].source}: there are no triples to train on; put at least one triple there")
     encoded = encode([table.data for table in tables])
-    keys = key_triples(encoded.splits, len(encoded.entities), len(encoded.relations))
+    keys = key_triples(encoded.splits)
     splits, notes = _drop_duplicates(encoded.splits, keys, tables)
     notes += _note_overlaps(keys, tables)
     notes += _note_unseen(encoded, tables, strict)
@@ -166,8 +159,7 @@ def encode_and_split(table: Table, rule: SplitRule) -> Encoded:
     if not len(table):
         raise DataError(f"{table.source} holds no triples; give it lines of head, relation, tail")
     encoded = encode([table.data])
-    keys = key_triples(encoded.splits, len(encoded.entities), len(encoded.relations))
-    (triples,), notes = _drop_duplicates(encoded.splits, keys, [table])
+    (triples,), notes = _drop_duplicates(encoded.splits, key_triples(encoded.splits), [table])
     weights = gather_weights([table], encoded.splits)
     notes += [weights.note] if weights else []
     parts = rule.assign(triples, encoded.entities, encoded.relations)
@@ -207,7 +199,7 @@ class SplitRule:
 
     def assign(
         self, triples: Triples, entities: Sequence[str], relations: Sequence[str], known: tuple[int, int] = (0, 0)
-    ) -> npt.NDArray[np.int64]:
+    ) -> Integers:
         """Return the split of each triple: train (0), valid (1) or test (2), (n,).
 
         The first triple, in this order, with an entity or a relation goes to train.
@@ -222,7 +214,7 @@ class SplitRule:
         held_out = (draws < self.valid_share + self.test_share) * np.where(draws < self.valid_share, 1, 2)
         return np.where(mark_first(triples, *known), 0, held_out)
 
-    def _draw(self, triples: Triples, entities: Sequence[str], relations: Sequence[str]) -> npt.NDArray[np.float64]:
+    def _draw(self, triples: Triples, entities: Sequence[str], relations: Sequence[str]) -> Floats:
         """Return a number from 0 to below 1 for each triple, which depends on its names and the seed only."""
         tables = [
             np.array([_hash_name(name, self.seed) for name in names], np.uint64) for names in (entities, relations)
@@ -247,13 +239,12 @@ def check_seed(seed: int) -> None:
         raise DataError(f"the seed is {seed!r}; give a whole number from 0 on")
 
 
-def keep_distinct(triples: Triples, entity_count: int, relation_count: int) -> Triples:
+def keep_distinct(triples: Triples) -> Triples:
     """Return the first of equal triples, in their order."""
-    (keys,) = key_triples([triples], entity_count, relation_count)
-    return triples[np.sort(np.unique(keys, return_index=True)[1])]
+    return triples[np.sort(np.unique(key_triples([triples])[0], return_index=True)[1])]
 
 
-def mark_first(triples: Triples, known_entities: int = 0, known_relations: int = 0) -> npt.NDArray[np.bool_]:
+def mark_first(triples: Triples, known_entities: int = 0, known_relations: int = 0) -> Booleans:
     """Mark each triple that is the first, in this order, with one of its entities or its relation.
 
     Args:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from itransf.data.graph import Graph, Triples
-from itransf.data.known import Floats, Integers, sort_distinct
+from itransf.data.known import Floats, Integers, expand_ranges, sort_distinct
 
 PRIOR = 2.0  # paths without the relation that are added to those of each pattern
 SURE = 0.99  # largest share that counts, so that evidence stays finite
@@ -57,8 +57,8 @@ class SupportIndex:
         """Return what the other triples say about the training triples of a relation."""
         rows = np.flatnonzero(self._triples[:, 1] == relation)
         triples, count = self._triples[rows], int((rows < len(self._graph.train)).sum())
-        own, typing = triples[:count], self._graph.typing
-        fits = np.stack([typing.measure_fits(relation, "head", own), typing.measure_fits(relation, "tail", own)])
+        typing = self._graph.typing
+        fits = np.stack([typing.measure_fits(relation, side, triples[:count]) for side in ("head", "tail")])
         amounts = np.cumsum(np.diff(self._first)[triples[:, [0, 2]]].min(axis=1)) // AT_ONCE
         chunks = np.split(np.arange(len(triples)), np.flatnonzero(np.diff(amounts)) + 1)
         codes = np.concatenate([self._connect(triples, chunk) for chunk in chunks])
@@ -75,14 +75,15 @@ class SupportIndex:
         degrees = np.diff(self._first)
         turned = degrees[heads] > degrees[tails]  # the end with fewer steps is the one to start from
         near, far = np.where(turned, tails, heads), np.where(turned, heads, tails)
-        places, steps = expand(self._first[near], self._first[near + 1])
+        places, steps = expand_ranges(self._first[near], degrees[near])
         middles, first = self._ends[steps], self._steps[steps]
         direct = (middles == far[places]) & (first != 2 * relations[places] + turned[places])
         found = [(places[direct], (first ^ turned[places])[direct], np.full(direct.sum(), self._width))]
         onward = middles != far[places]
         places, middles, first = places[onward], middles[onward], first[onward]
         wanted = middles * self._entities + far[places]
-        again, steps = expand(np.searchsorted(self._pairs, wanted), np.searchsorted(self._pairs, wanted, side="right"))
+        starts, stops = (np.searchsorted(self._pairs, wanted, side) for side in ("left", "right"))
+        again, steps = expand_ranges(starts, stops - starts)
         places, first, second = places[again], first[again], self._steps[steps]
         is_turned = turned[places]
         found.append((places, np.where(is_turned, second ^ 1, first), np.where(is_turned, first ^ 1, second)))
@@ -99,10 +100,3 @@ class SupportIndex:
             totals[self._width] = arriving.sum()  # without a second step
             self._totals[first] = totals
         return float(self._totals[first][second])
-
-
-def expand(starts: Integers, stops: Integers) -> tuple[Integers, Integers]:
-    """Return all numbers of some ranges, one range after another, and the place of the range of each."""
-    places = np.repeat(np.arange(len(starts)), stops - starts)
-    before = np.cumsum(stops - starts) - (stops - starts)
-    return places, np.arange(len(places)) + (starts - before)[places]

@@ -93,7 +93,7 @@ def grow_graph(graph: Graph, new: Given, remove: Given = (), form: Form = DETECT
     vocabularies = zip((graph.entities, graph.relations), names, strict=True)
     entities, relations = (Vocabulary([*old.names, *more], old.labels, old.kind) for old, more in vocabularies)
     grown = replace(left, entities=entities, relations=relations)
-    added = keep_distinct(rows, len(entities), len(relations))
+    added = keep_distinct(rows)
     added = added[~grown.known.contains(added)]
     parts = np.zeros(len(added), dtype=np.int64)
     if graph.rule is not None:
