@@ -18,7 +18,6 @@ from itertools import pairwise
 from benchmarks.markdown import describe_setting, format_verdict, make_table
 from benchmarks.records import RESULTS, Record, start_record, write_record
 from itransf.data import Graph
-from itransf.data.vocabulary import find_names
 
 BAR = 0.05  # seconds
 SYLLABLES = [first + second for first in "bcdfghklmnprstvz" for second in ("a", "e", "i", "o", "u", "an", "er", "is")]
@@ -48,7 +47,7 @@ def measure(count: int, questions: int, seed: int) -> dict[str, dict[str, float]
     names = make_names(count, rng)
     graph = Graph.from_names("names", [(head, "follows", tail) for head, tail in pairwise(names)])
     started = time.perf_counter()
-    find_names(graph, names[0])  # indexes the names
+    graph.find(names[0])  # indexes the names
     found = {"first question": {"longest": time.perf_counter() - started}}
     kinds = {
         "name": lambda name: name,
@@ -60,7 +59,7 @@ def measure(count: int, questions: int, seed: int) -> dict[str, dict[str, float]
         for name in rng.sample(names, questions):
             text = ask(name)
             started = time.perf_counter()
-            answers = find_names(graph, text)
+            answers = graph.find(text)
             seconds.append(time.perf_counter() - started)
             hits += name in (answer.name for answer in answers)
         found[kind] = {"median": statistics.median(seconds), "longest": max(seconds), "found": hits / questions}

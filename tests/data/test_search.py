@@ -6,7 +6,7 @@ from difflib import SequenceMatcher
 import pytest
 
 from itransf.data import Graph, Vocabulary
-from itransf.data.vocabulary import MATCHES, NameIndex, find_names, simplify
+from itransf.data.search import MATCHES, NameIndex, simplify
 from itransf.errors import ConfigError, DataError
 
 SYLLABLES = ("ba", "ko", "ri", "tan", "mel", "os", "ver", "lin", "qua", "zu", "den", "por", "gal", "mar", "ist")
@@ -78,15 +78,15 @@ def test_signs_alone_are_kept() -> None:
 def test_names_and_labels_of_entities_and_relations() -> None:
     graph = Graph.from_names("g", [("Q1", "P1", "Q2"), ("Q1", "P1", "Q3"), ("Q2", "P2", "Q3")])
     labelled = graph.labelled({"Q1": "Paris", "P2": "Parish of", "Q3": "Q1"})
-    found = find_names(labelled, "paris")
+    found = labelled.find("paris")
     assert [(each.kind, each.name, each.label, each.match, each.triples) for each in found] == [
         ("entity", "Q1", "Paris", "exact", 2),
         ("relation", "P2", "Parish of", "beginning", 1),
     ]
-    assert [each.name for each in find_names(labelled, "q1")] == ["Q1", "Q3"]  # by its name, and by its label
-    assert len(find_names(labelled, "q", top=2)) == 2
+    assert [each.name for each in labelled.find("q1")] == ["Q1", "Q3"]  # by its name, and by its label
+    assert len(labelled.find("q", top=2)) == 2
     assert Vocabulary(("a",)).search("a", 1) == [(0, 0, pytest.approx(0.4))]
     with pytest.raises(DataError, match="no text"):
-        find_names(graph, "  ")
+        graph.find("  ")
     with pytest.raises(ConfigError, match="top"):
-        find_names(graph, "a", top=0)
+        graph.find("a", top=0)

@@ -15,11 +15,12 @@ from itransf.data.frames import NamedTriples, gather_triples
 from itransf.data.known import KnownIndex, Triples
 from itransf.data.layout import EXTRA, Remark
 from itransf.data.reading import read_labels
+from itransf.data.search import MATCHES, FoundName
 from itransf.data.splits import SPLITS, Encoded, SplitRule, Weights, encode_and_split, encode_splits, keep_distinct
 from itransf.data.statistics import RelationStatistics
 from itransf.data.typing import Types, Typing, read_types
 from itransf.data.vocabulary import Vocabulary, check_text, note_similar
-from itransf.errors import DataError, did_you_mean
+from itransf.errors import DataError, check_count, did_you_mean
 
 __all__ = ["SPLITS", "Graph", "NamedTriples", "Triples"]
 
@@ -107,6 +108,32 @@ class Graph:
         """Return the graph with the triples of all splits in train."""
         train = keep_distinct(np.concatenate([self.train, self.valid, self.test]))
         return replace(self, train=train, valid=train[:0], test=train[:0], rule=None)
+
+    def find(self, text: str, top: int = 10) -> list[FoundName]:
+        """Find entities and relations by name or label, typos allowed.
+
+        Args:
+            text: Name or label, or a part of it.
+            top: Maximum number of results.
+
+        Returns:
+            Exact matches, then names that begin so, names with a word that begins so, and names with similar letters.
+
+        Raises:
+            DataError: The text is empty.
+            ConfigError: The number is not at least 1.
+        """
+        top = check_count("top", top, least=1)
+        if not text.strip():
+            raise DataError("there is no text to search for; give a name, or a part of one")
+        found = []
+        for names, columns in ((self.entities, (0, 2)), (self.relations, (1,))):
+            counts = np.bincount(self.train[:, columns].reshape(-1), minlength=len(names))
+            for number, match, likeness in names.search(text, top):
+                name, label = names.name(number), names.label(number)
+                each = FoundName(names.kind, name, label, MATCHES[match], int(counts[number]))
+                found.append((match, -likeness, each))
+        return [each for *_, each in sorted(found, key=lambda row: row[:2])][:top]
 
     @property
     def known(self) -> KnownIndex:

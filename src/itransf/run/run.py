@@ -17,7 +17,7 @@ import numpy as np
 from itransf import evaluation, interpret, prediction, teaching
 from itransf.config import Config
 from itransf.data import SPLITS, TRIPLE, Graph
-from itransf.data.vocabulary import FoundName, find_names
+from itransf.data.search import FoundName
 from itransf.errors import ConfigError, ITransFError, RunError
 from itransf.interpret.paths import give_reason
 from itransf.models import ConceptModel, Model
@@ -103,8 +103,8 @@ class Run:
     diff = compare_runs
 
     def find(self, text: str, top: int = 10) -> list[FoundName]:
-        """Find entities and relations by name or label; see `itransf.data.vocabulary.find_names`."""
-        return find_names(self.graph, text, top)
+        """Find entities and relations by name or label; see `Graph.find`."""
+        return self.graph.find(text, top)
 
     def missing(
         self, entity: str | None = None, relation: str | None = None, *, explain: bool = False, **options: Any
