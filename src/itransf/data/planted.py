@@ -6,7 +6,7 @@ import numpy as np
 
 from itransf.data.graph import Graph
 from itransf.data.known import Floats, Integers, Triples
-from itransf.data.splits import SplitRule, check_seed, check_shares, keep_distinct, mark_first
+from itransf.data.splits import SplitRule, keep_distinct, mark_first
 from itransf.data.vocabulary import Vocabulary
 from itransf.errors import DataError
 
@@ -115,7 +115,7 @@ def plant(
         valid_share: Share of the triples for valid.
         test_share: Share of the triples for test.
     """
-    check_seed(seed)
+    rule = SplitRule(seed, valid_share, test_share)
     for name, value, least, most in (
         ("entities", entities, RARE, np.inf),
         ("relations", relations, 4, np.inf),
@@ -145,23 +145,21 @@ def plant(
         "planted",
         Vocabulary([f"entity_{number:0{width}}" for number in range(entities)]),
         Vocabulary(_name_relations(kinds), kind="relation"),
-        *_split(triples, valid_share, test_share, seed),
+        *_split(triples, rule),
         notes=(f"Generated from {concepts} concepts with seed {seed}; {noise:.0%} random triples were added.",),
     )
     return Planted(graph, geometry, kinds.inverse_pairs, kinds.symmetric, kinds.rare)
 
 
-def _split(triples: Triples, valid_share: float, test_share: float, seed: int) -> tuple[Triples, Triples, Triples]:
-    """Split triples at random with these shares; the first triple of each entity and relation is bound to train."""
-    check_shares(valid_share, test_share)
-    shuffled = np.random.default_rng(seed).permutation(len(triples))
+def _split(triples: Triples, rule: SplitRule) -> tuple[Triples, Triples, Triples]:
+    """Split triples at random, with the exact shares; the first triple of each entity and relation goes to train."""
+    shuffled = np.random.default_rng(rule.seed).permutation(len(triples))
     free = shuffled[~mark_first(triples[shuffled])]
-    valid_size, test_size = (round(len(triples) * share) for share in (valid_share, test_share))
+    valid_size, test_size = (round(len(triples) * share) for share in (rule.valid_share, rule.test_share))
     held_out = min(valid_size + test_size, len(free))  # both shrink in proportion
     valid_size = held_out * valid_size // max(valid_size + test_size, 1)
-    part = np.zeros(len(triples), dtype=np.int64)
-    part[free[:valid_size]], part[free[valid_size:held_out]] = 1, 2
-    return triples[part == 0], triples[part == 1], triples[part == 2]
+    valid, test = np.sort(free[:valid_size]), np.sort(free[valid_size:held_out])
+    return np.delete(triples, free[:held_out], axis=0), triples[valid], triples[test]
 
 
 @dataclass(frozen=True)
@@ -182,7 +180,7 @@ def _assign_kinds(count: int) -> _Kinds:
     symmetric = tuple(range(2 * pair_count, 2 * pair_count + symmetric_count))
     # Rare relations are of every kind: shared concepts should help most with a rare inverse.
     rare_inverses = [inverse for _, inverse in pairs][: rare_count // 3]
-    rare_symmetric = list(symmetric)[: rare_count // 6]
+    rare_symmetric = symmetric[: rare_count // 6]
     rest = rare_count - len(rare_inverses) - len(rare_symmetric)
     rare = sorted([*rare_inverses, *rare_symmetric, *range(count - rest, count)])
     return _Kinds(count, pairs, symmetric, tuple(rare), tuple(range(2 * pair_count + symmetric_count, count)))

@@ -9,6 +9,7 @@ from itertools import combinations
 from numbers import Integral, Real
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -108,25 +109,19 @@ class Encoded:
 
 def encode(tables: Sequence[pa.Table]) -> Encoded:
     """Number the names of tables with the string columns head, relation, tail; those of the first table come first."""
-    ends = [chunk for table in tables for name in ("head", "tail") for chunk in table.column(name).chunks]
-    entities, numbers = _number(ends)
-    relations, relation_numbers = _number([chunk for table in tables for chunk in table.column("relation").chunks])
-    splits, place = [], 0
-    for table in tables:
-        count = len(table)
-        heads, tails = numbers[2 * place :][:count], numbers[2 * place + count :][:count]
-        splits.append(np.stack((heads, relation_numbers[place : place + count], tails), axis=1))
-        place += count
-    return Encoded(entities, relations, tuple(splits))
+    entities, ends = _number([table.column(name) for table in tables for name in ("head", "tail")])
+    relations, links = _number([table.column("relation") for table in tables])
+    columns = zip(ends[::2], links, ends[1::2], strict=True)
+    return Encoded(entities, relations, tuple(np.stack(triple, axis=1) for triple in columns))
 
 
-def _number(chunks: list[pa.Array]) -> tuple[tuple[str, ...], Integers]:
-    """Return the distinct names in the order of first appearance, and every value's number."""
+def _number(columns: list[pa.ChunkedArray]) -> tuple[tuple[str, ...], list[Integers]]:
+    """Return the distinct names in the order of first appearance, and the numbers of the values of each column."""
+    chunks = [chunk for column in columns for chunk in column.chunks]
     encoded = pa.chunked_array(chunks, pa.string()).dictionary_encode().unify_dictionaries()
-    if not encoded.num_chunks:
-        return (), np.zeros(0, dtype=np.int64)
-    numbers = np.concatenate([chunk.indices.to_numpy() for chunk in encoded.chunks])
-    return tuple(encoded.chunk(0).dictionary.to_pylist()), numbers.astype(np.int64)
+    names = tuple(encoded.chunk(0).dictionary.to_pylist()) if encoded.num_chunks else ()
+    numbers = np.concatenate([np.zeros(0, np.int64), *(chunk.indices.to_numpy() for chunk in encoded.chunks)])
+    return names, np.split(numbers, np.cumsum([len(column) for column in columns])[:-1])
 
 
 def encode_splits(tables: Sequence[Table], strict: bool = False) -> Encoded:
@@ -193,9 +188,17 @@ class SplitRule:
     test_share: float = 0.1
 
     def __post_init__(self) -> None:
-        """Check the values."""
-        check_shares(self.valid_share, self.test_share)
-        check_seed(self.seed)
+        """Refuse a seed that cannot start a random stream, and shares that leave no triples to train on."""
+        for name, share in (("valid", self.valid_share), ("test", self.test_share)):
+            if not (isinstance(share, Real) and 0 <= share < 1):
+                raise DataError(f"the {name} share is {share!r}; give a number from 0 to below 1, such as 0.1")
+        if self.valid_share + self.test_share >= 1:
+            raise DataError(
+                f"the shares of valid ({self.valid_share}) and test ({self.test_share}) leave no triples to train on; "
+                "give shares that sum to less than 1"
+            )
+        if not (isinstance(self.seed, Integral) and self.seed >= 0):
+            raise DataError(f"the seed is {self.seed!r}; give a whole number from 0 on")
 
     def assign(
         self, triples: Triples, entities: Sequence[str], relations: Sequence[str], known: tuple[int, int] = (0, 0)
@@ -211,32 +214,25 @@ class SplitRule:
             known: Numbers of entities and relations, the first of each, that train has already.
         """
         draws = self._draw(triples, entities, relations)
-        held_out = (draws < self.valid_share + self.test_share) * np.where(draws < self.valid_share, 1, 2)
-        return np.where(mark_first(triples, *known), 0, held_out)
+        parts = np.select([draws < self.valid_share, draws < self.valid_share + self.test_share], [1, 2])
+        return np.where(mark_first(triples, *known), 0, parts)
 
     def _draw(self, triples: Triples, entities: Sequence[str], relations: Sequence[str]) -> Floats:
         """Return a number from 0 to below 1 for each triple, which depends on its names and the seed only."""
-        tables = [
-            np.array([_hash_name(name, self.seed) for name in names], np.uint64) for names in (entities, relations)
-        ]
+        entity_hashes, relation_hashes = (_hash_names(names, self.seed) for names in (entities, relations))
         mixed = np.zeros(len(triples), dtype=np.uint64)
-        for column, table in ((0, tables[0]), (1, tables[1]), (2, tables[0])):
-            mixed = mixed + table[triples[:, column]]
+        for column, hashes in enumerate((entity_hashes, relation_hashes, entity_hashes)):
+            mixed = mixed + hashes[triples[:, column]]
             for shift, factor in _MIXING:  # the finalizer of SplitMix64
                 mixed = (mixed ^ (mixed >> np.uint64(shift))) * np.uint64(factor)
             mixed ^= mixed >> np.uint64(31)
         return np.asarray((mixed >> np.uint64(11)) * 2.0**-53)
 
 
-def _hash_name(name: str, seed: int) -> int:
-    """Return a number of 64 bits for a name, the same on every machine."""
-    return int.from_bytes(hashlib.blake2b(f"{seed}\n{name}".encode(), digest_size=8).digest(), "little")
-
-
-def check_seed(seed: int) -> None:
-    """Refuse a seed that cannot start a random stream."""
-    if not (isinstance(seed, Integral) and seed >= 0):
-        raise DataError(f"the seed is {seed!r}; give a whole number from 0 on")
+def _hash_names(names: Sequence[str], seed: int) -> npt.NDArray[np.uint64]:
+    """Return a number of 64 bits for each name, the same on every machine."""
+    digests = (hashlib.blake2b(f"{seed}\n{name}".encode(), digest_size=8).digest() for name in names)
+    return np.frombuffer(b"".join(digests), dtype="<u8").astype(np.uint64)
 
 
 def keep_distinct(triples: Triples) -> Triples:
@@ -259,31 +255,18 @@ def mark_first(triples: Triples, known_entities: int = 0, known_relations: int =
     return first
 
 
-def check_shares(valid_share: float, test_share: float) -> None:
-    """Refuse shares that leave no triples to train on."""
-    for name, share in (("valid", valid_share), ("test", test_share)):
-        if not (isinstance(share, Real) and 0 <= share < 1):
-            raise DataError(f"the {name} share is {share!r}; give a number from 0 to below 1, such as 0.1")
-    if valid_share + test_share >= 1:
-        raise DataError(
-            f"the shares of valid ({valid_share}) and test ({test_share}) leave no triples to train on; "
-            "give shares that sum to less than 1"
-        )
-
-
 def _drop_duplicates(
     splits: Sequence[Triples], keys: Sequence[Integers], tables: Sequence[Table]
 ) -> tuple[list[Triples], list[str]]:
     """Keep the first of equal rows within each split, in order; note how many were dropped."""
-    kept, notes = [], []
-    for triples, key, table in zip(splits, keys, tables, strict=True):
+    kept, notes = list(splits), []
+    for number, (key, table) in enumerate(zip(keys, tables, strict=True)):
         dropped = len(key) - len(sort_distinct(key))
         if not dropped:
-            kept.append(triples)
             continue
-        is_first = np.zeros(len(triples), dtype=np.bool_)
+        is_first = np.zeros(len(key), dtype=np.bool_)
         is_first[np.unique(key, return_index=True)[1]] = True
-        kept.append(triples[is_first])
+        kept[number] = splits[number][is_first]
         amount = "1 duplicate row was" if dropped == 1 else f"{dropped:,} duplicate rows were"
         where = table.locate(int(np.argmin(is_first)))
         weights = "; the weights of equal rows were combined" if "weight" in table.data.column_names else ""
