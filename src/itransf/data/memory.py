@@ -65,10 +65,9 @@ def bounded(memory: int | None = None) -> Iterator[Budget]:
     if active is not None:
         yield active
         return
-    token = _ACTIVE.set(Budget(memory or find_free() // 2))
+    budget = Budget(memory or find_free() // 2)
+    token = _ACTIVE.set(budget)
     try:
-        budget = _ACTIVE.get()
-        assert budget is not None, "just set"
         yield budget
     finally:
         _ACTIVE.reset(token)
