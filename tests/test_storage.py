@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,7 +15,7 @@ from torch import Tensor
 
 from itransf.config import Config
 from itransf.data.graph import Graph
-from itransf.data.splits import SplitRule
+from itransf.data.splits import SplitRule, Weights
 from itransf.data.vocabulary import Vocabulary
 from itransf.errors import CheckpointError, UsageError, WriteError
 from itransf.records import parse_json
@@ -67,6 +68,21 @@ class TestRoundTrip:
         assert told == triples
         assert all(torch.equal(read[name], tensor) for name, tensor in tensors.items())
         assert torch.equal(read["turned"], tensors["a"].t())
+
+    def test_weights_come_back_however_large_but_not_if_they_are_no_numbers(
+        self, tmp_path: Path, graph: Graph, config: Config
+    ) -> None:
+        folder = RunFolder(tmp_path / "weighted")
+        folder.create(replace(graph, weights=Weights(graph.train, np.array([0.0, 1e20]))), config)
+        folder.commit()
+        found = folder.read_graph().weights
+        assert found is not None
+        assert found.of(graph.train).tolist() == [0.0, 1e20]
+        tensors, meta = folder.read_tensors(TRIPLES)
+        for wrong in ([1.0, np.nan], [1.0, np.inf], [1.0, -1.0], [1.0]):
+            put_tensors(folder.path, TRIPLES, {**tensors, "weights": torch.tensor(wrong, dtype=torch.float64)}, meta)
+            with pytest.raises(CheckpointError, match="has no weights of its 2 weighted triples"):
+                folder.read_graph()
 
     def test_the_rule_of_the_split_comes_back(self, tmp_path: Path, config: Config) -> None:
         rows = [(f"e{n % 7}", "in", f"e{n % 5}") for n in range(30)]
@@ -225,12 +241,12 @@ class TestDamage:
     @pytest.mark.parametrize(
         ("triples", "fault"),
         [
-            (None, "has no triples 'valid'"),
-            (torch.zeros(4, 2, dtype=torch.int64), "has no triples 'valid'"),
-            (torch.zeros(4, 3), "has no triples 'valid'"),
-            (torch.tensor([[0, 0, 3]]), "entity 3 in valid, .*3 names"),
-            (torch.tensor([[-1, 0, 0]]), "entity -1 in valid, .*3 names"),
-            (torch.tensor([[0, 2, 0]]), "relation 2 in valid, .*2 names"),
+            (None, "has no table 'valid'"),
+            (torch.zeros(4, 2, dtype=torch.int64), "has no table 'valid'"),
+            (torch.zeros(4, 3), "has no table 'valid'"),
+            (torch.tensor([[0, 0, 3]]), "entity 3 in 'valid', .*only 3"),
+            (torch.tensor([[-1, 0, 0]]), "entity -1 in 'valid', .*only 3"),
+            (torch.tensor([[0, 2, 0]]), "relation 2 in 'valid', .*only 2"),
         ],
     )
     def test_faulty_triples_are_reported(self, folder: RunFolder, triples: Tensor | None, fault: str) -> None:

@@ -24,7 +24,7 @@ from __future__ import annotations
 import json
 import logging
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from pathlib import Path
@@ -37,7 +37,7 @@ from safetensors import SafetensorError, safe_open
 from torch import Tensor
 
 from itransf.config import Config, build_config, check_trusted, format_toml, parse_layer
-from itransf.data import SPLITS, Graph, SplitRule, Triples, Types, Vocabulary, Weights
+from itransf.data import SPLITS, Graph, Integers, SplitRule, Types, Vocabulary, Weights
 from itransf.errors import CheckpointError, ConfigError, DataError, RunError, WriteError
 from itransf.files import Checksum, lock, make_folder, replacing
 from itransf.prediction.calibration import Calibration
@@ -80,10 +80,9 @@ class RunFolder:
 
     def __init__(self, path: Path, manifest: Manifest | None = None) -> None:
         self.path = path
-        self._given = manifest
+        self._manifest = manifest  # given, or that of a new run before its first commit
         self._staged: dict[str, Checksum] = {}
         self._dropped: set[str] = set()
-        self._new: RunRecord | None = None  # of a run that is not committed yet
 
     # State
 
@@ -101,16 +100,20 @@ class RunFolder:
 
     def read_manifest(self) -> Manifest:
         """Return the record of the run and the checksums of its files."""
-        return self._given or read_manifest(self.path)
+        return self._manifest or read_manifest(self.path)
+
+    @property
+    def _holds_run(self) -> bool:
+        return self._manifest is not None or (self.path / FILE).exists()
 
     @property
     def files(self) -> Collection[str]:
-        """The names of the files of the run; none if the folder is free.
+        """The names of the committed files of the run; none if the folder is free.
 
         Raises:
             CheckpointError: run.json is damaged.
         """
-        return self.read_manifest().files if self._given or (self.path / FILE).exists() else ()
+        return self.read_manifest().files if self._holds_run else ()
 
     @property
     def checkpoints(self) -> list[str]:
@@ -121,8 +124,10 @@ class RunFolder:
     @property
     def members(self) -> list[Path]:
         """The folders of the runs of an ensemble, by seed, trained or not; none for another run."""
-        record = self.read_record() if self._given or (self.path / FILE).exists() else None
-        return [] if record is None else [self.path / name_member(record.seed + i) for i in range(len(record.members))]
+        if not self._holds_run:
+            return []
+        record = self.read_record()
+        return [self.path / name_member(record.seed + number) for number in range(len(record.members))]
 
     def open_members(self) -> list[RunFolder]:
         """Return the folders of the runs of an ensemble; none for another run.
@@ -212,14 +217,15 @@ class RunFolder:
     def create(self, graph: Graph, config: Config, record: RunRecord | None = None) -> None:
         """Stage the files of a new run that do not change during training; the first commit replaces any other run."""
         make_folder(self.path)
-        self._new = record or RunRecord.new(graph, config)
+        self._manifest = Manifest(record or RunRecord.new(graph, config))
         self.stage_names(graph)
         arrays: dict[str, Any] = {split: graph.split(split) for split in SPLITS}
         if graph.weights is not None:
             arrays |= {_WEIGHTED: graph.weights.triples, _WEIGHTS: graph.weights.values}
         if graph.types is not None:
             arrays |= {_MEMBERS: graph.types.members, _SIDES: graph.types.sides}
-        tensors = {name: torch.from_numpy(np.ascontiguousarray(array)) for name, array in arrays.items()}
+        # Copies: weights may be given for the very array of triples, and a file cannot hold the same memory twice.
+        tensors = {name: torch.from_numpy(np.array(array, order="C")) for name, array in arrays.items()}
         self.stage_tensors(TRIPLES, tensors, {} if graph.rule is None else {"rule": asdict(graph.rule)})
         self.stage_config(config)
 
@@ -230,10 +236,10 @@ class RunFolder:
             record: New content of run.json; by default it keeps its own.
             drop: Names of files that do not belong to the run any more.
         """
-        present = Manifest(self._new) if self._new else self.read_manifest()
+        present = self.read_manifest()
         kept = {name: checksum for name, checksum in present.files.items() if name not in {*drop, *self._dropped}}
         write_manifest(self.path, Manifest(record or present.record, {**kept, **self._staged}))
-        self._staged, self._dropped, self._new = {}, set(), None
+        self._staged, self._dropped, self._manifest = {}, set(), None
         self._settle()
 
     def _settle(self) -> None:
@@ -255,7 +261,7 @@ class RunFolder:
         for name, checksum in self._staged.items():
             with suppress(OSError):
                 self._staged_path(name, checksum).unlink()
-        self._staged, self._new = {}, None
+        self._staged, self._dropped, self._manifest = {}, set(), None
 
     def clear(self) -> None:
         """Remove the run, with its members if it is an ensemble.
@@ -332,22 +338,23 @@ class RunFolder:
 
     def stage_concept_names(self, names: Mapping[int, str]) -> None:
         """Stage the names that a person gave to concepts; without any, there is no such file."""
-        if not names:
-            self._dropped.add(CONCEPTS)
-            return
         content = {"names": {str(concept): names[concept] for concept in sorted(names)}}
-        self._stage_text(CONCEPTS, json.dumps(content, indent=2, ensure_ascii=False) + "\n")
+        self._stage_json(CONCEPTS, content if names else None, indent=2)
 
     def stage_calibration(self, calibration: Calibration | None) -> None:
         """Stage the calibration; without one, there is no such file."""
-        if calibration is None:
-            self._dropped.add(CALIBRATION)
+        self._stage_json(CALIBRATION, None if calibration is None else calibration.to_dict(), indent=1)
+
+    def _stage_json(self, name: str, content: Mapping[str, Any] | None, indent: int) -> None:
+        """Stage a JSON object; without one, the next commit drops the file."""
+        if content is None:
+            self._dropped.add(name)
         else:
-            self._stage_text(CALIBRATION, json.dumps(calibration.to_dict(), indent=1) + "\n")
+            self._stage_text(name, json.dumps(content, indent=indent, ensure_ascii=False) + "\n")
 
     def write_checkpoint(self, tensors: Mapping[str, Tensor], meta: Mapping[str, Any]) -> None:
         """Commit a checkpoint with its history; it replaces the weights of an earlier end and old checkpoints."""
-        before = [] if self._new else self.checkpoints
+        before = self.checkpoints
         self.stage_tensors(f"checkpoint-{_number(before[0]) + 1 if before else 1}.safetensors", tensors, meta)
         self.stage_history(meta["history"])
         self.commit(drop=[*before[_KEPT - 1 :], WEIGHTS, CALIBRATION])
@@ -362,7 +369,7 @@ class RunFolder:
 
     def list_outdated(self) -> list[str]:
         """Return the files of the run that its end makes superfluous: all checkpoints but the last."""
-        return [] if self._new else self.checkpoints[1:]
+        return self.checkpoints[1:]
 
     # Reading
 
@@ -419,31 +426,28 @@ class RunFolder:
         """Read the graph that the run was trained on."""
         entities, relations = self._read_names()
         tensors, meta = self.read_tensors(TRIPLES)
-        splits = {split: self._check_triples(split, tensors.get(split), entities, relations) for split in SPLITS}
-        record = self.read_record()
+        path, record, given = self.path / TRIPLES, self.read_record(), dict[str, Any]()
         try:
             rule = SplitRule(**meta["rule"]) if "rule" in meta else None
         except (DataError, TypeError) as error:
-            raise damaged(self.path / TRIPLES, f"has no rule of its split ({error})") from None
-        given: dict[str, Any] = {"notes": record.notes, "rule": rule}
-        if _WEIGHTS in tensors:
-            rows = self._check_triples(_WEIGHTED, tensors.get(_WEIGHTED), entities, relations)
-            given["weights"] = Weights(rows, self._check_array(_WEIGHTS, tensors[_WEIGHTS], len(rows)))
-        if _MEMBERS in tensors:
-            given["types"] = Types(
-                self._check_array(_MEMBERS, tensors[_MEMBERS], 2, len(entities)),
-                self._check_array(_SIDES, tensors.get(_SIDES), 2, 2 * len(relations)),
-            )
-        return Graph(record.graph, entities, relations, **splits, **given)  # type: ignore[arg-type]
+            raise damaged(path, f"has no rule of its split ({error})") from None
 
-    def _check_array(self, name: str, tensor: Tensor | None, size: int, most: int = 0) -> Any:
-        """Return weights (size,), or the rows (n, size) of types whose first number is below `most`."""
-        kind, rank, limit = (torch.int64, 2, [most, LARGEST]) if most else (torch.float64, 1, [LARGEST])
-        is_whole = tensor is not None and (tensor.dtype, tensor.dim(), *tensor.shape[-1:]) == (kind, rank, size)
-        array = tensor.numpy() if tensor is not None and is_whole else np.array([-1])
-        if ((array < 0) | (array >= limit)).any():
-            raise damaged(self.path / TRIPLES, f"has {name} of other names")
-        return array
+        def check(name: str, *columns: tuple[str, int]) -> Integers:
+            return _check_rows(tensors.get(name), name, columns, path)
+
+        ends = ("entity", len(entities))
+        triple = (ends, ("relation", len(relations)), ends)
+        if _WEIGHTS in tensors:
+            weighted, weights = check(_WEIGHTED, *triple), tensors[_WEIGHTS]
+            is_right = weights.dtype == torch.float64 and weights.shape == (len(weighted),)
+            if not is_right or not ((weights >= 0) & weights.isfinite()).all():
+                raise damaged(path, f"has no {_WEIGHTS} of its {len(weighted):,} weighted triples")
+            given["weights"] = Weights(weighted, weights.numpy())
+        if _MEMBERS in tensors:
+            kind = ("type", LARGEST)
+            given["types"] = Types(check(_MEMBERS, ends, kind), check(_SIDES, ("side", 2 * len(relations)), kind))
+        train, valid, test = (check(split, *triple) for split in SPLITS)
+        return Graph(record.graph, entities, relations, train, valid, test, record.notes, rule, **given)
 
     def _read_names(self) -> tuple[Vocabulary, Vocabulary]:
         """Read the names of entities and relations, and their labels."""
@@ -458,18 +462,6 @@ class RunFolder:
             )
         except DataError as error:
             raise damaged(path, str(error).partition(";")[0]) from None
-
-    def _check_triples(self, split: str, tensor: Tensor | None, entities: Vocabulary, relations: Vocabulary) -> Triples:
-        """Return the triples of a split, (n, 3), all of whose numbers have a name."""
-        path = self.path / TRIPLES
-        if tensor is None or tensor.dtype not in (torch.int32, torch.int64) or tensor.shape[1:] != (3,):
-            raise damaged(path, f"has no triples {split!r}")
-        triples: Triples = tensor.numpy().astype(np.int64, copy=False)
-        for column, names in enumerate((entities, relations, entities)):
-            wrong = triples[(triples[:, column] < 0) | (triples[:, column] >= len(names)), column]
-            if len(wrong):
-                raise damaged(path, f"uses {names.kind} {wrong[0]} in {split}, but {NAMES} has {len(names):,} names")
-        return triples
 
     def read_tensors(self, name: str) -> tuple[dict[str, Tensor], dict[str, Any]]:
         """Read tensors and the values written with them."""
@@ -508,9 +500,7 @@ class RunFolder:
         """Read the names of concepts, by number."""
         if CONCEPTS not in self.files:
             return {}
-        names = self._read_json(CONCEPTS, {"names": is_texts})["names"]
-        if not all(re.fullmatch(r"\d{1,9}", key) for key in names):
-            raise damaged(self.path / CONCEPTS, "expected a JSON object that maps concept numbers to names")
+        names = self._read_json(CONCEPTS, {"names": _are_concepts})["names"]
         return {int(key): name for key, name in names.items()}
 
     def read_calibration(self, relations: int) -> Calibration | None:
@@ -548,13 +538,23 @@ def check_history(entries: list[Any], path: Path) -> list[dict[str, Any]]:
         CheckpointError: One is not; the message names its line.
     """
     for line, entry in enumerate(entries, start=1):
-        try:
-            check_object(entry, _EPOCH, path)
-            if entry.get("best"):
-                check_object(entry, {"metric": is_number}, path)
-        except CheckpointError as error:
-            raise CheckpointError(str(error).replace(f"{path}: ", f"{path}, line {line}: ", 1)) from None
+        where = f"{path}, line {line}"
+        check_object(entry, _EPOCH, where)
+        if entry.get("best"):
+            check_object(entry, {"metric": is_number}, where)
     return entries
+
+
+def _check_rows(tensor: Tensor | None, name: str, columns: Sequence[tuple[str, int]], path: Path) -> Integers:
+    """Return rows of numbers, (n, c); each column has a kind, and the limit that its numbers are below."""
+    if tensor is None or tensor.dtype not in (torch.int32, torch.int64) or tensor.shape[1:] != (len(columns),):
+        raise damaged(path, f"has no table {name!r}")
+    rows: Integers = tensor.numpy().astype(np.int64, copy=False)
+    for column, (kind, limit) in zip(rows.T, columns, strict=True):
+        wrong = column[(column < 0) | (column >= limit)]
+        if len(wrong):
+            raise damaged(path, f"has {kind} {wrong[0]} in {name!r}, but there are only {limit:,}")
+    return rows
 
 
 def _read_safetensors(path: Path) -> tuple[dict[str, Tensor], str]:
@@ -572,6 +572,11 @@ def name_member(seed: int) -> str:
 def _is_names(value: Any) -> bool:
     """Return whether a value is a list of texts, none of them empty."""
     return isinstance(value, list) and all(is_text(name) and name for name in value)
+
+
+def _are_concepts(value: Any) -> bool:
+    """Return whether a value is an object of texts whose keys are numbers."""
+    return is_texts(value) and all(re.fullmatch(r"\d{1,9}", key) for key in value)
 
 
 def _number(checkpoint: str) -> int:
