@@ -17,12 +17,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from itransf import __version__
+from itransf.config import Config, list_named
 from itransf.errors import CheckpointError, RunError
 from itransf.files import Checksum, write_text
 from itransf.registry import BY_SETTING
 
 if TYPE_CHECKING:
-    from itransf.config import Config
     from itransf.data.graph import Graph
 
 FORMAT = 2
@@ -128,8 +128,7 @@ class Manifest:
 
 def list_plugins(config: Config) -> dict[str, str]:
     """Return the source of everything in the settings that is not built in."""
-    content = config.to_dict()
-    found = {key: registry.source(content[(at := key.split("."))[0]][at[1]]) for key, registry in BY_SETTING.items()}
+    found = {key: BY_SETTING[key].source(name) for key, name in list_named(config.to_dict()).items()}
     return {key: source for key, source in found.items() if source is not None}
 
 
@@ -230,7 +229,7 @@ def _refuse_constant(name: str) -> float:
     raise ValueError(f"{name} is not a number")
 
 
-def check_object(content: Any, keys: Mapping[str, Callable[[Any], bool]], path: Path) -> dict[str, Any]:
+def check_object(content: Any, keys: Mapping[str, Callable[[Any], bool]], path: Path | str) -> dict[str, Any]:
     """Return a JSON object whose values pass these tests.
 
     Raises:
@@ -298,7 +297,7 @@ _CHECKSUM: dict[str, Callable[[Any], bool]] = {
 }
 
 
-def damaged(path: Path, fault: str) -> CheckpointError:
+def damaged(path: Path | str, fault: str) -> CheckpointError:
     """Return the error for a file that cannot be used."""
     return CheckpointError(f"{path}: {fault}; the run is damaged, restore the file or train again")
 

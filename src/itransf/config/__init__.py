@@ -11,6 +11,7 @@ from itransf.config.layers import build_config as build_config
 from itransf.config.layers import check_trusted as check_trusted
 from itransf.config.layers import describe_settings as describe_settings
 from itransf.config.layers import format_toml as format_toml
+from itransf.config.layers import list_named as list_named
 from itransf.config.layers import parse_layer as parse_layer
 from itransf.config.layers import read_layer as read_layer
 from itransf.config.sections import CHOOSE as CHOOSE

@@ -5,11 +5,10 @@ import json
 import math
 import re
 import tomllib
-import types
 from collections.abc import Iterable, Mapping
 from dataclasses import MISSING, dataclass, fields, is_dataclass
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, Union, get_args, get_origin, get_type_hints
+from typing import Any, Literal, NamedTuple, get_args, get_origin, get_type_hints
 
 from itransf.config.sections import CHOOSE, DEFAULT_MODEL, Config
 from itransf.errors import ConfigError, did_you_mean
@@ -73,119 +72,119 @@ def _parse_value(text: str) -> Any:
         return float(text) if BARE_NUMBER.fullmatch(text) else text
 
 
-class _UnknownKeyError(Exception):
-    """A key that a section does not have; its arguments are the section, the key and the known keys."""
-
-
 def build_config(layers: Iterable[Layer]) -> Config:
     """Merge layers of settings, the last wins, and check every value.
 
     Raises:
         ConfigError: A setting does not exist, or its value does not fit; the message names the layer.
     """
-    merged: dict[str, Any] = {}
-    sources: dict[str, str] = {}
-    for layer in layers:
-        _merge(merged, layer.content, layer.source, sources, "")
-    model = dict(_expect_table(merged.pop("model", {}), "model", sources))
-    name = model.pop("name", DEFAULT_MODEL)
-    model_config = _find("model.name", name, sources).Config
-    try:
-        filled_model = _fill(model_config, model, "model.", sources)
-        rest = _fill_values(Config, merged, "", sources, skip={"name"})
-    except _UnknownKeyError as unknown:
-        at, key, known = unknown.args
-        message = f"there is no setting {at + key!r}.{_suggest(at, key, known, model_config)}"
-        raise ConfigError(f"{_where(at + key, sources)}{message}") from None
-    config = Config(name=name, model=filled_model, **rest)
-    content = config.to_dict()
+    return _Builder(layers).build()
+
+
+class _Builder:
+    """Merges layers, and knows the layer of each setting for messages."""
+
+    def __init__(self, layers: Iterable[Layer]) -> None:
+        self._merged: dict[str, Any] = {}
+        self._sources: dict[str, str] = {}
+        for layer in layers:
+            self._merge(self._merged, layer.content, layer.source, "")
+
+    def _merge(self, into: dict[str, Any], content: Mapping[str, Any], source: str, at: str) -> None:
+        for key, value in content.items():
+            self._sources[at + key] = source
+            is_section = isinstance(value, Mapping)
+            if not is_section or not isinstance(into.get(key), dict):
+                into[key] = {} if is_section else value
+            if is_section:
+                self._merge(into[key], value, source, f"{at}{key}.")
+
+    def build(self) -> Config:
+        """Return the settings."""
+        model = dict(self._expect_table(self._merged.pop("model", {}), "model"))
+        name = model.pop("name", DEFAULT_MODEL)
+        self._model: type = self._find("model.name", name).Config
+        own = self._model(**self._check_values(self._model, model, "model."))
+        config = Config(name=name, model=own, **self._check_values(Config, self._merged, "", skip="name"))
+        for key, named in list_named(config.to_dict()).items():
+            self._find(key, named)
+        return config
+
+    def _find(self, key: str, name: Any) -> Any:
+        """Return what a setting such as `loss.name` names."""
+        try:
+            return BY_SETTING[key][str(name)]
+        except ConfigError as error:
+            raise self._refuse(key, f"{key}: {error}") from None
+
+    def _refuse(self, key: str, fault: str) -> ConfigError:
+        """Return the error for a setting, which begins with its layer."""
+        return ConfigError(f"{self._sources[key]}: {fault}" if key in self._sources else fault)
+
+    def _check_values(self, kind: type, content: Mapping[str, Any], at: str, skip: str = "") -> dict[str, Any]:
+        """Return the values of a section as its class wants them."""
+        hints = get_type_hints(kind)
+        known = [entry.name for entry in fields(kind) if entry.name != skip]
+        for key in content:
+            if key not in known:
+                raise self._refuse(at + key, f"there is no setting {at + key!r}.{self._suggest(at, key, known)}")
+        return {key: self._check(value, hints[key], at + key) for key, value in content.items()}
+
+    def _suggest(self, at: str, key: str, known: list[str]) -> str:
+        """Return a similar key, the same key of another section, or the keys there are."""
+        kinds = {name: kind for name, kind in get_type_hints(Config).items() if is_dataclass(kind)}
+        sections = {"model": self._model, **kinds}
+        same = [f"{name}.{key}" for name, kind in sections.items() if key in {entry.name for entry in fields(kind)}]
+        elsewhere = f" Did you mean {' or '.join(map(repr, same))}?" if same else ""
+        return did_you_mean(key, known, at) or elsewhere or f" Known here: {', '.join(known)}."
+
+    def _check(self, value: Any, hint: Any, key: str) -> Any:
+        """Return the value as the type wants it; numpy scalars count as Python numbers."""
+        if type(value).__module__ == "numpy" and getattr(value, "ndim", None) == 0:  # without importing it
+            value = value.item()
+        if isinstance(hint, type) and is_dataclass(hint):
+            return hint(**self._check_values(hint, self._expect_table(value, key), f"{key}."))
+        if get_origin(hint) is Literal:
+            choices = get_args(hint)
+            if value in choices and not isinstance(value, bool):
+                return value
+            raise self._refuse(key, f"{key} must be one of {', '.join(map(repr, choices))}, not {value!r}")
+        if hint is float and isinstance(value, int) and not isinstance(value, bool):
+            value = float(value)
+        if not isinstance(value, hint) or (isinstance(value, bool) and hint is not bool):
+            raise self._refuse(key, f"{key} must be {name_kind(hint)}, not {value!r}")
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            self._check_number(value, key)
+        return value
+
+    def _check_number(self, value: float, key: str) -> None:
+        """Refuse numbers that no setting can have."""
+        bound = ""
+        if not math.isfinite(value):
+            bound = "a finite number"
+        elif value < 0 or (value == 0 and key in ABOVE_ZERO):
+            bound = "above zero" if key in ABOVE_ZERO else "zero or more"
+        elif value > LARGEST:
+            bound = f"at most {LARGEST}"
+        elif value > 1 and key in AT_MOST_ONE:
+            bound = "at most one"
+        if bound and not (key == "regularizer.weight" and value == CHOOSE):
+            raise self._refuse(key, f"{key} must be {bound}, not {value!r}")
+
+    def _expect_table(self, value: Any, key: str) -> Mapping[str, Any]:
+        if not isinstance(value, Mapping):
+            raise self._refuse(key, f"{key} is a section and cannot be set to {value!r}")
+        return value
+
+
+def list_named(content: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the values of the settings that name a model, a loss and the like; None where there is none."""
+    found = {}
     for key in BY_SETTING:
         section, _, entry = key.partition(".")
-        _find(key, content[section][entry], sources)
-    return config
-
-
-def _find(key: str, name: Any, sources: Mapping[str, str]) -> Any:
-    """Return what a setting such as `loss.name` names."""
-    try:
-        return BY_SETTING[key][str(name)]
-    except ConfigError as error:
-        raise ConfigError(f"{_where(key, sources)}{key}: {error}") from None
-
-
-def _suggest(at: str, key: str, known: list[str], model: type) -> str:
-    """Return a similar key, the same key of another section, or the keys there are."""
-    sections = {"model": model, **{name: kind for name, kind in get_type_hints(Config).items() if is_dataclass(kind)}}
-    same = [f"{name}.{key}" for name, kind in sections.items() if key in {entry.name for entry in fields(kind)}]
-    elsewhere = f" Did you mean {' or '.join(map(repr, same))}?" if same else ""
-    return did_you_mean(key, known, at) or elsewhere or f" Known here: {', '.join(known)}."
-
-
-def _merge(into: dict[str, Any], content: Mapping[str, Any], source: str, sources: dict[str, str], at: str) -> None:
-    for key, value in content.items():
-        sources[at + key] = source
-        is_section = isinstance(value, Mapping)
-        if not is_section or not isinstance(into.get(key), dict):
-            into[key] = {} if is_section else value
-        if is_section:
-            _merge(into[key], value, source, sources, f"{at}{key}.")
-
-
-def _fill(kind: type, content: Any, at: str, sources: Mapping[str, str]) -> Any:
-    table = _expect_table(content, at.rstrip("."), sources)
-    return kind(**_fill_values(kind, table, at, sources))
-
-
-def _fill_values(
-    kind: type, content: Mapping[str, Any], at: str, sources: Mapping[str, str], skip: Iterable[str] = ()
-) -> dict[str, Any]:
-    hints = get_type_hints(kind)
-    known = [entry.name for entry in fields(kind) if entry.name not in set(skip)]
-    values: dict[str, Any] = {}
-    for key, value in content.items():
-        if key not in known:
-            raise _UnknownKeyError(at, key, known)
-        values[key] = _check(value, hints[key], at + key, sources)
-    return values
-
-
-def _check(value: Any, hint: Any, key: str, sources: Mapping[str, str]) -> Any:
-    """Return the value as the type wants it; numpy scalars count as Python numbers."""
-    if type(value).__module__ == "numpy" and getattr(value, "ndim", None) == 0:  # without importing it
-        value = value.item()
-    if isinstance(hint, type) and hasattr(hint, "__dataclass_fields__"):
-        return _fill(hint, value, f"{key}.", sources)
-    origin = get_origin(hint)
-    if origin is Literal:
-        choices = get_args(hint)
-        if value in choices and not isinstance(value, bool):
-            return value
-        raise ConfigError(f"{_where(key, sources)}{key} must be one of {', '.join(map(repr, choices))}, not {value!r}")
-    if origin in (Union, types.UnionType):
-        wanted = [part for part in get_args(hint) if part is not type(None)]
-        return None if value is None else _check(value, wanted[0], key, sources)
-    if hint is float and isinstance(value, int) and not isinstance(value, bool):
-        value = float(value)
-    if not isinstance(value, hint) or (isinstance(value, bool) and hint is not bool):
-        raise ConfigError(f"{_where(key, sources)}{key} must be {name_kind(hint)}, not {value!r}")
-    if isinstance(value, int | float) and not isinstance(value, bool):
-        _check_number(value, key, sources)
-    return value
-
-
-def _check_number(value: float, key: str, sources: Mapping[str, str]) -> None:
-    """Refuse numbers that no setting can have."""
-    if not math.isfinite(value):
-        raise ConfigError(f"{_where(key, sources)}{key} must be a finite number, not {value!r}")
-    if key == "regularizer.weight" and value == CHOOSE:
-        return
-    if value < 0 or (value == 0 and key in ABOVE_ZERO):
-        bound = "above zero" if key in ABOVE_ZERO else "zero or more"
-        raise ConfigError(f"{_where(key, sources)}{key} must be {bound}, not {value!r}")
-    if value > LARGEST:
-        raise ConfigError(f"{_where(key, sources)}{key} must be at most {LARGEST}, not {value!r}")
-    if value > 1 and key in AT_MOST_ONE:
-        raise ConfigError(f"{_where(key, sources)}{key} must be at most one, not {value!r}")
+        table = content.get(section)
+        found[key] = table.get(entry) if isinstance(table, Mapping) else None
+    return found
 
 
 def name_kind(kind: Any) -> str:
@@ -194,16 +193,6 @@ def name_kind(kind: Any) -> str:
         return " | ".join(map(str, get_args(kind)))
     words = {int: "an integer", float: "a number", str: "text", bool: "true or false"}
     return words.get(kind, f"a {kind.__name__}")
-
-
-def _expect_table(value: Any, key: str, sources: Mapping[str, str]) -> Mapping[str, Any]:
-    if not isinstance(value, Mapping):
-        raise ConfigError(f"{_where(key, sources)}{key} is a section and cannot be set to {value!r}")
-    return value
-
-
-def _where(key: str, sources: Mapping[str, str]) -> str:
-    return f"{sources[key]}: " if key in sources else ""
 
 
 def format_toml(content: Mapping[str, Any]) -> str:
@@ -317,9 +306,6 @@ def _read_class(module: str, name: str) -> dict[str, Setting]:
 
 def check_trusted(layer: Layer, where: str) -> None:
     """Refuse settings of the run `where` that would import code which the user neither named nor installed."""
-    for key, registry in BY_SETTING.items():
-        section, _, entry = key.partition(".")
-        content = layer.content.get(section, {})
-        name = content.get(entry) if isinstance(content, Mapping) else None
+    for key, name in list_named(layer.content).items():
         if isinstance(name, str):
-            registry.check_trusted(name, where)
+            BY_SETTING[key].check_trusted(name, where)
