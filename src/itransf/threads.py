@@ -1,4 +1,4 @@
-"""CPU threads: how many are used, and how idle ones wait.
+"""CPU threads: how many are used, and how idle ones wait; the control groups that limit the process.
 
 The OpenMP runtime reads its settings when torch is first imported, so they are applied when `itransf` is imported.
 """
@@ -12,7 +12,7 @@ from itransf.errors import check_count
 
 PASSIVE = {"OMP_WAIT_POLICY": "PASSIVE", "GOMP_SPINCOUNT": "0", "KMP_BLOCKTIME": "0"}
 COUNTS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS")
-CGROUPS = Path("/sys/fs/cgroup")
+CGROUPS, OWN = Path("/sys/fs/cgroup"), Path("/proc/self/cgroup")
 
 
 def configure_threads() -> None:
@@ -46,21 +46,25 @@ def count_cpus() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def read_quota(root: Path = CGROUPS, own: Path = Path("/proc/self/cgroup")) -> float:
-    """Return the CPU quota of the process's control groups (version 2 or 1) in CPUs, infinite without one."""
+def read_quota(root: Path = CGROUPS, own: Path = OWN) -> float:
+    """Return the CPU quota of the process's control groups in CPUs, infinite without one."""
+    return min(map(_read_limit, list_groups("cpu", root, own)), default=math.inf)
+
+
+def list_groups(controller: str, root: Path = CGROUPS, own: Path = OWN) -> list[Path]:
+    """Return the folders of the process's control groups (version 2 or 1) for "cpu" or "memory", and of those above."""
     try:
         lines = own.read_text(encoding="utf-8").splitlines()
     except OSError:
-        return math.inf
-    quotas = [math.inf]
+        return []
+    found = []
     for line in lines:
         _, controllers, path = line.split(":", 2)
-        if controllers and "cpu" not in controllers.split(","):
-            continue
-        mount = root / controllers if controllers else root
-        group = mount / path.lstrip("/")
-        quotas += [_read_limit(folder) for folder in (group, *group.parents) if folder.is_relative_to(mount)]
-    return min(quotas)
+        if not controllers or controller in controllers.split(","):
+            mount = root / controllers
+            group = mount / path.lstrip("/")
+            found += [folder for folder in (group, *group.parents) if folder.is_relative_to(mount)]
+    return found
 
 
 def _read_limit(folder: Path) -> float:

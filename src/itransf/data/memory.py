@@ -2,15 +2,21 @@
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
+from itertools import product
 from pathlib import Path
 
 from itransf.errors import ConfigError, DataError
+from itransf.threads import list_groups
 
 _PER_BYTE = 4  # bytes of memory that reading a byte of text takes: the text, its columns, and their cleaned copies
 _UNKNOWN = 4 * 2**30  # bytes that are free where the system does not say
-_MEMINFO, _CGROUP = Path("/proc/meminfo"), Path("/sys/fs/cgroup")
+_MEMINFO = Path("/proc/meminfo")
+_GROUP_FILES = (  # limit, usage, and what is counted as usage but given back when memory is short; versions 2 and 1
+    ("memory.max", "memory.current", "inactive_file"),
+    ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"),
+)
 
 
 class Budget:
@@ -74,7 +80,7 @@ def bounded(memory: int | None = None) -> Iterator[Budget]:
 
 
 def find_free() -> int:
-    """Return the bytes of memory that are free, for the machine and for the container."""
+    """Return the bytes of memory that are free, for the machine and for the control groups of the process."""
     found = []
     try:
         lines = dict(line.split(":", 1) for line in _MEMINFO.read_text(encoding="utf-8").splitlines())
@@ -82,11 +88,10 @@ def find_free() -> int:
     except (OSError, KeyError, ValueError):
         if hasattr(os, "sysconf") and "SC_PHYS_PAGES" in os.sysconf_names:
             found.append(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2)
-    for limit, usage in (("memory.max", "memory.current"), ("memory.limit_in_bytes", "memory.usage_in_bytes")):
-        folder = _CGROUP if limit == "memory.max" else _CGROUP / "memory"
-        try:
-            numbers = [int((folder / name).read_text(encoding="utf-8")) for name in (limit, usage)]
-        except (OSError, ValueError):  # there is none, or it is "max"
-            continue
-        found.append(max(0, numbers[0] - numbers[1]))
+    for folder, names in product(list_groups("memory"), _GROUP_FILES):
+        with suppress(OSError, ValueError):  # there is no limit, or it is "max"
+            limit, usage = (int((folder / name).read_text(encoding="utf-8")) for name in names[:2])
+            lines = (folder / "memory.stat").read_text(encoding="utf-8").splitlines()
+            cache = sum(int(line.split()[1]) for line in lines if line.split()[0] == names[2])
+            found.append(max(0, limit - usage + cache))
     return min(found, default=_UNKNOWN)
