@@ -65,7 +65,7 @@ def test_near_misses_are_suggested_nearest_first() -> None:
     assert did_you_mean("epoch", ["epochs", "seed"]) == " Did you mean 'epochs'?"
     assert did_you_mean("valit", ["valid", "valids", "test"]) == " Did you mean 'valid' or 'valids'?"
     assert did_you_mean("dimm", ["dim"], "model.") == " Did you mean 'model.dim'?"
-    assert did_you_mean("aaaa", ["aaab", "aaac", "aaad", "aaae"], count=2).count(" or ") == 1
+    assert did_you_mean("aaaa", ["aaab", "aaac", "aaad", "aaae"]).count(" or ") == 2
 
 
 def test_nothing_near_gives_nothing() -> None:
@@ -82,7 +82,7 @@ def test_the_shortlist_agrees_with_comparing_all() -> None:
     names = [f"node {number * 37 % 1000:03d} of ring {number % 7}" for number in range(1000)]
     word = "node 123 of rnig 4"
     ratios = {name: difflib.SequenceMatcher(None, word, name).ratio() for name in names}
-    suggested = did_you_mean(word, names, count=1).split("'")[1]
+    suggested = did_you_mean(word, names).split("'")[1]
     assert ratios[suggested] == max(ratios.values())
 
 

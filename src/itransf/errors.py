@@ -12,6 +12,7 @@ from difflib import SequenceMatcher
 from typing import Any
 
 _LIKENESS = 0.65  # ratio from which a word counts as near
+_SUGGESTED = 3  # words in a suggestion
 _SHORTLIST = 200  # words compared letter by letter
 
 
@@ -58,14 +59,14 @@ class MissingExtraError(ITransFError):
         return f"{self.purpose} needs an optional dependency: pip install 'itransf[{self.extra}]'"
 
 
-def did_you_mean(word: str, choices: Iterable[str], within: str = "", count: int = 3) -> str:
+def did_you_mean(word: str, choices: Iterable[str], within: str = "") -> str:
     """Return " Did you mean 'a' or 'b'?" for choices spelt like `word`, else ""; `within` goes before each.
 
     Case is ignored. The work is bounded: among a million choices only the most promising are compared letter by letter.
     """
     wanted = word.strip().casefold()
     compared = {c: SequenceMatcher(None, wanted, c.casefold()).ratio() for c in _shortlist(wanted, choices)}
-    near = sorted((-ratio, choice) for choice, ratio in compared.items() if ratio >= _LIKENESS)[:count]
+    near = sorted((-ratio, choice) for choice, ratio in compared.items() if ratio >= _LIKENESS)[:_SUGGESTED]
     return f" Did you mean {' or '.join(repr(within + choice) for _, choice in near)}?" if near else ""
 
 

@@ -110,9 +110,8 @@ class Fit:
             trainer = self._make_trainer(self.config, self.make_validate())
             if tensors is None:
                 if start is not None:
-                    trainer.model.start_from(
-                        start, torch.bincount(trainer.train[:, 1], minlength=start.sizes.relations)
-                    )
+                    counts = torch.bincount(trainer.train[:, 1], minlength=start.sizes.relations)
+                    trainer.model.start_from(start, counts)
                     start = None  # its memory is free
                 if isinstance(trainer.model, ProjectingConcepts) and self.config.assignment.init == "mirrored":
                     mirror_supports(trainer.model, mine_structure(self.graph, SHARE), self.config.seed)
@@ -418,12 +417,7 @@ def limits_of(config: Config) -> list[float]:
 
 def describe_epoch(report: EpochReport, phase: str) -> dict[str, Any]:
     """Return an epoch as a line of the history."""
-    line: dict[str, Any] = {
-        "phase": phase,
-        "epoch": report.epoch,
-        "loss": report.loss,
-        "seconds": report.seconds,
-    }
+    line: dict[str, Any] = {"phase": phase, "epoch": report.epoch, "loss": report.loss, "seconds": report.seconds}
     if report.metric is not None:
         line |= {"metric": report.metric, "best": report.is_best}
     if report.assignment is not None:

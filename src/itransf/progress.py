@@ -11,7 +11,7 @@ from threading import Event
 from types import FrameType
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TaskID, TaskProgressColumn, TextColumn
+from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
 
 PLAIN_INTERVAL = 10.0  # seconds between two plain lines
 
@@ -26,7 +26,7 @@ class Tracker:
     def __init__(self, title: str, total: int, unit: str, done: int = 0) -> None:
         self.title, self.total, self.unit, self.done = title, total, unit, done
         self.note = ""
-        self.started = time.monotonic()
+        self.started = self._last_shown = time.monotonic()
         self._clock: tuple[float, int] | None = None  # when the first piece was finished, and what was done then
 
     def advance(self, amount: int = 1, note: str | None = None) -> None:
@@ -70,10 +70,6 @@ def current_tracker() -> Tracker:
 class _PlainTracker(Tracker):
     """Prints a line every few seconds: for logs, pipes and CI."""
 
-    def __init__(self, title: str, total: int, unit: str, done: int = 0) -> None:
-        super().__init__(title, total, unit, done)
-        self._last_shown = self.started
-
     def show(self) -> None:
         if self.done < self.total and time.monotonic() - self._last_shown >= PLAIN_INTERVAL:
             self._last_shown = time.monotonic()
@@ -95,7 +91,7 @@ class _BarTracker(Tracker):
     def __init__(self, title: str, total: int, unit: str, done: int, bar: Progress) -> None:
         super().__init__(title, total, unit, done)
         self._bar = bar
-        self._task: TaskID = bar.add_task(title, total=total, completed=done, unit=unit, pace="", note="")
+        self._task = bar.add_task(title, total=total, completed=done, unit=unit, pace="", note="")
 
     def show(self) -> None:
         self._bar.update(self._task, completed=self.done, pace=self.describe_pace(), note=self.note)
