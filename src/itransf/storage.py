@@ -88,7 +88,7 @@ class RunFolder:
 
     @property
     def is_occupied(self) -> bool:
-        """Whether something else is here than the rest of a run that never was committed."""
+        """Whether the folder holds anything but the files of a run that was never committed."""
         if not self.path.is_dir():
             return self.path.exists()
         return (self.path / FILE).exists() or any(not self._is_rest(entry.name) for entry in self.path.iterdir())
@@ -174,7 +174,7 @@ class RunFolder:
         return plain in _FIXED or plain == FILE or _CHECKPOINT.fullmatch(plain) is not None
 
     def _is_rest(self, name: str) -> bool:
-        """Return whether a file may be what a process left that died before its first commit."""
+        """Return whether a file may come from a process that died before its first commit."""
         return name == LOCK or (name.startswith(".") and self._is_own(name))
 
     # Writing
@@ -368,7 +368,7 @@ class RunFolder:
         }
 
     def list_outdated(self) -> list[str]:
-        """Return the files of the run that its end makes superfluous: all checkpoints but the last."""
+        """Return the files that a finished run does not need: all checkpoints but the last."""
         return self.checkpoints[1:]
 
     # Reading

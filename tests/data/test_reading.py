@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from itransf.data import load
-from itransf.data.layout import Form, Table, detect_layout, find_columns
+from itransf.data.layout import Form, Request, Table, detect_layout, find_columns
 from itransf.data.reading import read_columns, read_labels
 from itransf.errors import DataError
 
@@ -168,8 +168,8 @@ def test_header_given_by_the_user() -> None:
     assert rows_of(read("who\thow\twhom\na\tr\tb\n", header=True)) == TRIPLES[:1]
     assert rows_of(read("who\thow\twhom\n")) == [("who", "how", "whom")]
     assert rows_of(read("head\trelation\ttail\n", header=False)) == [("head", "relation", "tail")]
-    assert find_columns(["head", "head", "tail"]) is None
-    assert find_columns(["head", "tail"]) is None
+    assert find_columns(["head", "head", "tail"], Request()) is None
+    assert find_columns(["head", "tail"], Request()) is None
 
 
 @pytest.mark.parametrize("columns", ["who,how,what", "who, how, 4", [1, "how", 4], "1,3,4"])
@@ -411,7 +411,7 @@ def test_rows_are_located_past_blank_lines(name: str) -> None:
 
 def test_a_bad_line_among_good_ones_does_not_confuse_detection() -> None:
     content = "a b,r s,c\n" * 20 + "x y z\n"
-    assert detect_layout(content.encode(), "f.txt").separator == ","
+    assert detect_layout(content.encode(), "f.txt", Request()).separator == ","
 
 
 def test_large_content_is_sampled() -> None:

@@ -76,5 +76,5 @@ def test_bad_buckets_are_refused() -> None:
     statistics = make_statistics(1, 2)
     with pytest.raises(DataError, match="0 frequency buckets"):
         statistics.frequency_buckets(0)
-    with pytest.raises(DataError, match=r"by 'logg'.*Did you mean 'log'"):
+    with pytest.raises(DataError, match="by 'logg'; use 'count' or 'log'"):
         statistics.frequency_buckets(2, by="logg")  # type: ignore[arg-type]

@@ -113,14 +113,14 @@ def load(
             Of a wide table, the columns that become relations; all by default.
         wide: Whether every column is a relation, and every row an entity; empty cells are skipped.
         key: Column of the entities of a wide table, by name or by number; the first by default.
-        split: Mark between several values in a cell of a wide table, such as ";".
+        split: Separator of several values in a cell of a wide table, such as ";".
         skip_bad: Whether to leave out lines that cannot be read, with a note, instead of refusing the file.
         weight: Column of the weights of triples in the loss, by name or by number; by default one that a header calls
             weight, confidence or count.
         literals: What to do with tails that are numbers, dates or long texts: "drop", "keep" them as entities, or
             "bin", which makes entities such as "price 20 to 50" of numbers and dates.
         labels: Labels to show instead of names: a two-column file (name, label) or a mapping.
-        types: File with the columns entity and type; candidates and typed metrics go by them.
+        types: File with the columns entity and type, for candidates and typed metrics.
         domains: File with the columns relation, type of its heads, type of its tails; by default the types that train
             has there.
         strict: Whether to refuse entities and relations of valid and test that train does not have.
@@ -199,7 +199,7 @@ def obtain(dataset: Dataset, progress: bool = True) -> Path:
 
 
 def locate(dataset: Dataset) -> Path | None:
-    """Return the folder or archive of a dataset in $ITRANSF_DATA, the cache or this package; None if it is in none."""
+    """Return the folder or archive of a dataset in $ITRANSF_DATA, the cache or this package, or None."""
     if dataset.built_in:
         bundled = Path(__file__).with_name(dataset.name)
         return bundled if bundled.is_dir() else None
@@ -278,7 +278,7 @@ def _find_path(source: str | os.PathLike[str]) -> Path:
 
 
 def _find_in_folder(folder: Path) -> dict[str, tuple[str, bytes | None]]:
-    """Return the files of the splits in a folder, or in its only sub-folder."""
+    """Return the files of the splits in a folder, or in its only subfolder."""
     children = sorted(child for child in folder.iterdir() if not child.name.startswith("."))
     found = _match_splits([child.name for child in children if child.is_file()], str(folder))
     if "train" in found:

@@ -32,9 +32,9 @@ NamedTriples = Iterable[tuple[str, str, str]] | Frame
 
 
 def read_triple(given: Any, row: int, locate: Callable[[int], str], pairs: bool = False) -> tuple[Any, ...]:
-    """Return the names of a triple given from Python: in order, or under "head", "relation" and "tail".
+    """Return the names of a triple given in Python: in order, or under "head", "relation" and "tail".
 
-    This alone decides what is a triple; whether the names are text is checked where they are used.
+    Whether the names are text is not checked.
 
     Args:
         given: A sequence of names, a mapping, or an object with these attributes, such as a prediction.
@@ -133,7 +133,7 @@ def melt(table: Table, split: str | None) -> Table:
 
     Args:
         table: The table; empty cells give no triple.
-        split: Mark between several values in a cell, if any.
+        split: Separator of several values in a cell, if any.
     """
     heads, *columns = (column.combine_chunks() for column in table.data.columns)
     cells = pc.replace_substring_regex(pa.concat_arrays(columns), r"\s*[\r\n]+\s*", " ")

@@ -40,9 +40,9 @@ class Graph:
         train: (n, 3) triples for training.
         valid: (n, 3) triples for model selection.
         test: (n, 3) triples for the final evaluation.
-        notes: Findings of the reader, as plain sentences.
+        notes: What the reader noticed, in sentences.
         rule: Rule that made the splits, if they were not given.
-        weights: Weights of the triples in the loss, if they have some.
+        weights: Weights of the triples in the loss, if any.
         types: Given types of entities, if any.
     """
 

@@ -113,8 +113,10 @@ class KnownIndex:
         for entities in (heads, tails):
             self._check(relations, entities)
         # By relation first, so that queries sorted by relation are found fast.
-        self._tails = PairIndex(relations, heads, tails, (entity_count, entity_count))
-        self._heads = PairIndex(relations, tails, heads, (entity_count, entity_count))
+        self._answers = {
+            "head": PairIndex(relations, tails, heads, (entity_count, entity_count)),
+            "tail": PairIndex(relations, heads, tails, (entity_count, entity_count)),
+        }
 
     def answers(self, entities: npt.ArrayLike, relations: npt.ArrayLike, side: str) -> tuple[Integers, Integers]:
         """Return the known entities on a side, "head" or "tail", of each relation with an entity on the other side.
@@ -122,23 +124,21 @@ class KnownIndex:
         Returns:
             Offsets (q + 1,) and values, ascending for each pair.
         """
-        return (self._tails if side == "tail" else self._heads).look_up(*self._check(relations, entities))
+        return self._answers[side].look_up(*self._check(relations, entities))
 
     def count(self, entities: npt.ArrayLike, relations: npt.ArrayLike, side: str) -> Integers:
         """Return the number of known answers on a side, "head" or "tail", to each (entity, relation)."""
-        return (self._tails if side == "tail" else self._heads).count(*self._check(relations, entities))
+        return self._answers[side].count(*self._check(relations, entities))
 
     def contains(self, triples: Integers) -> Booleans:
         """Return for each row of `triples` (n, 3) whether it is a known triple."""
         heads, relations, tails = np.asarray(triples, dtype=np.int64).reshape(-1, 3).T
-        return self._tails.contains(*self._check(relations, heads), self._check(relations, tails)[1])
+        return self._answers["tail"].contains(*self._check(relations, heads), self._check(relations, tails)[1])
 
     def _check(self, relations: npt.ArrayLike, entities: npt.ArrayLike) -> tuple[Integers, Integers]:
         """Return both as arrays of one length, refusing numbers out of range: they would be taken for another pair."""
-        left, right = np.broadcast_arrays(
-            np.atleast_1d(np.asarray(relations, dtype=np.int64)),
-            np.atleast_1d(np.asarray(entities, dtype=np.int64)),
-        )
+        left, right = (np.atleast_1d(np.asarray(numbers, dtype=np.int64)) for numbers in (relations, entities))
+        left, right = np.broadcast_arrays(left, right)
         for numbers, count, kind in ((left, self._relation_count, "relation"), (right, self._entity_count, "entity")):
             if numbers.size and (numbers.min() < 0 or numbers.max() >= count):
                 wrong = numbers[(numbers < 0) | (numbers >= count)][0]

@@ -19,7 +19,7 @@ TRIPLE = ("head", "relation", "tail")
 EXTRA = ("weight",)  # columns that a table of triples may have beside them
 
 SEPARATORS = {"\t": "tab", ",": "comma", ";": "semicolon", "|": "pipe", " ": "space"}
-"""Possible separators, most telling first: a tab is hardly ever part of a name, a space often."""
+"""Possible separators, the surest first: a tab is hardly ever part of a name, a space often is."""
 
 csv.field_size_limit(2**31 - 1)  # Python's own reader refuses names of more than 131,072 letters
 _HEADER_WORDS: tuple[dict[str, set[str]], ...] = (
@@ -64,7 +64,7 @@ class Form:
         weight: Column of the weights, by name or by number.
         wide: Whether every column is a relation, and every row an entity.
         key: Column of the entities of a wide table, by name or by number; the first by default.
-        split: Mark between several values in a cell of a wide table.
+        split: Separator of several values in a cell of a wide table.
         skip_bad: Whether to leave out lines that cannot be read, instead of refusing the table.
     """
 
@@ -78,7 +78,7 @@ class Form:
     skip_bad: bool = False
 
     def __post_init__(self) -> None:
-        """Refuse what only a wide table has where there is none."""
+        """Refuse options of wide tables for any other table."""
         for option in ("key", "split"):
             if getattr(self, option) is not None and not self.wide:
                 raise DataError(f"--{option} ({option}=...) is for wide tables; give --wide (wide=True) as well")
@@ -119,7 +119,7 @@ class Request:
     blanks: bool = False
 
     def __post_init__(self) -> None:
-        """Refuse a column of weights where nothing is weighted."""
+        """Refuse a column of weights where weights are not read."""
         if self.form.weight is not None and "weight" not in self.extra:
             raise DataError("--weight (weight=...) is for triples to train on or to update with; leave it out here")
 
@@ -129,13 +129,9 @@ class Request:
         return [name for name in self.wanted if name not in self.optional]
 
     def list_free(self, columns: Iterable[str]) -> set[str]:
-        """Return those of the columns that are read whose fields may be empty: of a wide table, all but the key."""
+        """Return which of these columns may have empty fields; in a wide table, all but the key."""
         _, *others = columns
         return {*self.extra, *(self.wanted if self.blanks else ()), *(others if self.form.wide else ())}
-
-
-TRIPLES = Request()
-"""Triples, from a table of any form."""
 
 
 @dataclass(frozen=True)
@@ -146,9 +142,9 @@ class Table:
         data: String columns without missing values.
         source: Name of the source for messages: a path, or "train".
         locate: Function from a row (numbered from 0) to its place in the source, such as "train.txt, line 12".
-        notes: Findings of the reader, as plain sentences.
+        notes: What the reader noticed, in sentences.
         header: The header's words, empty where there is no header that names the columns.
-        absent: Whether there is no such table; the source says where it would be.
+        absent: Whether the table is missing; the source is then the place where it was expected.
     """
 
     data: pa.Table
@@ -194,7 +190,7 @@ class Layout:
     wide: bool = False
 
 
-def detect_layout(content: bytes, where: str, request: Request = TRIPLES) -> Layout:
+def detect_layout(content: bytes, where: str, request: Request) -> Layout:
     """Detect the layout of a text file from its first lines.
 
     Args:
@@ -229,7 +225,7 @@ def detect_layout(content: bytes, where: str, request: Request = TRIPLES) -> Lay
     return Layout(mark, quoted, found, len(words), number * header, header_words, form.wide)
 
 
-def choose_columns(words: Sequence[str], where: str, request: Request = TRIPLES) -> dict[str, int]:
+def choose_columns(words: Sequence[str], where: str, request: Request) -> dict[str, int]:
     """Return the place of each column to read: those that the form gives, or that a header names, or all.
 
     Args:
@@ -303,7 +299,7 @@ def _is_number(column: str | int) -> bool:
     return str(column).strip().isdecimal()
 
 
-def find_columns(words: Sequence[str], request: Request = TRIPLES) -> dict[str, int] | None:
+def find_columns(words: Sequence[str], request: Request) -> dict[str, int] | None:
     """Return the position of each wanted column among the words of a header, None if they do not name them all.
 
     Optional columns may be missing if there are no others.

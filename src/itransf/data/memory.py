@@ -91,7 +91,7 @@ def find_free() -> int:
     for folder, names in product(list_groups("memory"), _GROUP_FILES):
         with suppress(OSError, ValueError):  # there is no limit, or it is "max"
             limit, usage = (int((folder / name).read_text(encoding="utf-8")) for name in names[:2])
-            lines = (folder / "memory.stat").read_text(encoding="utf-8").splitlines()
-            cache = sum(int(line.split()[1]) for line in lines if line.split()[0] == names[2])
+            counters = (line.split() for line in (folder / "memory.stat").read_text(encoding="utf-8").splitlines())
+            cache = sum(int(size) for name, size in counters if name == names[2])
             found.append(max(0, limit - usage + cache))
     return min(found, default=_UNKNOWN)

@@ -35,7 +35,7 @@ class Weights:
     values: Floats
 
     def of(self, triples: Triples) -> Floats:
-        """Return the weight of each triple, (m,); one that has none counts as much as others do on average."""
+        """Return the weight of each triple, (m,); a triple without one gets their mean."""
         own, asked = key_triples([self.triples, triples])
         order = np.argsort(own)
         places = order[np.searchsorted(own, asked, sorter=order).clip(max=len(own) - 1)]
@@ -94,9 +94,9 @@ class Encoded:
         entities: Names in the order of first appearance (heads, then tails, table by table).
         relations: Names in the order of first appearance.
         splits: (n, 3) numbers per table.
-        notes: Findings, as plain sentences.
-        rule: Rule that made the splits, if they were made here.
-        weights: Weights of the triples, if the tables have some.
+        notes: What the reader noticed, in sentences.
+        rule: Rule that made the splits, if they were not given.
+        weights: Weights of the triples, if any.
     """
 
     entities: tuple[str, ...]

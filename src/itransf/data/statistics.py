@@ -6,7 +6,7 @@ from typing import Literal
 import numpy as np
 
 from itransf.data.known import Booleans, Integers, sort_distinct
-from itransf.errors import DataError, did_you_mean
+from itransf.errors import DataError
 
 CATEGORIES = ("1-1", "1-N", "N-1", "N-N")
 ONE_SHARE = 0.95  # share of the subjects with one answer from which a relation allows one
@@ -73,8 +73,7 @@ class RelationStatistics:
         if count < 1:
             raise DataError(f"{count} frequency buckets cannot be made; ask for 1 or more")
         if by not in ("count", "log"):
-            hint = did_you_mean(by, ("count", "log"))
-            raise DataError(f"relations cannot be bucketed by {by!r}; use 'count' or 'log'.{hint}")
+            raise DataError(f"relations cannot be bucketed by {by!r}; use 'count' or 'log'")
         if by == "count":
             buckets = np.empty(self.relation_count, dtype=np.int64)
             order = np.argsort(-self.counts, kind="stable")
