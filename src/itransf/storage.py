@@ -451,17 +451,15 @@ class RunFolder:
 
     def _read_names(self) -> tuple[Vocabulary, Vocabulary]:
         """Read the names of entities and relations, and their labels."""
-        path = self.path / NAMES
-        names = self._read_json(
-            NAMES, {"entities": _is_names, "relations": _is_names, "labels": is_texts, "relation_labels": is_texts}
-        )
+        keys = {"entities": _is_names, "relations": _is_names, "labels": is_texts, "relation_labels": is_texts}
+        names = self._read_json(NAMES, keys)
         try:
             return (
                 Vocabulary(names["entities"], names["labels"], kind="entity"),
                 Vocabulary(names["relations"], names["relation_labels"], kind="relation"),
             )
         except DataError as error:
-            raise damaged(path, str(error).partition(";")[0]) from None
+            raise damaged(self.path / NAMES, str(error).partition(";")[0]) from None
 
     def read_tensors(self, name: str) -> tuple[dict[str, Tensor], dict[str, Any]]:
         """Read tensors and the values written with them."""

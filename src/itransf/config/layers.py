@@ -263,41 +263,34 @@ def _read_model_settings(model: str) -> list[Setting]:
     if model not in MODELS.names:
         MODELS[model]  # raises with a suggestion
     module = MODELS.names[model].partition(":")[0]
-    source = _parse_module(module)
-    name = next(name for name in (*source.classes, *source.imports) if name.endswith("Config"))
+    classes, imports = _parse_module(module)
+    name = next(name for name in (*classes, *imports) if name.endswith("Config"))
     return list(_read_class(module, name).values())
 
 
-class _Module(NamedTuple):
-    classes: dict[str, ast.ClassDef]
-    imports: dict[str, str]
-
-
-def _parse_module(module: str) -> _Module:
+def _parse_module(module: str) -> tuple[dict[str, ast.ClassDef], dict[str, str]]:
+    """Return the classes that a module defines, and the module of each name that it imports."""
     path = Path(__file__).parents[1].joinpath(*module.split(".")[1:]).with_suffix(".py")
     body = ast.parse(path.read_text(encoding="utf-8")).body
-    imports = [node for node in body if isinstance(node, ast.ImportFrom) and node.module]
-    return _Module(
-        {node.name: node for node in body if isinstance(node, ast.ClassDef)},
-        {alias.name: node.module or "" for node in imports for alias in node.names},
-    )
+    classes = {node.name: node for node in body if isinstance(node, ast.ClassDef)}
+    imports = [node for node in body if isinstance(node, ast.ImportFrom)]
+    return classes, {alias.name: node.module or "" for node in imports for alias in node.names}
 
 
 def _read_class(module: str, name: str) -> dict[str, Setting]:
     """Return the settings of a config class and its bases, by name; values are literals or `setting(...)` calls."""
-    source = _parse_module(module)
-    if name not in source.classes:
-        return _read_class(source.imports[name], name)
+    classes, imports = _parse_module(module)
+    if name not in classes:
+        return _read_class(imports[name], name)
     found: dict[str, Setting] = {}
-    for base in source.classes[name].bases:
+    for base in classes[name].bases:
         found |= _read_class(module, ast.unparse(base))
     kinds = {"int": int, "float": float, "bool": bool, "str": str}
-    for node in source.classes[name].body:
+    for node in classes[name].body:
         if isinstance(node, ast.AnnAssign) and node.value is not None:
             key, text = ast.unparse(node.target), ast.unparse(node.annotation)
-            values = (
-                name_kind(kinds[text]) if text in kinds else " | ".join(map(str, ast.literal_eval(text[8:-1] + ",")))
-            )
+            choices = () if text in kinds else ast.literal_eval(text.removeprefix("Literal")[1:-1] + ",")
+            values = " | ".join(map(str, choices)) or name_kind(kinds[text])
             given = node.value.args if isinstance(node.value, ast.Call) else [node.value, ast.Constant("")]
             default, *texts = map(ast.literal_eval, given)
             found[key] = Setting(f"model.{key}", default, values, *texts)
