@@ -129,32 +129,38 @@ def resolve_triples(
     graph: Graph, triples: Iterable[GivenTriple], locate: Callable[[int], str] | None = None
 ) -> Triples:
     """Return triples given by names or labels as indices, (n, 3); arguments as in `list_names`."""
-    given = list_names(triples, locate)
-    found = np.empty((len(given), 3), dtype=np.int64)
-    for row, names in enumerate(given):
+    return number_rows(graph, list_names(triples, locate), locate or locate_triple)
+
+
+def number_rows(
+    graph: Graph, rows: Iterable[Sequence[Any]], locate: Callable[[int], str], is_query: bool = False
+) -> Triples:
+    """Return the indices of the names of triples or queries, (n, 3); errors begin with the place of the row."""
+    found = []
+    for row, names in enumerate(rows):
         try:
-            found[row] = number_names(graph, names)
+            found.append(number_names(graph, names, is_query))
         except DataError as error:
-            raise DataError(f"{(locate or locate_triple)(row)}: {error}") from None
-    return found
+            raise DataError(f"{locate(row)}: {error}") from None
+    return np.array(found, dtype=np.int64).reshape(-1, 3)
 
 
-def number_names(graph: Graph, names: Sequence[str | None]) -> list[int]:
-    """Return the indices of a head, a relation and a tail; ASKED for None."""
+def number_names(graph: Graph, names: Sequence[Any], is_query: bool = False) -> list[int]:
+    """Return the indices of a head, a relation and a tail; in a query, ASKED for None."""
     vocabularies = (graph.entities, graph.relations, graph.entities)
     if names[1] and names[2] and names[2] not in graph.entities:
         names = [*names[:2], find_bin(names[1], str(names[2]), graph.entities) or names[2]]
-    return [ASKED if name is None else v.index(name) for v, name in zip(vocabularies, names, strict=True)]
+    return [ASKED if is_query and name is None else v.index(name) for v, name in zip(vocabularies, names, strict=True)]
 
 
-def find_problems(graph: Graph, names: Sequence[GivenTriple]) -> dict[int, str]:
+def find_problems(graph: Graph, names: Iterable[Sequence[Any]]) -> dict[int, str]:
     """Return what is unknown about triples, by their place in the list; triples without a problem are left out."""
     problems = {}
     for row, given in enumerate(names):
         try:
-            resolve_triples(graph, [given])
+            number_names(graph, given)
         except DataError as error:
-            problems[row] = str(error).partition(": ")[2]
+            problems[row] = str(error)
     return problems
 
 

@@ -12,7 +12,7 @@ from itransf.errors import ConfigError, DataError
 from itransf.evaluation import rank_as_predicted
 from itransf.models import SIDES, Ensemble, Model, Side
 from itransf.prediction.calibration import Calibration, find_probabilities
-from itransf.prediction.inputs import ASKED, LabelledTriple, Query, find_splits, name_triple, number_names
+from itransf.prediction.inputs import ASKED, LabelledTriple, Query, find_splits, name_triple, number_names, number_rows
 from itransf.prediction.search import DEFAULT_MEMORY, Search, find_answers, find_pairs, make_triples
 from itransf.progress import track
 
@@ -131,7 +131,7 @@ def complete(
     check_query(head, relation, tail)
     pool = graph.relations if relation is None else graph.entities
     numbers = None if candidates is None else resolve_candidates(pool, candidates)
-    query = np.array(number_names(graph, (head, relation, tail)))
+    query = np.array(number_names(graph, (head, relation, tail), is_query=True))
     if not more and find_only_answers(graph, head, relation, tail):
         return []
     allowed = {"relations" if relation is None else "candidates": numbers}
@@ -165,7 +165,7 @@ def find_only_answers(
     if relation is None or (head is None) == (tail is None):
         return []
     side: Side = "head" if head is None else "tail"
-    numbers = number_names(graph, (head, relation, tail))
+    numbers = number_names(graph, (head, relation, tail), is_query=True)
     given, number = numbers[0 if side == "tail" else 2], numbers[1]
     if not (graph.statistics.one_head if side == "head" else graph.statistics.one_tail)[number]:
         return []
@@ -232,7 +232,8 @@ def answer_queries(
     numbers = None if candidates is None else resolve_candidates(graph.entities, candidates)
     excluded = () if include_known else ("train",)
     search = Search(model, graph, top, numbers, typed=typed, excluded=excluded, memory=memory)
-    triples = resolve_queries(graph, queries)
+    names = [(query.head, query.relation, query.tail) for query in queries]
+    triples = number_rows(graph, names, lambda row: queries[row].where or f"query {row + 1}", is_query=True)
     with track("answering", len(queries), "queries", progress) as tracker:
         found = find_answers(search, triples, tracker)
     asked = (triples == ASKED)[found.queries]
@@ -253,17 +254,6 @@ def answer_queries(
             },
         }
     )
-
-
-def resolve_queries(graph: Graph, queries: Sequence[Query]) -> Triples:
-    """Return queries as indices (n, 3), with ASKED for the part asked for."""
-    triples = np.full((len(queries), 3), ASKED)
-    for row, query in enumerate(queries):
-        try:
-            triples[row] = number_names(graph, (query.head, query.relation, query.tail))
-        except DataError as error:
-            raise DataError(f"{query.where or f'query {row + 1}'}: {error}") from None
-    return triples
 
 
 def take_names(vocabulary: Vocabulary, numbers: Integers) -> pa.Array:
