@@ -23,7 +23,7 @@ import torch
 from torch import Tensor
 
 from itransf.data.graph import Graph, Triples
-from itransf.data.known import Booleans, Floats, Integers, KnownIndex, is_among
+from itransf.data.known import Booleans, Floats, Integers, is_among
 from itransf.data.typing import SIDE_NUMBERS
 from itransf.evaluation.skill import NO_BETTER, TOO_FEW, measure_skill
 from itransf.models.base import SIDES, Model, Side
@@ -170,22 +170,18 @@ class Examples:
         return log_odds(own / np.maximum(total + (1.0 - kept) * own, own))
 
 
-def draw_examples(search: Search, triples: Triples, questions: Triples) -> Examples | None:
-    """Return candidates of questions: the best, all true ones, and a sample of the others.
+def draw_examples(search: Search, questions: Triples) -> Examples | None:
+    """Return candidates of questions of valid, (q, 3): the best, all true ones, and a sample of the others.
 
-    Args:
-        search: Model and graph; triples of the excluded splits are no candidates.
-        triples: Triples, (n, 3), which are the true ones.
-        questions: Some of those that they answer, (q, 3).
+    Triples of the excluded splits of the search are not candidates.
     """
-    random, graph = np.random.default_rng(0), search.graph
-    answers = KnownIndex(triples, len(graph.entities), len(graph.relations))
+    random, graph, answers = np.random.default_rng(0), search.graph, search.graph.known_in("valid")
     parts: list[tuple[npt.NDArray[Any], ...]] = []
     for group, relation, side, anchors in group_questions(questions):
-        allowed, done = graph.typing.candidates(relation, side), 0
+        allowed = graph.typing.candidates(relation, side)
         for part, chunk in search.score_chunks(relation, side, anchors, allowed):
             true = torch.zeros_like(chunk, dtype=torch.bool)
-            mark(true, *list_answers(answers, part, relation, side), allowed, True)
+            mark(true, *list_answers(answers, anchors[part], relation, side), allowed, True)
             values, labels = chunk.double().cpu().numpy(), true.cpu().numpy()
             candidates, best, drawn = values != EXCLUDED, np.zeros_like(labels), np.zeros_like(labels)
             places = chunk.double().topk(min(BEST, len(allowed)), dim=1).indices.cpu().numpy()
@@ -198,8 +194,7 @@ def draw_examples(search: Search, triples: Triples, questions: Triples) -> Examp
             rows, columns = np.nonzero((sure & candidates) | drawn)
             sides = np.full(len(rows), 2 * relation + SIDE_NUMBERS[side])
             taken = (array[rows, columns] for array in (values, labels, best, weights))
-            parts.append((group[rows + done], sides, *taken, candidates.sum(1)[rows].astype(np.float64)))
-            done += len(part)
+            parts.append((group[part[rows]], sides, *taken, candidates.sum(1)[rows].astype(np.float64)))
     return Examples(*map(np.concatenate, zip(*parts, strict=True))) if parts else None
 
 
@@ -227,7 +222,7 @@ def fit_calibration(
         return None
     most = min(MOST_QUESTIONS, max(MOST_SCORES // len(graph.entities), LEAST_QUESTIONS))
     questions = questions[np.sort(np.random.default_rng(0).permutation(len(questions))[:most])]
-    examples = draw_examples(search, graph.valid, questions)
+    examples = draw_examples(search, questions)
     if examples is None or not examples.labels.any() or not np.isfinite(examples.scores).all():
         return None
     counts = np.log1p(graph.statistics.counts)

@@ -81,7 +81,7 @@ class Search:
     def score_chunks(
         self, relation: int, side: Side, anchors: Integers, allowed: Integers
     ) -> Iterator[tuple[Integers, Tensor]]:
-        """Yield the anchors in chunks with the scores (q, n) of the allowed entities, ascending.
+        """Yield places among the anchors, (q,), with the scores (q, n) of the allowed entities, which are ascending.
 
         Triples of the excluded splits are no answers, and neither are self-loops unless the relation allows them.
         """
@@ -90,12 +90,13 @@ class Search:
         device, is_all = next(self.model.parameters()).device, len(allowed) == self.model.sizes.entities
         pool = self.model.pool(None if is_all else torch.tensor(allowed, device=device))
         scorer, known = self.model.scorer(relation, side, pool), self.graph.known_in(*self.excluded)
-        for part in split_rows(anchors, len(allowed), self.memory):
+        for places in split_rows(np.arange(len(anchors)), len(allowed), self.memory):
+            part = anchors[places]
             scores = refuse_nan(scorer(torch.tensor(part, device=device)))
             mark(scores, *list_answers(known, part, relation, side), allowed, EXCLUDED)
             if not self.graph.statistics.allows_loops[relation]:
                 mark(scores, np.arange(len(part)), part, allowed, EXCLUDED)
-            yield part, scores
+            yield places, scores
 
 
 def split_rows(rows: Integers, width: int, memory: int) -> Iterator[Integers]:
@@ -176,15 +177,14 @@ def group_questions(queries: Triples) -> Iterator[tuple[Integers, int, Side, Int
 def find_entities(search: Search, relation: int, side: Side, anchors: Integers, tracker: Tracker = QUIET) -> Found:
     """Find the best entities on `side` of the relation for each anchor on the other side."""
     allowed = search.allow_entities(relation, side)
-    parts, done = [], 0
-    for part, chunk in search.score_chunks(relation, side, anchors, allowed):
+    parts = []
+    for places, chunk in search.score_chunks(relation, side, anchors, allowed):
         best, columns = (tensor.cpu().numpy() for tensor in select_best(chunk, search.top))
-        rows, places = np.nonzero(best != EXCLUDED)
-        triples = make_triples(part[rows], relation, allowed[columns[rows, places]], side)
-        parts.append(Found(rows + done, places + 1, triples, best[rows, places]))
-        done += len(part)
-        tracker.advance(len(part))
-    tracker.advance(len(anchors) - done)
+        rows, ranks = np.nonzero(best != EXCLUDED)
+        triples = make_triples(anchors[places[rows]], relation, allowed[columns[rows, ranks]], side)
+        parts.append(Found(places[rows], ranks + 1, triples, best[rows, ranks]))
+        tracker.advance(len(places))
+    tracker.advance(0 if len(allowed) else len(anchors))
     return join_answers(parts)
 
 
@@ -203,9 +203,9 @@ def find_pairs(search: Search, relation: int, progress: bool = False) -> Found:
     best: Best | None = None
     title = f"searching {search.graph.relations.label(relation)}"
     with track(title, len(anchors), "heads", progress) as tracker:
-        for part, scores in search.score_chunks(relation, "tail", anchors, tails):
-            best = merge_best(best, torch.from_numpy(part).to(scores.device), scores, search.top)
-            tracker.advance(len(part))
+        for places, scores in search.score_chunks(relation, "tail", anchors, tails):
+            best = merge_best(best, torch.from_numpy(anchors[places]).to(scores.device), scores, search.top)
+            tracker.advance(len(places))
     if best is None:
         return join_answers(())
     values, heads, columns = (tensor.cpu().numpy() for tensor in best)
