@@ -29,7 +29,6 @@ from itransf.evaluation.skill import NO_BETTER, TOO_FEW, measure_skill
 from itransf.models.base import SIDES, Model, Side
 from itransf.prediction.inputs import ASKED
 from itransf.prediction.search import (
-    DEFAULT_MEMORY,
     EXCLUDED,
     Search,
     group_questions,
@@ -206,18 +205,15 @@ def add_totals(examples: Examples, search: Search, questions: Triples, temperatu
     return replace(examples, totals=totals[examples.questions])
 
 
-def fit_calibration(
-    model: Model, graph: Graph, *, isotonic: bool = False, memory: int = DEFAULT_MEMORY
-) -> Calibration | None:
+def fit_calibration(model: Model, graph: Graph, *, isotonic: bool = False) -> Calibration | None:
     """Return a calibration fitted to validation questions, or None if there are fewer than 50.
 
     Args:
         model: Scoring model.
         graph: Graph; of its test triples only the number is read.
         isotonic: Whether to replace the logistic function by an isotonic step function of the same features.
-        memory: Bytes for one chunk of scores.
     """
-    questions, search = list_questions(graph.valid), Search(model, graph, memory=memory)
+    questions, search = list_questions(graph.valid), Search(model, graph)
     if len(questions) < LEAST_QUESTIONS:
         return None
     most = min(MOST_QUESTIONS, max(MOST_SCORES // len(graph.entities), LEAST_QUESTIONS))
@@ -242,7 +238,7 @@ def fit_calibration(
     constant, share, score, count, excess, by_frequency, frequency, several = solution.weights.tolist()
     slopes = np.maximum(share + by_frequency * constants[:, 0], LEAST_SLOPE)
     offsets = constant + solution.offsets + constants @ np.array([frequency, several])
-    skills = measure_skill(model, graph, "valid", memory)
+    skills = measure_skill(model, graph, "valid", search.memory)
     found = Calibration(
         temperature,
         tuple(map(shorten, slopes.tolist())),

@@ -21,8 +21,8 @@ BYTES_PER_SCORE = 24  # a float32 score, and the temporary memory to compute and
 EXCLUDED = -torch.inf  # score of an entity that may not be an answer
 QUIET = Tracker("", 0, "")
 
-Best = tuple[Tensor, Tensor, Tensor]
-"""Scores, heads and columns of the best triples so far, each (k,), best first."""
+Best = tuple[Tensor, Tensor]
+"""Scores of the best triples so far, and their places in the table of all heads and tails, each (k,), best first."""
 
 
 @dataclass(frozen=True)
@@ -200,33 +200,29 @@ def find_relations(search: Search, head: int, tail: int) -> Found:
 def find_pairs(search: Search, relation: int, progress: bool = False) -> Found:
     """Find the best triples of a relation over all heads and tails, keeping only the best so far."""
     anchors, tails = search.allow_ends(relation, "head"), search.allow_ends(relation, "tail")
-    best: Best | None = None
+    best: Best = (torch.zeros(0, device="cpu"), torch.zeros(0, dtype=torch.int64, device="cpu"))
     title = f"searching {search.graph.relations.label(relation)}"
     with track(title, len(anchors), "heads", progress) as tracker:
         for places, scores in search.score_chunks(relation, "tail", anchors, tails):
-            best = merge_best(best, torch.from_numpy(anchors[places]).to(scores.device), scores, search.top)
+            best = merge_best(best, int(places[0]), scores, search.top)
             tracker.advance(len(places))
-    if best is None:
-        return join_answers(())
-    values, heads, columns = (tensor.cpu().numpy() for tensor in best)
-    kept = values != EXCLUDED
-    return number_answers(make_triples(heads[kept], relation, tails[columns[kept]], "tail"), values[kept])
+    values, cells = (tensor.cpu().numpy() for tensor in best)
+    heads, columns = np.divmod(cells[values != EXCLUDED], max(len(tails), 1))
+    return number_answers(make_triples(anchors[heads], relation, tails[columns], "tail"), values[values != EXCLUDED])
 
 
-def merge_best(best: Best | None, heads: Tensor, scores: Tensor, top: int) -> Best:
-    """Return the best of the triples so far and of those of new heads (q,), with scores (q, n).
+def merge_best(best: Best, first: int, scores: Tensor, top: int) -> Best:
+    """Return the best of the triples so far and of those with scores (q, n), whose heads begin at row `first`.
 
     Heads come in ascending order, so among equal scores the earlier ones stay in front.
     """
-    worst_kept = best[0][-1] if best is not None and len(best[0]) == top else EXCLUDED
+    values, cells = (tensor.to(scores.device) for tensor in best)
+    worst_kept = values[-1] if len(values) == top else EXCLUDED
     rows = (scores.amax(1) > worst_kept).nonzero().squeeze(1)  # no other row can contribute
-    values, columns = select_best(scores[rows], top)  # (q', top')
-    owners = heads[rows, None].expand_as(columns)
-    new = (values.flatten(), owners.flatten(), columns.flatten())
-    if best is not None:
-        new = (torch.cat([best[0], new[0]]), torch.cat([best[1], new[1]]), torch.cat([best[2], new[2]]))
-    kept, order = select_best(new[0][None], top)  # (1, k)
-    return kept[0], new[1][order[0]], new[2][order[0]]
+    new, columns = select_best(scores[rows], top)  # (q', top')
+    new_cells = (first + rows[:, None]) * scores.shape[1] + columns
+    kept, order = select_best(torch.cat([values.to(scores.dtype), new.flatten()])[None], top)  # (1, k)
+    return kept[0], torch.cat([cells, new_cells.flatten()])[order[0]]
 
 
 def make_triples(anchors: Integers, relation: int, answers: Integers, side: Side) -> Triples:

@@ -255,10 +255,11 @@ def merge_concepts(model: C, graph: Graph, costs: Costs, kept: int, gone: int) -
     use = measure_use(model, graph)[[kept, gone]]
     shares = use + torch.finfo(use.dtype).eps  # two unused concepts count the same
     first, second = (shares / shares.sum()).tolist()
-    if isinstance(model, CodedConcepts):
-        merge_vectors(model, kept, gone, first, second)
-        return drop_concepts(model, graph, costs, [gone], [kept])
-    model.concepts[kept] = first * model.concepts[kept] + second * model.concepts[gone]
+    one, other = model.concepts[[kept, gone]]
+    if isinstance(model, CodedConcepts):  # length and sign of a vector are free: the weights make up for them
+        one, other = torch.nn.functional.normalize(torch.stack([one, other]))
+        other = other if float(one @ other) >= 0 else -other
+    model.concepts[kept] = first * one + second * other
     for part in model.parts:
         projection = model.concept_attention(part)
         merge_rules(projection, kept, gone)
@@ -271,20 +272,7 @@ def merge_concepts(model: C, graph: Graph, costs: Costs, kept: int, gone: int) -
                 scores[gone] = lightest + projection.temperature * math.log(FAINT)
             elif gone in support:
                 swap(projection, relation, gone, kept, scores[gone])
-    return drop_concepts(model, graph, costs, [gone])
-
-
-def merge_vectors(model: CodedConcepts, kept: int, gone: int, first: float, second: float) -> None:
-    """Write the weighted mean of two concept vectors into the first, and give it the users of the second."""
-    for attention in map(model.concept_attention, model.parts):
-        merge_rules(attention, kept, gone)
-        for relation, support in enumerate(attention.support.tolist()):
-            if gone in support and kept not in support:
-                swap(attention, relation, gone, kept, attention.scores[relation, gone])
-    units = torch.nn.functional.normalize(model.concepts[[kept, gone]])
-    # A concept is the same with its sign and its weights turned.
-    sign = 1.0 if float(units[0] @ units[1]) >= 0 else -1.0
-    model.concepts[kept] = first * units[0] + sign * second * units[1]
+    return drop_concepts(model, graph, costs, [gone], [kept])
 
 
 def merge_rules(projection: ConceptAttention, kept: int, gone: int) -> None:
@@ -317,7 +305,7 @@ def drop_concepts(model: C, graph: Graph, costs: Costs, gone: Sequence[int], cha
         graph: Its graph.
         costs: What decides which concept fills a place.
         gone: Concepts to drop.
-        changed: Other concepts whose users are composed again.
+        changed: Other concepts whose users are composed again, where concepts add up to vectors.
     """
     kept = [concept for concept in range(len(model.concepts)) if concept not in gone]
     settings, order = model.smaller_config(kept), [*kept, *gone]

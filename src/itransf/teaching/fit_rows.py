@@ -10,6 +10,7 @@ from torch import Tensor, nn
 
 from itransf.config import Config
 from itransf.data import Graph, Integers, Vocabulary
+from itransf.data.splits import keep_distinct
 from itransf.errors import ConfigError, DataError
 from itransf.models import Model
 from itransf.prediction.inputs import resolve_triples
@@ -73,9 +74,7 @@ def extend_graph(
     vocabulary = graph.entities if kind == "entity" else graph.relations
     larger = Vocabulary([*vocabulary.names, name], vocabulary.labels, kind)
     named = replace(graph, entities=larger) if kind == "entity" else replace(graph, relations=larger)
-    rows = resolve_triples(named, triples, locate)
-    _, first = np.unique(rows, axis=0, return_index=True)
-    added = rows[np.sort(first)]
+    added = keep_distinct(resolve_triples(named, triples, locate), len(named.entities), len(named.relations))
     count = f"{len(added):,} triple{'s' * (len(added) != 1)}"
     note = f"The {kind} {name!r} was learned from {count}; all other parameters stayed as they were."
     return replace(named, train=np.concatenate([graph.train, added]), notes=(*graph.notes, note))

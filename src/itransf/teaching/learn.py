@@ -17,6 +17,7 @@ from itransf.training.losses import make_contrast_loss
 from itransf.training.negatives import Corruption
 
 RELATION_EFFORT = Effort(steps=30, rate=0.05, hold=10.0)
+ENTITY_EFFORT = Effort(steps=60, rate=0.05, hold=3.0)  # longer: the start of an entity is further from the result
 MOST_TRIPLES, RIVALS = 100, 512  # triples that pairs of concepts are compared on, and entities as negatives
 FEWEST_RIVALS, FEWEST_TRIPLES = 64, 2  # with one triple, every pair fits it exactly
 PAIR_WORK = 8_000_000_000  # differences of two numbers in one search for a pair: seconds on a CPU
@@ -142,9 +143,6 @@ def mark_answers(anchors: Tensor, answers: Tensor, rivals: Tensor) -> Tensor:
     """Return which rivals answer the same query as a triple, in any of the triples, (b, n)."""
     same = (anchors[:, None] == anchors).float()  # (b, b)
     return same @ (answers[:, None] == rivals).float() > 0
-
-
-ENTITY_EFFORT = Effort(steps=60, rate=0.05, hold=3.0)  # its start says less than a relation's
 
 
 @torch.inference_mode(mode=False)
