@@ -25,6 +25,7 @@ from torch import Tensor
 from itransf.data.graph import Graph, Triples
 from itransf.data.known import Booleans, Floats, Integers, is_among
 from itransf.data.typing import SIDE_NUMBERS
+from itransf.evaluation.ranking import sample_triples
 from itransf.evaluation.skill import NO_BETTER, TOO_FEW, measure_skill
 from itransf.models.base import SIDES, Model, Side
 from itransf.prediction.inputs import ASKED
@@ -217,7 +218,7 @@ def fit_calibration(model: Model, graph: Graph, *, isotonic: bool = False) -> Ca
     if len(questions) < LEAST_QUESTIONS:
         return None
     most = min(MOST_QUESTIONS, max(MOST_SCORES // len(graph.entities), LEAST_QUESTIONS))
-    questions = questions[np.sort(np.random.default_rng(0).permutation(len(questions))[:most])]
+    questions = sample_triples(questions, len(graph.entities), most)
     examples = draw_examples(search, questions)
     if examples is None or not examples.labels.any() or not np.isfinite(examples.scores).all():
         return None

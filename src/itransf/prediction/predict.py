@@ -242,9 +242,9 @@ def answer_queries(
     return pa.table(
         {
             "query": found.queries + 1,
-            "head": take_names(graph.entities, heads),
-            "relation": take_names(graph.relations, relations),
-            "tail": take_names(graph.entities, tails),
+            "head": pa.array(map(graph.entities.name, heads.tolist()), pa.string()),
+            "relation": pa.array(map(graph.relations.name, relations.tolist()), pa.string()),
+            "tail": pa.array(map(graph.entities.name, tails.tolist()), pa.string()),
             "score": found.scores,
             "rank": found.ranks,
             "known": pa.array(find_splits(graph, found.triples), pa.string()),
@@ -254,10 +254,3 @@ def answer_queries(
             },
         }
     )
-
-
-def take_names(vocabulary: Vocabulary, numbers: Integers) -> pa.Array:
-    """Return the names of these indices as a column."""
-    distinct, places = np.unique(numbers, return_inverse=True)
-    names = pa.array([vocabulary.name(number) for number in distinct.tolist()], pa.string())
-    return names.take(pa.array(places))
