@@ -238,6 +238,11 @@ def test_commands_give_a_triple_one_probability(
     assert as_tail.probability * as_head.probability == pytest.approx(found["probability"] ** 2)
 
 
+def test_missing_and_score_give_the_same_probabilities(run: itransf.Run) -> None:
+    found = run.missing(top=50)
+    assert [each.probability for each in run.score(found)] == [each.probability for each in found]
+
+
 def test_evaluate_judges_the_probabilities(
     run: itransf.Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -2,8 +2,8 @@
 
 The standard protocol: the true head and the true tail of each triple are ranked among all entities. Filtered metrics
 leave out every other entity that completes a known triple of train, valid or test; raw metrics leave out none. The
-query's own entity counts as a rival, and a rival with the same score adds half a place (`realistic`) unless told
-otherwise. Typed metrics follow the rule of `rank_as_predicted` instead.
+query's own entity counts as a rival, and by default a rival with the same score adds half a place (`realistic`).
+Typed metrics follow the rule of `rank_as_predicted` instead.
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ def evaluate(
 ) -> Evaluation:
     """Rank a split's triples among all entities, filtered with train, valid and test, and summarise the ranks.
 
-    Beside it, the triples are ranked by the rule of predictions, and relations are compared with popularity.
+    The triples are also ranked by the rule of predictions, and relations are compared with popularity.
 
     Args:
         model: Scoring model.

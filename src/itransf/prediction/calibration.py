@@ -409,7 +409,7 @@ def measure_answers(search: Search, triples: Triples, side: Side, temperature: f
     """Compare triples with the candidates of the questions for one side that they answer.
 
     Args:
-        search: Model and graph; triples of the excluded splits are no candidates.
+        search: Model and graph; triples of the excluded splits are not candidates.
         triples: Triples, (n, 3).
         side: Side that the questions ask for.
         temperature: Factor of scores in the softmax.
@@ -435,7 +435,7 @@ def rate_answers(
 
     Args:
         calibration: Calibration of the model.
-        search: Model and graph; triples of the excluded splits are no candidates.
+        search: Model and graph; triples of the excluded splits are not candidates.
         triples: Answers, (n, 3), of relations that the calibration covers.
         asked: Which parts of each were asked for, (n, 3). It answers for both sides unless one of them was.
     """
@@ -450,7 +450,7 @@ def rate_answers(
 
 
 def choose_rivals(search: Search) -> Search:
-    """Return a search for the candidates that answers are compared with: answers in train and valid are none."""
+    """Return a search for the candidates that answers are compared with: those not in train or valid."""
     return Search(search.model, search.graph, excluded=("train", "valid"), memory=search.memory)
 
 

@@ -75,7 +75,7 @@ def classify_triples(
         model: Scoring model.
         graph: Graph with the names, and the validation triples that the rule is fitted to.
         triples: Names or labels of head, relation and tail.
-        labels: Whether each is true, to be stored beside the verdict.
+        labels: Whether each is true, to be stored with the verdict.
         negatives: False triples to fit the rule to; by default validation triples with another head or tail that fits.
         memory: Bytes for one chunk of scores.
         calibration: Calibration with the temperature of the softmax; by default that of the run.

@@ -154,7 +154,7 @@ def find_only_answers(
 ) -> list[LabelledTriple]:
     """Return the training triples that answer a query, if its relation allows one answer, such as a capital.
 
-    It does if at least 95 % of the heads (where heads are asked for: of the tails) that train has have one answer.
+    It does if at least 95 % of its heads in train have one tail or, where heads are asked for, of its tails one head.
 
     Args:
         graph: Graph with the names and the training triples.

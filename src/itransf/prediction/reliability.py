@@ -26,7 +26,7 @@ def assess_calibration(
 ) -> dict[str, Any]:
     """Compare probabilities with the truth, on the ten best candidates of each question that the split answers.
 
-    Answers in the other splits are no candidates. The interval is that of the difference of observed and expected
+    Answers in the other splits are not candidates. The interval is that of the difference of observed and expected
     hits, by questions, with the error of a calibration that was fitted to as many questions as it was.
 
     Args:

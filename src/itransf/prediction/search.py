@@ -36,9 +36,9 @@ class Search:
         candidates: The only entities allowed, ascending; None: see `typed`.
         relations: The only relations allowed, likewise.
         typed: Whether, without `candidates`, only entities and relations that fit are allowed; otherwise all are.
-        excluded: Splits whose triples are no answers.
+        excluded: Splits whose triples are not answers.
         memory: Bytes for one chunk of scores.
-        more: Whether, among whole triples, those may be whose head or tail has its only answer in train.
+        more: Whether whole triples may have a head or tail whose only answer is in train.
     """
 
     model: Model
@@ -81,9 +81,10 @@ class Search:
     def score_chunks(
         self, relation: int, side: Side, anchors: Integers, allowed: Integers
     ) -> Iterator[tuple[Integers, Tensor]]:
-        """Yield places among the anchors, (q,), with the scores (q, n) of the allowed entities, which are ascending.
+        """Yield positions of anchors, (q,), with their scores of the allowed entities, (q, n), in chunks.
 
-        Triples of the excluded splits are no answers, and neither are self-loops unless the relation allows them.
+        Triples of the excluded splits have the score EXCLUDED, as have self-loops unless the relation allows them.
+        The allowed entities must be ascending.
         """
         if len(allowed) == 0 or len(anchors) == 0:
             return

@@ -152,7 +152,7 @@ def carry_names(names: Mapping[int, str], numbers: Mapping[int, int]) -> dict[in
 
 
 def measure_costs(model: ConceptModel, graph: Graph, config: Config) -> Costs:
-    """Return the loss of each relation's training triples if a side used one concept alone, as in the block step.
+    """Return the loss of each relation's training triples if a side used one concept alone, as in the assignment step.
 
     Where concepts add up to the vectors of relations, their present vectors are returned.
     """
