@@ -2,8 +2,9 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -16,6 +17,8 @@ from itransf.errors import DataError
 
 MARK = "?"  # of the part that a query asks for; an empty field is one, too
 ASKED = -1  # index of that part
+T = TypeVar("T")
+U = TypeVar("U")
 
 
 @dataclass(frozen=True)
@@ -129,20 +132,19 @@ def resolve_triples(
     graph: Graph, triples: Iterable[GivenTriple], locate: Callable[[int], str] | None = None
 ) -> Triples:
     """Return triples given by names or labels as indices, (n, 3); arguments as in `list_names`."""
-    return number_rows(graph, list_names(triples, locate), locate or locate_triple)
+    numbers = resolve_each(list_names(triples, locate), partial(number_names, graph), locate or locate_triple)
+    return np.array(numbers, dtype=np.int64).reshape(-1, 3)
 
 
-def number_rows(
-    graph: Graph, rows: Iterable[Sequence[Any]], locate: Callable[[int], str], is_query: bool = False
-) -> Triples:
-    """Return the indices of the names of triples or queries, (n, 3); errors begin with the place of the row."""
+def resolve_each(rows: Iterable[T], resolve: Callable[[T], U], locate: Callable[[int], str]) -> list[U]:
+    """Return what a function makes of each row; its errors begin with the place of the row."""
     found = []
-    for row, names in enumerate(rows):
+    for row, given in enumerate(rows):
         try:
-            found.append(number_names(graph, names, is_query))
+            found.append(resolve(given))
         except DataError as error:
             raise DataError(f"{locate(row)}: {error}") from None
-    return np.array(found, dtype=np.int64).reshape(-1, 3)
+    return found
 
 
 def number_names(graph: Graph, names: Sequence[Any], is_query: bool = False) -> list[int]:
@@ -208,12 +210,8 @@ def read_candidates(path: str | Path, vocabulary: Vocabulary | None = None) -> l
     names = [name for (name,) in table.rows()]
     if not names:
         raise DataError(f"{path}: it has no names; write one per line")
-    for row, name in enumerate(names):
-        try:
-            if vocabulary is not None:
-                vocabulary.index(name)
-        except DataError as error:
-            raise DataError(f"{table.locate(row)}: {error}") from None
+    if vocabulary is not None:
+        resolve_each(names, vocabulary.index, table.locate)
     return names
 
 

@@ -2,17 +2,18 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from itransf.data import Booleans, Graph, Integers, Triples, Vocabulary
-from itransf.errors import ConfigError, DataError
+from itransf.errors import ConfigError
 from itransf.evaluation import rank_as_predicted
 from itransf.models import SIDES, Ensemble, Model, Side
 from itransf.prediction.calibration import Calibration, find_probabilities
-from itransf.prediction.inputs import ASKED, LabelledTriple, Query, find_splits, name_triple, number_names, number_rows
+from itransf.prediction.inputs import ASKED, LabelledTriple, Query, find_splits, name_triple, number_names, resolve_each
 from itransf.prediction.search import DEFAULT_MEMORY, Search, find_answers, find_pairs, make_triples
 from itransf.progress import track
 
@@ -189,12 +190,7 @@ def resolve_candidates(vocabulary: Vocabulary, candidates: Sequence[str]) -> Int
     """Return the distinct indices of named candidates, ascending."""
     if isinstance(candidates, str) or not isinstance(candidates, Iterable):
         raise ConfigError(f"candidates must be a list of names, not {candidates!r}")
-    numbers = []
-    for place, name in enumerate(candidates, start=1):
-        try:
-            numbers.append(vocabulary.index(name))
-        except DataError as error:
-            raise DataError(f"candidate {place}: {error}") from None
+    numbers = resolve_each(candidates, vocabulary.index, lambda row: f"candidate {row + 1}")
     return np.unique(np.array(numbers, dtype=np.int64))
 
 
@@ -233,7 +229,9 @@ def answer_queries(
     excluded = () if include_known else ("train",)
     search = Search(model, graph, top, numbers, typed=typed, excluded=excluded, memory=memory)
     names = [(query.head, query.relation, query.tail) for query in queries]
-    triples = number_rows(graph, names, lambda row: queries[row].where or f"query {row + 1}", is_query=True)
+    number = partial(number_names, graph, is_query=True)
+    rows = resolve_each(names, number, lambda row: queries[row].where or f"query {row + 1}")
+    triples = np.array(rows, dtype=np.int64).reshape(-1, 3)
     with track("answering", len(queries), "queries", progress) as tracker:
         found = find_answers(search, triples, tracker)
     asked = (triples == ASKED)[found.queries]
