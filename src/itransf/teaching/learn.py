@@ -75,11 +75,8 @@ def begin_relation(
         f"the model {kind} cannot learn a relation from a few triples: its relations have no embedding or more "
         "parameters than one, and do not share concepts"
     )
-    return (
-        extend_model(model, extended, list_relation_tables, refusal),
-        extended,
-        len(extended.train) - len(graph.train),
-    )
+    larger = extend_model(model, extended, list_relation_tables, refusal)
+    return larger, extended, len(extended.train) - len(graph.train)
 
 
 def list_relation_tables(model: Model) -> list[nn.Parameter]:
@@ -109,10 +106,10 @@ def start_attention(model: ProjectingConcepts, triples: Tensor, config: Config) 
     supports = choose_pairs(costs[None], model.supports("head").shape[1], rules)
     head, tail = divmod(int(costs.argmin()), len(costs))
     for side in SIDES:
-        projection, own = model.concept_attention(side), costs[:, tail] if side == "head" else costs[head]
-        projection.support[-1] = supports[side][0]
-        if projection.kind != "l1":  # free weights keep their even start
-            projection.scores[-1] = own.min() - own
+        attention, own = model.concept_attention(side), costs[:, tail] if side == "head" else costs[head]
+        attention.support[-1] = supports[side][0]
+        if attention.kind != "l1":  # free weights keep their even start
+            attention.scores[-1] = own.min() - own
 
 
 @torch.no_grad()
