@@ -100,10 +100,10 @@ def classify_triples(
     examples, claims = (describe(search, each, temperature) for each in (known, given))
     rule = fit_rule(examples, np.arange(len(known)) < len(graph.valid), known[:, 1], len(graph.relations))
     chances = rule.predict(rule.expand(claims), given[:, 1])
-    found = [
-        ClassifiedTriple(*each, None, problem=problems.get(row), label=None if labels is None else labels[row])
-        for row, each in enumerate(names)
-    ]
+    found = []
+    for row, (head, relation, tail) in enumerate(names):
+        label = None if labels is None else labels[row]
+        found.append(ClassifiedTriple(head, relation, tail, None, problem=problems.get(row), label=label))
     columns = (chances.tolist(), claims[:, 0].tolist(), find_splits(graph, given))
     for row, chance, score, split in zip(asked, *columns, strict=True):
         found[row] = replace(found[row], verdict=chance > 0.5, probability=chance, score=score, known=split)
