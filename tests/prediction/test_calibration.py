@@ -115,7 +115,7 @@ def test_probabilities_are_those_of_a_plain_loop(run: itransf.Run) -> None:
 def test_the_fit_compares_with_all_candidates(run: itransf.Run) -> None:
     graph, search, temperature = run.graph, Search(run.model, run.graph), 1.5
     questions = list_questions(graph.valid)[::40]
-    drawn = draw_examples(search, graph.valid, questions)
+    drawn = draw_examples(search, questions)
     assert drawn is not None
     examples, seen = add_totals(drawn, search, questions, temperature), 0
     shares, known = examples.find_shares(temperature), graph.known_in("train")
@@ -236,6 +236,11 @@ def test_commands_give_a_triple_one_probability(
         run.predict(None, *triple[1:], candidates=[head]),
     )
     assert as_tail.probability * as_head.probability == pytest.approx(found["probability"] ** 2)
+
+
+def test_missing_and_score_give_the_same_probabilities(run: itransf.Run) -> None:
+    found = run.missing(top=50)
+    assert [each.probability for each in run.score(found)] == [each.probability for each in found]
 
 
 def test_evaluate_judges_the_probabilities(

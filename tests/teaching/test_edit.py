@@ -28,11 +28,10 @@ from itransf.teaching.edit import (
     carry_names,
     choose_kept,
     drop_concepts,
-    forbid_concept,
     measure_costs,
     measure_use,
     merge_concepts,
-    pin_concept,
+    set_rule,
     shorten,
 )
 from itransf.training.assignment import draw_sample, obey, reassign
@@ -53,13 +52,13 @@ GRAPH = Graph(
 
 def forbid(model: ITransF, costs: Costs, relation: int, side: Side, concept: int) -> ITransF:
     edited = deepcopy(model)
-    forbid_concept(edited, GRAPH, costs, relation, side, concept)
+    set_rule(edited, GRAPH, costs, relation, side, concept, FORBIDDEN)
     return edited
 
 
 def pin(model: ITransF, relation: int, side: Side, concept: int) -> ITransF:
     edited = deepcopy(model)
-    pin_concept(edited, GRAPH, {}, relation, side, concept)
+    set_rule(edited, GRAPH, {}, relation, side, concept, PINNED)
     return edited
 
 

@@ -2,8 +2,8 @@
 
 The standard protocol: the true head and the true tail of each triple are ranked among all entities. Filtered metrics
 leave out every other entity that completes a known triple of train, valid or test; raw metrics leave out none. The
-query's own entity counts as a rival, and a rival with the same score adds half a place (`realistic`) unless told
-otherwise. Typed metrics follow the rule of `rank_as_predicted` instead.
+query's own entity counts as a rival, and by default a rival with the same score adds half a place (`realistic`).
+Typed metrics follow the rule of `rank_as_predicted` instead.
 """
 
 from __future__ import annotations
@@ -14,9 +14,8 @@ from dataclasses import dataclass
 from typing import Any, Literal, cast, get_args
 
 import numpy as np
-import numpy.typing as npt
 
-from itransf.data import CATEGORIES, Graph, Triples
+from itransf.data import CATEGORIES, Booleans, Floats, Graph, Integers, Triples
 from itransf.errors import ConfigError, DataError, check_count
 from itransf.evaluation.ranking import DEFAULT_MEMORY, Ranks, Ties, rank_as_predicted, rank_triples, sample_triples
 from itransf.evaluation.skill import Skill, compare_with_popularity
@@ -25,7 +24,6 @@ from itransf.models.base import SIDES, Model, Side
 
 Weighting = Literal["relation", "query"]
 BucketEdges = Literal["count", "log"]
-Floats = npt.NDArray[np.float64]
 OTHER_TIES: tuple[Ties, ...] = ("optimistic", "pessimistic")
 HITS = (1, 3, 10)
 METRICS = {"mr": "MR", "mrr": "MRR", "amri": "AMRI", **{f"hits@{k}": f"Hits@{k}" for k in HITS}}
@@ -113,7 +111,7 @@ def evaluate(
 ) -> Evaluation:
     """Rank a split's triples among all entities, filtered with train, valid and test, and summarise the ranks.
 
-    Beside it, the triples are ranked by the rule of predictions, and relations are compared with popularity.
+    The triples are also ranked by the rule of predictions, and relations are compared with popularity.
 
     Args:
         model: Scoring model.
@@ -172,7 +170,7 @@ def _read_weights(graph: Graph, triples: Triples, split: str) -> Floats:
     return found
 
 
-def summarise(ranks: Floats, rivals: npt.NDArray[np.int64], weights: Floats | None = None) -> dict[str, float]:
+def summarise(ranks: Floats, rivals: Integers, weights: Floats | None = None) -> dict[str, float]:
     """Return mean rank, mean reciprocal rank, adjusted mean rank index, Hits@k (as fractions) and the query count.
 
     Args:
@@ -212,7 +210,7 @@ class _Table:
     def summary(
         self,
         sides: tuple[Side, ...],
-        rows: npt.NDArray[np.bool_] | slice = slice(None),
+        rows: Booleans | slice = slice(None),
         filtered: bool = True,
         weights: Floats | None = None,
     ) -> dict[str, float]:
@@ -224,9 +222,7 @@ class _Table:
         shares = None if weights is None else np.tile(weights[rows], len(sides))
         return summarise(ranks, rivals, shares)
 
-    def both_sides(
-        self, rows: npt.NDArray[np.bool_] | slice = slice(None), filtered: bool = True
-    ) -> dict[str, dict[str, float]]:
+    def both_sides(self, rows: Booleans | slice = slice(None), filtered: bool = True) -> dict[str, dict[str, float]]:
         """Return the metrics of both sides together and of each alone."""
         return {
             "both": self.summary(SIDES, rows, filtered),
@@ -251,9 +247,7 @@ def _by_relation(table: _Table, graph: Graph, typed: _Table, skills: Mapping[int
     ]
 
 
-def _by_bucket(
-    table: _Table, graph: Graph, numbers: npt.NDArray[np.int64], weighting: Weighting
-) -> list[dict[str, Any]]:
+def _by_bucket(table: _Table, graph: Graph, numbers: Integers, weighting: Weighting) -> list[dict[str, Any]]:
     triples_per_relation = np.bincount(table.relations, minlength=len(graph.relations))
     weights = table.weights
     if weighting == "relation":

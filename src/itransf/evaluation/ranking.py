@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
 from typing import Any, Literal, NamedTuple, TypeGuard
@@ -65,6 +65,7 @@ class Questions:
         triples: Row numbers of the triples in the order of their queries, (n,).
         answers: True entity of each of those triples, (n,).
         places: Query of each of those triples, ascending, (n,).
+        is_excluded: Whether the answer of each of those triples is among the excluded entities, (n,).
     """
 
     relations: Integers
@@ -74,6 +75,7 @@ class Questions:
     triples: Integers
     answers: Integers
     places: Integers
+    is_excluded: Booleans
 
 
 class Part(NamedTuple):
@@ -132,25 +134,17 @@ def rank_triples(
     with track(title, len(sides) * len(triples), "queries", progress) as tracker:
         for side in sides if len(triples) else ():
             questions = ask(triples, known, side, loops)
-            if typing is not None:
-                counts = count_fitting(model, questions, side, typing, memory, tracker, keep_scores)
-            elif on_device is not None:
+            if on_device is not None:
                 counts = count_on_device(on_device, questions, side, memory, tracker)
             else:
-                counts = count_here(model, questions, side, memory, tracker, keep_scores)
-            found.append((SIDES.index(side), questions, counts))
-    above, tied, rivals = (np.zeros((2, len(SIDES), len(triples)), dtype=np.int64) for _ in range(3))
-    scores = np.zeros((len(SIDES), len(triples))) if keep_scores else None
-    for number, questions, counts in found:  # a GPU is waited for only here
-        rows, arrays = questions.triples, [count.cpu().numpy() for count in counts]
-        above[:, number, rows], tied[:, number, rows] = arrays[:2]
-        if typing is not None or on_device is not None:
-            rivals[:, number, rows] = arrays[2]
-        else:
-            rivals[:, number, rows] = count_rivals(triples[rows], questions, known, loops, model.sizes.entities)
-        if scores is not None:
-            scores[number, rows] = arrays[-1]
-    return Ranks(triples, above, tied, rivals, scores)
+                counts = count_here(model, questions, side, typing, memory, tracker, keep_scores)
+            found.append((SIDES.index(side), questions.triples, counts))
+    columns: list[Any] = [np.zeros((2, len(SIDES), len(triples)), dtype=np.int64) for _ in range(3)]
+    columns += [np.zeros((len(SIDES), len(triples)))] if keep_scores else []
+    for number, rows, counts in found:
+        for column, count in zip(columns, counts, strict=True):
+            column[..., number, rows] = count.cpu().numpy()  # a GPU is waited for only here
+    return Ranks(triples, *columns)
 
 
 def sample_triples(triples: Triples, entities: int, most: int | None = None) -> Triples:
@@ -194,125 +188,115 @@ def ask(triples: Triples, known: KnownIndex, side: Side, loops: Booleans | None 
     places = np.cumsum(is_first) - 1
     anchors, relations = anchors[is_first], relations[is_first]
     offsets, excluded = known.answers(anchors, relations, side)
+    is_excluded = known.contains(triples[order])
     if loops is not None:
+        is_excluded |= (answers == anchors[places]) & ~loops[relations[places]]
         rows = np.repeat(np.arange(len(anchors)), np.diff(offsets))
         is_added = ~loops[relations]
         is_added[rows[excluded == anchors[rows]]] = False  # known already
         excluded = np.insert(excluded, offsets[:-1][is_added], anchors[is_added])
         offsets = offsets + np.append(0, np.cumsum(is_added))
-    return Questions(relations, anchors, offsets, excluded, order, answers, places)
-
-
-def count_rivals(
-    triples: Triples, questions: Questions, known: KnownIndex, loops: Booleans | None, entities: int
-) -> Integers:
-    """Return the number of rivals of each triple, in the order of the questions: filtered, then raw, (2, n)."""
-    is_excluded = known.contains(triples)  # but the true entity is not its own rival in any case
-    if loops is not None:
-        is_excluded |= (triples[:, 0] == triples[:, 2]) & ~loops[triples[:, 1]]
-    filtered = entities - 1 - np.diff(questions.offsets)[questions.places] + is_excluded
-    return np.stack([filtered, np.full_like(filtered, entities - 1)])
+    return Questions(relations, anchors, offsets, excluded, order, answers, places, is_excluded)
 
 
 def count_here(
-    model: Model, questions: Questions, side: Side, memory: int, tracker: Tracker, keep_scores: bool = False
-) -> list[Tensor]:
-    """Count the rivals above and tied with each answer, (2, n) each; with `keep_scores` add its score, (n,)."""
-    device = next(model.parameters()).device
-    relations = questions.relations[questions.places]  # (n,)
-    if has_query_form(model) and not keep_scores and shares_candidates(model, side):
-        bounds = [0, len(relations)]
-    else:
-        bounds = np.flatnonzero(np.diff(relations, prepend=-1, append=-1)).tolist()
-    found = []
-    for start, stop in pairwise(bounds):
-        count = prepare_counting(model, int(relations[start]), side, memory, keep_scores)
-        for first in range(start, stop, MOST_TRIPLES):
-            part = select(questions, slice(first, min(first + MOST_TRIPLES, stop)), device)
-            found.append(count(part))
-            tracker.advance(len(part.answers))
-    return [torch.cat(parts, dim=-1) for parts in zip(*found, strict=True)]
-
-
-def count_fitting(
     model: Model,
     questions: Questions,
     side: Side,
-    typing: Typing,
+    typing: Typing | None,
     memory: int,
     tracker: Tracker,
     keep_scores: bool = False,
 ) -> list[Tensor]:
-    """Count the rivals that fit: above each answer, tied with it, and in all, (2, n) each; else as `count_here`."""
+    """Count the rivals above each answer, tied with it, and in all, (2, n) each, filtered first.
+
+    With `keep_scores` the scores of the answers follow, (n,).
+    """
     device = next(model.parameters()).device
     relations = questions.relations[questions.places]  # (n,)
+    bounds = np.flatnonzero(np.diff(relations, prepend=-1, append=-1)).tolist()
+    by_query = model if typing is None and not keep_scores and has_query_form(model) else None
+    if by_query is not None and shares_candidates(by_query, side):
+        bounds = [0, len(relations)]
     found = []
-    for start, stop in pairwise(np.flatnonzero(np.diff(relations, prepend=-1, append=-1)).tolist()):
-        relation = int(relations[start])
-        fitting = typing.candidates(relation, side)
-        pool, asked, rivals = restrict(questions, slice(start, stop), fitting)
-        scorer = model.scorer(relation, side, model.pool(torch.tensor(pool, device=device)))
+    for start, stop in pairwise(bounds):
+        relation, own = int(relations[start]), cut(questions, slice(start, stop))
+        entities, candidates = None, model.sizes.entities
+        if typing is not None:
+            fitting = typing.candidates(relation, side)
+            entities, own = restrict(own, fitting)
+            candidates = len(fitting)
+        count: Count
+        if by_query is not None:
+            table = by_query.candidates(torch.tensor([relation], device=device), side, model.pool())[0]
+            count = partial(count_in_table, by_query, table, side, memory)
+        else:
+            scored = None if entities is None else torch.tensor(entities, device=device)
+            scorer = model.scorer(relation, side, model.pool(scored))
+            width = candidates if entities is None else len(entities)
+            count = partial(count_in_scores, scorer, width, candidates, memory, keep_scores)
+        rivals = torch.from_numpy(count_rivals(own, candidates))
         for first in range(0, stop - start, MOST_TRIPLES):
             rows = slice(first, min(first + MOST_TRIPLES, stop - start))
-            part = select(asked, rows, device)
-            above, tied, *own = count_in_scores(scorer, len(pool), memory, keep_scores, part, len(fitting))
-            found.append((above, tied, torch.from_numpy(rivals[:, rows]), *own))
-            tracker.advance(len(part.answers))
+            above, tied, *scores = count(move(cut(own, rows), device))
+            found.append((above, tied, rivals[:, rows], *scores))
+            tracker.advance(rows.stop - rows.start)
     return [torch.cat(parts, dim=-1) for parts in zip(*found, strict=True)]
 
 
-def restrict(questions: Questions, rows: slice, fitting: Integers) -> tuple[Integers, Questions, Integers]:
-    """Restrict the queries of a range of triples, which have one relation, to the entities that fit.
+def cut(questions: Questions, rows: slice) -> Questions:
+    """Return a range of triples with their own queries, numbered from zero."""
+    first, last = questions.places[rows.start], questions.places[rows.stop - 1] + 1
+    offsets = questions.offsets[first : last + 1]
+    return Questions(
+        questions.relations[first:last],
+        questions.anchors[first:last],
+        offsets - offsets[0],
+        questions.excluded[offsets[0] : offsets[-1]],
+        questions.triples[rows],
+        questions.answers[rows],
+        questions.places[rows] - first,
+        questions.is_excluded[rows],
+    )
+
+
+def move(questions: Questions, device: torch.device) -> Part:
+    """Return queries on a device."""
+    return Part(*(torch.from_numpy(getattr(questions, name)).to(device) for name in Part._fields))
+
+
+def restrict(questions: Questions, fitting: Integers) -> tuple[Integers, Questions]:
+    """Restrict the queries of one relation to the entities that fit.
 
     Returns:
-        The entities to score, (p,): those that fit, then other answers; the queries, with the places of entities among
-        these for their numbers; the number of rivals of each triple, filtered and raw, (2, n).
+        The entities to score: those that fit, then other answers. The queries, with the places of entities among these
+        for their numbers.
     """
-    places, answers = questions.places[rows], questions.answers[rows]
-    pool = np.concatenate([fitting, sort_distinct(answers[~is_among(answers, fitting)])])
+    fits = is_among(questions.answers, fitting)
+    pool = np.concatenate([fitting, sort_distinct(questions.answers[~fits])])
     order = np.argsort(pool)
-    answers = order[np.searchsorted(pool, answers, sorter=order)]
-    first, last = places[0], places[-1] + 1
-    offsets = questions.offsets[first : last + 1]
-    excluded = questions.excluded[offsets[0] : offsets[-1]]
-    kept, places = is_among(excluded, fitting), places - first
-    offsets = np.append(0, np.cumsum(kept))[offsets - offsets[0]]
-    excluded, sizes = np.searchsorted(fitting, excluded[kept]), np.diff(offsets)
-    is_excluded = np.isin(places * len(pool) + answers, np.repeat(np.arange(len(sizes)), sizes) * len(pool) + excluded)
-    rivals = len(fitting) - (answers < len(fitting))
-    parts = (questions.relations[first:last], questions.anchors[first:last], offsets, excluded, questions.triples[rows])
-    return pool, Questions(*parts, answers, places), np.stack([rivals - sizes[places] + is_excluded, rivals])
+    answers = order[np.searchsorted(pool, questions.answers, sorter=order)]
+    kept = is_among(questions.excluded, fitting)
+    offsets = np.append(0, np.cumsum(kept))[questions.offsets]
+    excluded = np.searchsorted(fitting, questions.excluded[kept])
+    is_excluded = questions.is_excluded & fits
+    changes: dict[str, Any] = {"answers": answers, "offsets": offsets, "excluded": excluded, "is_excluded": is_excluded}
+    return pool, replace(questions, **changes)
+
+
+def count_rivals(questions: Questions, candidates: int) -> Integers:
+    """Return the number of rivals of each triple, filtered and raw, (2, n).
+
+    The first entities, of the number of candidates, are rivals; the answer is not its own rival in any case.
+    """
+    raw = candidates - (questions.answers < candidates)
+    return np.stack([raw - np.diff(questions.offsets)[questions.places] + questions.is_excluded, raw])
 
 
 def shares_candidates(model: QueryModel, side: Side) -> bool:
     """Return whether all relations compare their queries with the same vectors, as those of bilinear models do."""
     numbers = torch.arange(min(2, model.sizes.relations), device=next(model.parameters()).device)
     return len(numbers) < 2 or model.candidates(numbers, side, model.pool(numbers[:1])).stride(0) == 0
-
-
-def select(questions: Questions, rows: slice, device: torch.device) -> Part:
-    """Return a range of triples with their own queries, numbered from zero."""
-    places = questions.places[rows]
-    first, last = places[0], places[-1] + 1
-    offsets = questions.offsets[first : last + 1]
-    arrays = (
-        questions.relations[first:last],
-        questions.anchors[first:last],
-        questions.answers[rows],
-        offsets - offsets[0],
-        questions.excluded[offsets[0] : offsets[-1]],
-        places - first,
-    )
-    return Part(*(torch.from_numpy(array).to(device) for array in arrays))
-
-
-def prepare_counting(model: Model, relation: int, side: Side, memory: int, keep_scores: bool) -> Count:
-    """Return a function that counts the rivals of a part; the entity table is projected here, once."""
-    if has_query_form(model) and not keep_scores:
-        wanted = torch.tensor([relation], device=next(model.parameters()).device)
-        return partial(count_in_table, model, model.candidates(wanted, side, model.pool())[0], side, memory)
-    scorer = model.scorer(relation, side)
-    return partial(count_in_scores, scorer, model.sizes.entities, memory, keep_scores)
 
 
 def count_in_table(model: QueryModel, table: Tensor, side: Side, memory: int, part: Part) -> tuple[Tensor, ...]:
@@ -329,9 +313,18 @@ def count_in_table(model: QueryModel, table: Tensor, side: Side, memory: int, pa
 
 
 def count_in_scores(
-    scorer: Scorer, entities: int, memory: int, keep_scores: bool, part: Part, rivals: int | None = None
+    scorer: Scorer, entities: int, candidates: int, memory: int, keep_scores: bool, part: Part
 ) -> tuple[Tensor, ...]:
-    """Count rivals by the scores of all entities; with `keep_scores` also return the scores of the answers."""
+    """Count rivals by scores; with `keep_scores` also return the scores of the answers.
+
+    Args:
+        scorer: Function from anchors to the scores of entities.
+        entities: Number of entities that it scores.
+        candidates: Number of those, the first ones, that may be rivals.
+        memory: Bytes for one chunk of scores.
+        keep_scores: Whether to return the scores of the answers, and to refuse scores that are not numbers.
+        part: Queries and answers.
+    """
     own = torch.zeros(len(part.answers), dtype=torch.float64, device=part.answers.device)
 
     def score(rows: slice) -> Tensor:
@@ -342,7 +335,7 @@ def count_in_scores(
         return scores
 
     lists = (part.answers, part.offsets, part.excluded, part.places)
-    counts = count_by_scores(score, entities, *lists, memory, rivals)
+    counts = count_by_scores(score, entities, *lists, memory, candidates)
     return (*counts, own) if keep_scores else counts
 
 

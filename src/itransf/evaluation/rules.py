@@ -1,4 +1,4 @@
-"""One-hop rules: what train reveals by inverse, symmetric and duplicate relations, alone and beside a model.
+"""One-hop rules: what train reveals by inverse, symmetric and duplicate relations, alone and combined with a model.
 
 A rule says that a triple of one relation (the body) implies a triple of another (the head), between the same entities
 or with the two swapped. Its confidence is the share of the body's training triples for which the implied triple is in
@@ -25,7 +25,7 @@ from itransf.progress import track
 LEAST_CONFIDENCE = 0.01
 """Rules below this are left out: what they lead to is hardly likelier than anything else."""
 WEIGHTS = (0.0, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0)
-"""Weights of rules beside a model, from which validation chooses; with the last one, rules nearly decide alone."""
+"""Weights of rules added to a model, from which validation chooses; with the last one, rules nearly decide alone."""
 SHRINKAGE = 10
 """Validation triples of a relation at which its own count as much as all others for the choice of its weight."""
 

@@ -65,9 +65,7 @@ class Skill:
         return found
 
 
-def measure_skill(
-    model: Model, graph: Graph, split: str = "valid", memory: int = DEFAULT_MEMORY, progress: bool = False
-) -> dict[int, Skill]:
+def measure_skill(model: Model, graph: Graph, split: str = "valid", memory: int = DEFAULT_MEMORY) -> dict[int, Skill]:
     """Return the skill of each relation that occurs in a split, or in a sample of a large one, by its number.
 
     Args:
@@ -75,11 +73,9 @@ def measure_skill(
         graph: Graph whose split is ranked.
         split: "train", "valid" or "test".
         memory: Bytes for one chunk of scores.
-        progress: Whether to show a progress bar.
     """
     triples = sample_triples(graph.split(split), len(graph.entities))
-    ranks = rank_as_predicted(model, graph, triples, memory, progress, title="measuring skill")
-    return compare_with_popularity(ranks, graph, memory)
+    return compare_with_popularity(rank_as_predicted(model, graph, triples, memory), graph, memory)
 
 
 def compare_with_popularity(ranks: Ranks, graph: Graph, memory: int = DEFAULT_MEMORY) -> dict[int, Skill]:

@@ -23,13 +23,13 @@ import torch
 from torch import Tensor
 
 from itransf.data.graph import Graph, Triples
-from itransf.data.known import Booleans, Floats, Integers, KnownIndex, is_among
+from itransf.data.known import Booleans, Floats, Integers, is_among
 from itransf.data.typing import SIDE_NUMBERS
+from itransf.evaluation.ranking import sample_triples
 from itransf.evaluation.skill import NO_BETTER, TOO_FEW, measure_skill
 from itransf.models.base import SIDES, Model, Side
 from itransf.prediction.inputs import ASKED
 from itransf.prediction.search import (
-    DEFAULT_MEMORY,
     EXCLUDED,
     Search,
     group_questions,
@@ -170,22 +170,18 @@ class Examples:
         return log_odds(own / np.maximum(total + (1.0 - kept) * own, own))
 
 
-def draw_examples(search: Search, triples: Triples, questions: Triples) -> Examples | None:
-    """Return candidates of questions: the best, all true ones, and a sample of the others.
+def draw_examples(search: Search, questions: Triples) -> Examples | None:
+    """Return candidates of questions of valid, (q, 3): the best, all true ones, and a sample of the others.
 
-    Args:
-        search: Model and graph; triples of the excluded splits are no candidates.
-        triples: Triples, (n, 3), which are the true ones.
-        questions: Some of those that they answer, (q, 3).
+    Triples of the excluded splits of the search are not candidates.
     """
-    random, graph = np.random.default_rng(0), search.graph
-    answers = KnownIndex(triples, len(graph.entities), len(graph.relations))
+    random, graph, answers = np.random.default_rng(0), search.graph, search.graph.known_in("valid")
     parts: list[tuple[npt.NDArray[Any], ...]] = []
     for group, relation, side, anchors in group_questions(questions):
-        allowed, done = graph.typing.candidates(relation, side), 0
+        allowed = graph.typing.candidates(relation, side)
         for part, chunk in search.score_chunks(relation, side, anchors, allowed):
             true = torch.zeros_like(chunk, dtype=torch.bool)
-            mark(true, *list_answers(answers, part, relation, side), allowed, True)
+            mark(true, *list_answers(answers, anchors[part], relation, side), allowed, True)
             values, labels = chunk.double().cpu().numpy(), true.cpu().numpy()
             candidates, best, drawn = values != EXCLUDED, np.zeros_like(labels), np.zeros_like(labels)
             places = chunk.double().topk(min(BEST, len(allowed)), dim=1).indices.cpu().numpy()
@@ -198,8 +194,7 @@ def draw_examples(search: Search, triples: Triples, questions: Triples) -> Examp
             rows, columns = np.nonzero((sure & candidates) | drawn)
             sides = np.full(len(rows), 2 * relation + SIDE_NUMBERS[side])
             taken = (array[rows, columns] for array in (values, labels, best, weights))
-            parts.append((group[rows + done], sides, *taken, candidates.sum(1)[rows].astype(np.float64)))
-            done += len(part)
+            parts.append((group[part[rows]], sides, *taken, candidates.sum(1)[rows].astype(np.float64)))
     return Examples(*map(np.concatenate, zip(*parts, strict=True))) if parts else None
 
 
@@ -211,23 +206,20 @@ def add_totals(examples: Examples, search: Search, questions: Triples, temperatu
     return replace(examples, totals=totals[examples.questions])
 
 
-def fit_calibration(
-    model: Model, graph: Graph, *, isotonic: bool = False, memory: int = DEFAULT_MEMORY
-) -> Calibration | None:
+def fit_calibration(model: Model, graph: Graph, *, isotonic: bool = False) -> Calibration | None:
     """Return a calibration fitted to validation questions, or None if there are fewer than 50.
 
     Args:
         model: Scoring model.
         graph: Graph; of its test triples only the number is read.
         isotonic: Whether to replace the logistic function by an isotonic step function of the same features.
-        memory: Bytes for one chunk of scores.
     """
-    questions, search = list_questions(graph.valid), Search(model, graph, memory=memory)
+    questions, search = list_questions(graph.valid), Search(model, graph)
     if len(questions) < LEAST_QUESTIONS:
         return None
     most = min(MOST_QUESTIONS, max(MOST_SCORES // len(graph.entities), LEAST_QUESTIONS))
-    questions = questions[np.sort(np.random.default_rng(0).permutation(len(questions))[:most])]
-    examples = draw_examples(search, graph.valid, questions)
+    questions = sample_triples(questions, len(graph.entities), most)
+    examples = draw_examples(search, questions)
     if examples is None or not examples.labels.any() or not np.isfinite(examples.scores).all():
         return None
     counts = np.log1p(graph.statistics.counts)
@@ -247,7 +239,7 @@ def fit_calibration(
     constant, share, score, count, excess, by_frequency, frequency, several = solution.weights.tolist()
     slopes = np.maximum(share + by_frequency * constants[:, 0], LEAST_SLOPE)
     offsets = constant + solution.offsets + constants @ np.array([frequency, several])
-    skills = measure_skill(model, graph, "valid", memory)
+    skills = measure_skill(model, graph, "valid", search.memory)
     found = Calibration(
         temperature,
         tuple(map(shorten, slopes.tolist())),
@@ -417,7 +409,7 @@ def measure_answers(search: Search, triples: Triples, side: Side, temperature: f
     """Compare triples with the candidates of the questions for one side that they answer.
 
     Args:
-        search: Model and graph; triples of the excluded splits are no candidates.
+        search: Model and graph; triples of the excluded splits are not candidates.
         triples: Triples, (n, 3).
         side: Side that the questions ask for.
         temperature: Factor of scores in the softmax.
@@ -443,7 +435,7 @@ def rate_answers(
 
     Args:
         calibration: Calibration of the model.
-        search: Model and graph; triples of the excluded splits are no candidates.
+        search: Model and graph; triples of the excluded splits are not candidates.
         triples: Answers, (n, 3), of relations that the calibration covers.
         asked: Which parts of each were asked for, (n, 3). It answers for both sides unless one of them was.
     """
@@ -458,7 +450,7 @@ def rate_answers(
 
 
 def choose_rivals(search: Search) -> Search:
-    """Return a search for the candidates that answers are compared with: answers in train and valid are none."""
+    """Return a search for the candidates that answers are compared with: those not in train or valid."""
     return Search(search.model, search.graph, excluded=("train", "valid"), memory=search.memory)
 
 

@@ -6,7 +6,7 @@ its own threshold and its own weights of the scores, shrunk to those of all.
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -75,7 +75,7 @@ def classify_triples(
         model: Scoring model.
         graph: Graph with the names, and the validation triples that the rule is fitted to.
         triples: Names or labels of head, relation and tail.
-        labels: Whether each is true, to be stored beside the verdict.
+        labels: Whether each is true, to be stored with the verdict.
         negatives: False triples to fit the rule to; by default validation triples with another head or tail that fits.
         memory: Bytes for one chunk of scores.
         calibration: Calibration with the temperature of the softmax; by default that of the run.
@@ -94,21 +94,20 @@ def classify_triples(
         false = resolve_triples(graph, negatives, lambda row: f"negative {row + 1}")
     names = list_names(triples)
     problems = find_problems(graph, names)
-    asked = [number for number in range(len(names)) if number not in problems]
-    given, known = resolve_triples(graph, [names[number] for number in asked]), np.concatenate([graph.valid, false])
+    asked = [row for row in range(len(names)) if row not in problems]
+    given, known = resolve_triples(graph, [names[row] for row in asked]), np.concatenate([graph.valid, false])
     search, temperature = Search(model, graph, memory=memory), 1.0 if calibration is None else calibration.temperature
     examples, claims = (describe(search, each, temperature) for each in (known, given))
     rule = fit_rule(examples, np.arange(len(known)) < len(graph.valid), known[:, 1], len(graph.relations))
     chances = rule.predict(rule.expand(claims), given[:, 1])
-    found = dict(
-        zip(asked, zip(chances.tolist(), claims[:, 0].tolist(), find_splits(graph, given), strict=True), strict=True)
-    )
-    rows = []
-    for number, (head, relation, tail) in enumerate(names):
-        chance, score, split = found.get(number, (None, None, None))
-        verdict, label = None if chance is None else chance > 0.5, None if labels is None else labels[number]
-        rows.append(ClassifiedTriple(head, relation, tail, verdict, chance, score, problems.get(number), label, split))
-    return rows
+    found = []
+    for row, (head, relation, tail) in enumerate(names):
+        label = None if labels is None else labels[row]
+        found.append(ClassifiedTriple(head, relation, tail, None, problem=problems.get(row), label=label))
+    columns = (chances.tolist(), claims[:, 0].tolist(), find_splits(graph, given))
+    for row, chance, score, split in zip(asked, *columns, strict=True):
+        found[row] = replace(found[row], verdict=chance > 0.5, probability=chance, score=score, known=split)
+    return found
 
 
 def corrupt(graph: Graph) -> Triples:

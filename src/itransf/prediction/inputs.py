@@ -2,8 +2,9 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -16,6 +17,8 @@ from itransf.errors import DataError
 
 MARK = "?"  # of the part that a query asks for; an empty field is one, too
 ASKED = -1  # index of that part
+T = TypeVar("T")
+U = TypeVar("U")
 
 
 @dataclass(frozen=True)
@@ -129,32 +132,37 @@ def resolve_triples(
     graph: Graph, triples: Iterable[GivenTriple], locate: Callable[[int], str] | None = None
 ) -> Triples:
     """Return triples given by names or labels as indices, (n, 3); arguments as in `list_names`."""
-    given = list_names(triples, locate)
-    found = np.empty((len(given), 3), dtype=np.int64)
-    for row, names in enumerate(given):
+    numbers = resolve_each(list_names(triples, locate), partial(number_names, graph), locate or locate_triple)
+    return np.array(numbers, dtype=np.int64).reshape(-1, 3)
+
+
+def resolve_each(rows: Iterable[T], resolve: Callable[[T], U], locate: Callable[[int], str]) -> list[U]:
+    """Return what a function makes of each row; its errors begin with the place of the row."""
+    found = []
+    for row, given in enumerate(rows):
         try:
-            found[row] = number_names(graph, names)
+            found.append(resolve(given))
         except DataError as error:
-            raise DataError(f"{(locate or locate_triple)(row)}: {error}") from None
+            raise DataError(f"{locate(row)}: {error}") from None
     return found
 
 
-def number_names(graph: Graph, names: Sequence[str | None]) -> list[int]:
-    """Return the indices of a head, a relation and a tail; ASKED for None."""
+def number_names(graph: Graph, names: Sequence[Any], is_query: bool = False) -> list[int]:
+    """Return the indices of a head, a relation and a tail; in a query, ASKED for None."""
     vocabularies = (graph.entities, graph.relations, graph.entities)
     if names[1] and names[2] and names[2] not in graph.entities:
         names = [*names[:2], find_bin(names[1], str(names[2]), graph.entities) or names[2]]
-    return [ASKED if name is None else v.index(name) for v, name in zip(vocabularies, names, strict=True)]
+    return [ASKED if is_query and name is None else v.index(name) for v, name in zip(vocabularies, names, strict=True)]
 
 
-def find_problems(graph: Graph, names: Sequence[GivenTriple]) -> dict[int, str]:
+def find_problems(graph: Graph, names: Iterable[Sequence[Any]]) -> dict[int, str]:
     """Return what is unknown about triples, by their place in the list; triples without a problem are left out."""
     problems = {}
     for row, given in enumerate(names):
         try:
-            resolve_triples(graph, [given])
+            number_names(graph, given)
         except DataError as error:
-            problems[row] = str(error).partition(": ")[2]
+            problems[row] = str(error)
     return problems
 
 
@@ -202,12 +210,8 @@ def read_candidates(path: str | Path, vocabulary: Vocabulary | None = None) -> l
     names = [name for (name,) in table.rows()]
     if not names:
         raise DataError(f"{path}: it has no names; write one per line")
-    for row, name in enumerate(names):
-        try:
-            if vocabulary is not None:
-                vocabulary.index(name)
-        except DataError as error:
-            raise DataError(f"{table.locate(row)}: {error}") from None
+    if vocabulary is not None:
+        resolve_each(names, vocabulary.index, table.locate)
     return names
 
 

@@ -19,7 +19,6 @@ import torch
 from itransf.data.graph import SPLITS, Graph, Triples
 from itransf.data.known import Floats, Integers, is_among
 from itransf.data.typing import SIDE_NUMBERS
-from itransf.errors import check_count
 from itransf.files import write_text
 from itransf.models.base import SIDES, Model, Side
 from itransf.prediction.calibration import (
@@ -121,7 +120,7 @@ class Questions:
         test = self.search.graph.known_in("test")
         for part, scores in choose_rivals(self.search).score_chunks(self.relation, self.side, anchors, allowed):
             totals, counts = sum_candidates(scores, self._factor)
-            mark(scores, *list_answers(test, part, self.relation, self.side), allowed, EXCLUDED)
+            mark(scores, *list_answers(test, anchors[part], self.relation, self.side), allowed, EXCLUDED)
             scores[:, is_closed.to(scores.device)] = EXCLUDED
             promising = self._rate(scores.amax(1).double().cpu().numpy(), totals, counts) >= bound
             values = scores[torch.from_numpy(promising).to(scores.device)].double().cpu().numpy()
@@ -130,7 +129,7 @@ class Questions:
             chances = self._rate(values, totals[own], counts[own])
             kept = np.flatnonzero(chances >= bound)
             kept = kept[np.argpartition(-chances[kept], limit)[:limit]] if len(kept) > limit else kept
-            triples = make_triples(part[own[kept]], self.relation, allowed[columns[kept]], self.side)
+            triples = make_triples(anchors[part[own[kept]]], self.relation, allowed[columns[kept]], self.side)
             best = best.merge(Best(chances[kept], triples, values[kept]), limit)
         return best
 
@@ -188,7 +187,7 @@ def find_missing(
         DataError: A name is not known.
         ConfigError: A number is not positive.
     """
-    search = Search(model, graph, check_count("top", top, least=1), excluded=SPLITS, memory=memory, more=False)
+    search = Search(model, graph, top, excluded=SPLITS, memory=memory, more=False)
     relations = range(len(graph.relations)) if relation is None else [graph.relations.index(relation)]
     given = None if entity is None else np.array([graph.entities.index(entity)])
     sums = [float(values.double().sum()) for values in model.parameters()]  # tell models apart

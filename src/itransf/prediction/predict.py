@@ -2,17 +2,18 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from itransf.data import Booleans, Graph, Integers, Triples, Vocabulary
-from itransf.errors import ConfigError, DataError
+from itransf.errors import ConfigError
 from itransf.evaluation import rank_as_predicted
 from itransf.models import SIDES, Ensemble, Model, Side
 from itransf.prediction.calibration import Calibration, find_probabilities
-from itransf.prediction.inputs import ASKED, LabelledTriple, Query, find_splits, name_triple, number_names
+from itransf.prediction.inputs import ASKED, LabelledTriple, Query, find_splits, name_triple, number_names, resolve_each
 from itransf.prediction.search import DEFAULT_MEMORY, Search, find_answers, find_pairs, make_triples
 from itransf.progress import track
 
@@ -131,7 +132,7 @@ def complete(
     check_query(head, relation, tail)
     pool = graph.relations if relation is None else graph.entities
     numbers = None if candidates is None else resolve_candidates(pool, candidates)
-    query = np.array(number_names(graph, (head, relation, tail)))
+    query = np.array(number_names(graph, (head, relation, tail), is_query=True))
     if not more and find_only_answers(graph, head, relation, tail):
         return []
     allowed = {"relations" if relation is None else "candidates": numbers}
@@ -154,7 +155,7 @@ def find_only_answers(
 ) -> list[LabelledTriple]:
     """Return the training triples that answer a query, if its relation allows one answer, such as a capital.
 
-    It does if at least 95 % of the heads (where heads are asked for: of the tails) that train has have one answer.
+    It does if at least 95 % of its heads in train have one tail or, where heads are asked for, of its tails one head.
 
     Args:
         graph: Graph with the names and the training triples.
@@ -165,7 +166,7 @@ def find_only_answers(
     if relation is None or (head is None) == (tail is None):
         return []
     side: Side = "head" if head is None else "tail"
-    numbers = number_names(graph, (head, relation, tail))
+    numbers = number_names(graph, (head, relation, tail), is_query=True)
     given, number = numbers[0 if side == "tail" else 2], numbers[1]
     if not (graph.statistics.one_head if side == "head" else graph.statistics.one_tail)[number]:
         return []
@@ -189,12 +190,7 @@ def resolve_candidates(vocabulary: Vocabulary, candidates: Sequence[str]) -> Int
     """Return the distinct indices of named candidates, ascending."""
     if isinstance(candidates, str) or not isinstance(candidates, Iterable):
         raise ConfigError(f"candidates must be a list of names, not {candidates!r}")
-    numbers = []
-    for place, name in enumerate(candidates, start=1):
-        try:
-            numbers.append(vocabulary.index(name))
-        except DataError as error:
-            raise DataError(f"candidate {place}: {error}") from None
+    numbers = resolve_each(candidates, vocabulary.index, lambda row: f"candidate {row + 1}")
     return np.unique(np.array(numbers, dtype=np.int64))
 
 
@@ -232,7 +228,10 @@ def answer_queries(
     numbers = None if candidates is None else resolve_candidates(graph.entities, candidates)
     excluded = () if include_known else ("train",)
     search = Search(model, graph, top, numbers, typed=typed, excluded=excluded, memory=memory)
-    triples = resolve_queries(graph, queries)
+    names = [(query.head, query.relation, query.tail) for query in queries]
+    number = partial(number_names, graph, is_query=True)
+    rows = resolve_each(names, number, lambda row: queries[row].where or f"query {row + 1}")
+    triples = np.array(rows, dtype=np.int64).reshape(-1, 3)
     with track("answering", len(queries), "queries", progress) as tracker:
         found = find_answers(search, triples, tracker)
     asked = (triples == ASKED)[found.queries]
@@ -241,9 +240,9 @@ def answer_queries(
     return pa.table(
         {
             "query": found.queries + 1,
-            "head": take_names(graph.entities, heads),
-            "relation": take_names(graph.relations, relations),
-            "tail": take_names(graph.entities, tails),
+            "head": pa.array(map(graph.entities.name, heads.tolist()), pa.string()),
+            "relation": pa.array(map(graph.relations.name, relations.tolist()), pa.string()),
+            "tail": pa.array(map(graph.entities.name, tails.tolist()), pa.string()),
             "score": found.scores,
             "rank": found.ranks,
             "known": pa.array(find_splits(graph, found.triples), pa.string()),
@@ -253,21 +252,3 @@ def answer_queries(
             },
         }
     )
-
-
-def resolve_queries(graph: Graph, queries: Sequence[Query]) -> Triples:
-    """Return queries as indices (n, 3), with ASKED for the part asked for."""
-    triples = np.full((len(queries), 3), ASKED)
-    for row, query in enumerate(queries):
-        try:
-            triples[row] = number_names(graph, (query.head, query.relation, query.tail))
-        except DataError as error:
-            raise DataError(f"{query.where or f'query {row + 1}'}: {error}") from None
-    return triples
-
-
-def take_names(vocabulary: Vocabulary, numbers: Integers) -> pa.Array:
-    """Return the names of these indices as a column."""
-    distinct, places = np.unique(numbers, return_inverse=True)
-    names = pa.array([vocabulary.name(number) for number in distinct.tolist()], pa.string())
-    return names.take(pa.array(places))

@@ -6,15 +6,14 @@ import numpy as np
 
 from itransf.data import SPLITS, Booleans, Floats, Graph
 from itransf.errors import ConfigError
+from itransf.evaluation.skill import NORMAL_QUANTILE
 from itransf.models.base import Model
-from itransf.prediction.calibration import Calibration, list_questions, rate_answers, sigmoid
+from itransf.prediction.calibration import BEST, Calibration, list_questions, rate_answers, sigmoid
 from itransf.prediction.inputs import ASKED
 from itransf.prediction.search import DEFAULT_MEMORY, Search, find_answers
 
-TOP = 10
 BINS = 10
 BUCKETS = ("all", "frequent", "medium", "rare")
-QUANTILE = 1.959964  # of 97.5 % of a normal distribution
 
 
 def assess_calibration(
@@ -27,7 +26,7 @@ def assess_calibration(
 ) -> dict[str, Any]:
     """Compare probabilities with the truth, on the ten best candidates of each question that the split answers.
 
-    Answers in the other splits are no candidates. The interval is that of the difference of observed and expected
+    Answers in the other splits are not candidates. The interval is that of the difference of observed and expected
     hits, by questions, with the error of a calibration that was fitted to as many questions as it was.
 
     Args:
@@ -51,7 +50,7 @@ def assess_calibration(
     questions = list_questions(graph.split(split))
     if not len(questions):
         raise ConfigError(f"{split} has no questions; choose another split")
-    search = Search(model, graph, TOP, excluded=[each for each in SPLITS if each != split], memory=memory)
+    search = Search(model, graph, BEST, excluded=[each for each in SPLITS if each != split], memory=memory)
     found = find_answers(search, questions)
     chances, _ = rate_answers(calibration, search, found.triples, questions[found.queries] == ASKED)
     labels = graph.known_in(split).contains(found.triples)
@@ -62,7 +61,7 @@ def assess_calibration(
     for bucket, name in enumerate(BUCKETS):
         mine = (buckets == bucket) | (bucket == 0)
         missed = np.bincount(found.queries[mine], labels[mine] - chances[mine])
-        error = QUANTILE * float(np.sqrt((missed**2).sum() * (1.0 + len(questions) / calibration.questions)))
+        error = NORMAL_QUANTILE * float(np.sqrt((missed**2).sum() * (1.0 + len(questions) / calibration.questions)))
         expected, observed = float(chances[mine].sum()), int(labels[mine].sum())
         agree = abs(observed - expected) <= error
         entry = {"expected": expected, "low": expected - error, "high": expected + error, "observed": observed}
@@ -91,7 +90,7 @@ def make_bins(chances: Floats, labels: Booleans) -> list[dict[str, float]]:
     for place in np.unique(places).tolist():
         mine = places == place
         size, share = int(mine.sum()), float(labels[mine].mean())
-        spread = QUANTILE**2 / size
+        spread = NORMAL_QUANTILE**2 / size
         middle = (share + spread / 2.0) / (1.0 + spread)
         width = float(np.sqrt(share * (1.0 - share) * spread + spread**2 / 4.0)) / (1.0 + spread)
         entry = {"candidates": size, "probability": float(chances[mine].mean()), "true": share}

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from itransf.data.graph import Graph
-from itransf.errors import check_count
 from itransf.evaluation import rank_as_predicted
 from itransf.models.base import SIDES, Model
 from itransf.prediction.calibration import Calibration, find_probabilities
@@ -67,7 +66,7 @@ def score_triples(
         DataError: Something is not a triple, or a name is not known.
         ConfigError: The memory is not a number of bytes.
     """
-    memory = check_count("memory", memory, least=1)
+    search = Search(model, graph, memory=memory)
     rows = resolve_triples(graph, triples, locate)
     ranks = rank_as_predicted(model, graph, rows, memory, progress, keep_scores=True, title="scoring")
     assert ranks.scores is not None, "the ranker was asked to keep them"
@@ -77,7 +76,7 @@ def score_triples(
     percentiles = np.where(rivals > 0, 100.0 * beaten / np.maximum(rivals, 1), 100.0)
     # Both sides give the same score up to rounding; that of the tails has the bits `complete` gives for the head.
     columns = (tail_ranks.tolist(), head_ranks.tolist(), percentiles.tolist())
-    chances = find_probabilities(calibration, Search(model, graph, memory=memory), rows)
+    chances = find_probabilities(calibration, search, rows)
     scores = ranks.scores[SIDES.index("tail")].tolist()
     values = zip(rows.tolist(), scores, find_splits(graph, rows), *columns, chances, strict=True)
     return [ScoredTriple(*name_triple(graph, triple), *rest) for triple, *rest in values]

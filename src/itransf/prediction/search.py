@@ -21,8 +21,8 @@ BYTES_PER_SCORE = 24  # a float32 score, and the temporary memory to compute and
 EXCLUDED = -torch.inf  # score of an entity that may not be an answer
 QUIET = Tracker("", 0, "")
 
-Best = tuple[Tensor, Tensor, Tensor]
-"""Scores, heads and columns of the best triples so far, each (k,), best first."""
+Best = tuple[Tensor, Tensor]
+"""Scores of the best triples so far, and their places in the table of all heads and tails, each (k,), best first."""
 
 
 @dataclass(frozen=True)
@@ -36,9 +36,9 @@ class Search:
         candidates: The only entities allowed, ascending; None: see `typed`.
         relations: The only relations allowed, likewise.
         typed: Whether, without `candidates`, only entities and relations that fit are allowed; otherwise all are.
-        excluded: Splits whose triples are no answers.
+        excluded: Splits whose triples are not answers.
         memory: Bytes for one chunk of scores.
-        more: Whether, among whole triples, those may be whose head or tail has its only answer in train.
+        more: Whether whole triples may have a head or tail whose only answer is in train.
     """
 
     model: Model
@@ -81,21 +81,23 @@ class Search:
     def score_chunks(
         self, relation: int, side: Side, anchors: Integers, allowed: Integers
     ) -> Iterator[tuple[Integers, Tensor]]:
-        """Yield the anchors in chunks with the scores (q, n) of the allowed entities, ascending.
+        """Yield positions of anchors, (q,), with their scores of the allowed entities, (q, n), in chunks.
 
-        Triples of the excluded splits are no answers, and neither are self-loops unless the relation allows them.
+        Triples of the excluded splits have the score EXCLUDED, as have self-loops unless the relation allows them.
+        The allowed entities must be ascending.
         """
         if len(allowed) == 0 or len(anchors) == 0:
             return
         device, is_all = next(self.model.parameters()).device, len(allowed) == self.model.sizes.entities
         pool = self.model.pool(None if is_all else torch.tensor(allowed, device=device))
         scorer, known = self.model.scorer(relation, side, pool), self.graph.known_in(*self.excluded)
-        for part in split_rows(anchors, len(allowed), self.memory):
+        for places in split_rows(np.arange(len(anchors)), len(allowed), self.memory):
+            part = anchors[places]
             scores = refuse_nan(scorer(torch.tensor(part, device=device)))
             mark(scores, *list_answers(known, part, relation, side), allowed, EXCLUDED)
             if not self.graph.statistics.allows_loops[relation]:
                 mark(scores, np.arange(len(part)), part, allowed, EXCLUDED)
-            yield part, scores
+            yield places, scores
 
 
 def split_rows(rows: Integers, width: int, memory: int) -> Iterator[Integers]:
@@ -176,15 +178,14 @@ def group_questions(queries: Triples) -> Iterator[tuple[Integers, int, Side, Int
 def find_entities(search: Search, relation: int, side: Side, anchors: Integers, tracker: Tracker = QUIET) -> Found:
     """Find the best entities on `side` of the relation for each anchor on the other side."""
     allowed = search.allow_entities(relation, side)
-    parts, done = [], 0
-    for part, chunk in search.score_chunks(relation, side, anchors, allowed):
+    parts = []
+    for places, chunk in search.score_chunks(relation, side, anchors, allowed):
         best, columns = (tensor.cpu().numpy() for tensor in select_best(chunk, search.top))
-        rows, places = np.nonzero(best != EXCLUDED)
-        triples = make_triples(part[rows], relation, allowed[columns[rows, places]], side)
-        parts.append(Found(rows + done, places + 1, triples, best[rows, places]))
-        done += len(part)
-        tracker.advance(len(part))
-    tracker.advance(len(anchors) - done)
+        rows, ranks = np.nonzero(best != EXCLUDED)
+        triples = make_triples(anchors[places[rows]], relation, allowed[columns[rows, ranks]], side)
+        parts.append(Found(places[rows], ranks + 1, triples, best[rows, ranks]))
+        tracker.advance(len(places))
+    tracker.advance(0 if len(allowed) else len(anchors))
     return join_answers(parts)
 
 
@@ -200,33 +201,29 @@ def find_relations(search: Search, head: int, tail: int) -> Found:
 def find_pairs(search: Search, relation: int, progress: bool = False) -> Found:
     """Find the best triples of a relation over all heads and tails, keeping only the best so far."""
     anchors, tails = search.allow_ends(relation, "head"), search.allow_ends(relation, "tail")
-    best: Best | None = None
+    best: Best = (torch.zeros(0, device="cpu"), torch.zeros(0, dtype=torch.int64, device="cpu"))
     title = f"searching {search.graph.relations.label(relation)}"
     with track(title, len(anchors), "heads", progress) as tracker:
-        for part, scores in search.score_chunks(relation, "tail", anchors, tails):
-            best = merge_best(best, torch.from_numpy(part).to(scores.device), scores, search.top)
-            tracker.advance(len(part))
-    if best is None:
-        return join_answers(())
-    values, heads, columns = (tensor.cpu().numpy() for tensor in best)
-    kept = values != EXCLUDED
-    return number_answers(make_triples(heads[kept], relation, tails[columns[kept]], "tail"), values[kept])
+        for places, scores in search.score_chunks(relation, "tail", anchors, tails):
+            best = merge_best(best, int(places[0]), scores, search.top)
+            tracker.advance(len(places))
+    values, cells = (tensor.cpu().numpy() for tensor in best)
+    heads, columns = np.divmod(cells[values != EXCLUDED], max(len(tails), 1))
+    return number_answers(make_triples(anchors[heads], relation, tails[columns], "tail"), values[values != EXCLUDED])
 
 
-def merge_best(best: Best | None, heads: Tensor, scores: Tensor, top: int) -> Best:
-    """Return the best of the triples so far and of those of new heads (q,), with scores (q, n).
+def merge_best(best: Best, first: int, scores: Tensor, top: int) -> Best:
+    """Return the best of the triples so far and of those with scores (q, n), whose heads begin at row `first`.
 
     Heads come in ascending order, so among equal scores the earlier ones stay in front.
     """
-    worst_kept = best[0][-1] if best is not None and len(best[0]) == top else EXCLUDED
+    values, cells = (tensor.to(scores.device) for tensor in best)
+    worst_kept = values[-1] if len(values) == top else EXCLUDED
     rows = (scores.amax(1) > worst_kept).nonzero().squeeze(1)  # no other row can contribute
-    values, columns = select_best(scores[rows], top)  # (q', top')
-    owners = heads[rows, None].expand_as(columns)
-    new = (values.flatten(), owners.flatten(), columns.flatten())
-    if best is not None:
-        new = (torch.cat([best[0], new[0]]), torch.cat([best[1], new[1]]), torch.cat([best[2], new[2]]))
-    kept, order = select_best(new[0][None], top)  # (1, k)
-    return kept[0], new[1][order[0]], new[2][order[0]]
+    new, columns = select_best(scores[rows], top)  # (q', top')
+    new_cells = (first + rows[:, None]) * scores.shape[1] + columns
+    kept, order = select_best(torch.cat([values.to(scores.dtype), new.flatten()])[None], top)  # (1, k)
+    return kept[0], torch.cat([cells, new_cells.flatten()])[order[0]]
 
 
 def make_triples(anchors: Integers, relation: int, answers: Integers, side: Side) -> Triples:

@@ -101,12 +101,11 @@ def edit_concepts(
     model, notes, called = deepcopy(model), [], name_concepts(read_attention(model, graph), names)
     needed = forbidden or (pinned and isinstance(model, CodedConcepts))
     costs = measure_costs(model, graph, config) if needed else {}
-    for edits, change, done in ((forbidden, forbid_concept, "forbidden"), (pinned, pin_concept, "pinned")):
+    for edits, rule in ((forbidden, FORBIDDEN), (pinned, PINNED)):
         for relation, part, concept in edits:
-            change(model, graph, costs, relation, part, concept)
-            notes.append(
-                f"the concept {call_concept(concept, called)} was {done} to {call_users(graph, relation, part)}."
-            )
+            set_rule(model, graph, costs, relation, part, concept, rule)
+            users = call_users(graph, relation, part)
+            notes.append(f"the concept {call_concept(concept, called)} was {RULES[rule]} to {users}.")
     numbers = {concept: concept for concept in range(m)}  # new number of each old concept that is not pruned
     for first, second in merged:
         kept, gone = numbers[first], numbers[second]
@@ -152,7 +151,7 @@ def carry_names(names: Mapping[int, str], numbers: Mapping[int, int]) -> dict[in
 
 
 def measure_costs(model: ConceptModel, graph: Graph, config: Config) -> Costs:
-    """Return the loss of each relation's training triples if a side used one concept alone, as in the block step.
+    """Return the loss of each relation's training triples if a side used one concept alone, as in the assignment step.
 
     Where concepts add up to the vectors of relations, their present vectors are returned.
     """
@@ -197,32 +196,38 @@ def choose_kept(model: ConceptModel, graph: Graph, count: int) -> list[int]:
 
 
 @torch.no_grad()
-def forbid_concept(model: ConceptModel, graph: Graph, costs: Costs, relation: int, part: str, concept: int) -> None:
-    """Forbid a concept to one part of a relation.
+def set_rule(
+    model: ConceptModel, graph: Graph, costs: Costs, relation: int, part: str, concept: int, rule: int
+) -> None:
+    """Forbid a concept to one part of a relation, or pin it: the part then always has it in its support.
 
-    If the part uses it, the cheapest other concept takes its place and its score. Where concepts add up to vectors, the
-    one that explains most of the rest of the vector takes its place.
+    If the part uses a forbidden concept, the cheapest other concept takes its place and its score. A pinned concept
+    that is new there replaces the concept with the smallest weight that is not pinned, and gets the highest score.
+    Where concepts add up to vectors, the weights are fitted to the vector again instead.
+
+    Raises:
+        ConfigError: The rule contradicts an earlier one, or the support could not be filled under it.
     """
-    write_rule(model, graph, relation, part, concept, FORBIDDEN)
-    if concept in model.supports(part)[relation].tolist():
-        refill(model, costs, relation, part)
-
-
-@torch.no_grad()
-def pin_concept(model: ConceptModel, graph: Graph, costs: Costs, relation: int, part: str, concept: int) -> None:
-    """Let one part of a relation always have a concept in its support.
-
-    If it is new there, it replaces the concept with the smallest weight that is not pinned, and gets the highest score.
-    Where concepts add up to vectors, the weights are fitted to the vector instead.
-    """
-    write_rule(model, graph, relation, part, concept, PINNED)
-    projection = model.concept_attention(part)
-    support, scores = projection.support[relation], projection.scores[relation]
-    if concept in support.tolist():
+    attention = model.concept_attention(part)
+    if not model.has_supports:
+        raise ConfigError(
+            f"attention of kind {attention.kind!r} has no supports: every side uses all concepts, so none can be "
+            'forbidden or pinned; train with model.attention = "sparse"'
+        )
+    if attention.rules[relation, concept] == -rule:
+        raise ConfigError(
+            f"concept {concept} is {RULES[-rule]} to {call_users(graph, relation, part)}, so it cannot be "
+            f"{RULES[rule]} there; drop one of the two rules"
+        )
+    attention.rules[relation, concept] = rule
+    check_rules(attention)
+    support, scores = attention.support[relation], attention.scores[relation]
+    if (concept in support.tolist()) == (rule == PINNED):
         return
-    free = support[projection.rules[relation, support] != PINNED]
-    lightest = free[model.shown_weights(part)[relation, free].abs().argmin()]
-    swap(projection, relation, int(lightest), concept, scores[support].max())
+    if rule == PINNED:
+        free = support[attention.rules[relation, support] != PINNED]
+        lightest = free[model.shown_weights(part)[relation, free].abs().argmin()]
+        swap(attention, relation, int(lightest), concept, scores[support].max())
     refill(model, costs, relation, part)
 
 
@@ -255,53 +260,41 @@ def merge_concepts(model: C, graph: Graph, costs: Costs, kept: int, gone: int) -
     use = measure_use(model, graph)[[kept, gone]]
     shares = use + torch.finfo(use.dtype).eps  # two unused concepts count the same
     first, second = (shares / shares.sum()).tolist()
-    if isinstance(model, CodedConcepts):
-        merge_vectors(model, kept, gone, first, second)
-        return drop_concepts(model, graph, costs, [gone], [kept])
-    model.concepts[kept] = first * model.concepts[kept] + second * model.concepts[gone]
+    one, other = model.concepts[[kept, gone]]
+    if isinstance(model, CodedConcepts):  # length and sign of a vector are free: the weights make up for them
+        one, other = torch.nn.functional.normalize(torch.stack([one, other]))
+        other = other if float(one @ other) >= 0 else -other
+    model.concepts[kept] = first * one + second * other
     for part in model.parts:
-        projection = model.concept_attention(part)
-        merge_rules(projection, kept, gone)
-        both = add_weights(projection, kept, gone)
-        for relation, support in enumerate(projection.support.tolist()):
-            scores = projection.scores[relation]
+        attention = model.concept_attention(part)
+        merge_rules(attention, kept, gone)
+        both = add_weights(attention, kept, gone)
+        for relation, support in enumerate(attention.support.tolist()):
+            scores = attention.scores[relation]
             if kept in support and gone in support:
                 scores[kept] = both[relation]
                 lightest = scores[[concept for concept in support if concept != gone]].min()
-                scores[gone] = lightest + projection.temperature * math.log(FAINT)
+                scores[gone] = lightest + attention.temperature * math.log(FAINT)
             elif gone in support:
-                swap(projection, relation, gone, kept, scores[gone])
-    return drop_concepts(model, graph, costs, [gone])
+                swap(attention, relation, gone, kept, scores[gone])
+    return drop_concepts(model, graph, costs, [gone], [kept])
 
 
-def merge_vectors(model: CodedConcepts, kept: int, gone: int, first: float, second: float) -> None:
-    """Write the weighted mean of two concept vectors into the first, and give it the users of the second."""
-    for attention in map(model.concept_attention, model.parts):
-        merge_rules(attention, kept, gone)
-        for relation, support in enumerate(attention.support.tolist()):
-            if gone in support and kept not in support:
-                swap(attention, relation, gone, kept, attention.scores[relation, gone])
-    units = torch.nn.functional.normalize(model.concepts[[kept, gone]])
-    # A concept is the same with its sign and its weights turned.
-    sign = 1.0 if float(units[0] @ units[1]) >= 0 else -1.0
-    model.concepts[kept] = first * units[0] + sign * second * units[1]
-
-
-def merge_rules(projection: ConceptAttention, kept: int, gone: int) -> None:
+def merge_rules(attention: ConceptAttention, kept: int, gone: int) -> None:
     """Move the rules of a concept to the one that it is merged into, unless they contradict each other."""
-    first, second = projection.rules[:, kept], projection.rules[:, gone]
+    first, second = attention.rules[:, kept], attention.rules[:, gone]
     if bool((first * second == PINNED * FORBIDDEN).any()):
         raise ConfigError(f"concepts {kept} and {gone} cannot be merged: one is pinned where the other is forbidden")
-    projection.rules[:, kept] = torch.where(first == FREE, second, first)
-    projection.rules[:, gone] = FREE
+    attention.rules[:, kept] = torch.where(first == FREE, second, first)
+    attention.rules[:, gone] = FREE
 
 
-def add_weights(projection: ConceptAttention, first: int, second: int) -> Tensor:
+def add_weights(attention: ConceptAttention, first: int, second: int) -> Tensor:
     """Return the scores (r,) with the weight of two concepts together."""
-    scores = projection.scores[:, [first, second]]
-    if projection.kind == "l1":
+    scores = attention.scores[:, [first, second]]
+    if attention.kind == "l1":
         return scores.sum(1)
-    return projection.temperature * torch.logsumexp(scores / projection.temperature, dim=1)
+    return attention.temperature * torch.logsumexp(scores / attention.temperature, dim=1)
 
 
 @torch.no_grad()
@@ -317,7 +310,7 @@ def drop_concepts(model: C, graph: Graph, costs: Costs, gone: Sequence[int], cha
         graph: Its graph.
         costs: What decides which concept fills a place.
         gone: Concepts to drop.
-        changed: Other concepts whose users are composed again.
+        changed: Other concepts whose users are composed again, where concepts add up to vectors.
     """
     kept = [concept for concept in range(len(model.concepts)) if concept not in gone]
     settings, order = model.smaller_config(kept), [*kept, *gone]
@@ -327,49 +320,32 @@ def drop_concepts(model: C, graph: Graph, costs: Costs, gone: Sequence[int], cha
         stay = {part: model.is_supported(part)[:, kept] for part in model.parts}
         users = {part: torch.isin(model.supports(part), touched).any(1).nonzero().squeeze(1) for part in model.parts}
     for part in model.parts:
-        projection = model.concept_attention(part)
-        if bool((projection.rules[:, gone] == PINNED).any()):
+        attention = model.concept_attention(part)
+        if bool((attention.rules[:, gone] == PINNED).any()):
             raise ConfigError("a pinned concept cannot be pruned; keep more concepts")
-        if projection.support.shape[1] <= len(kept) and not isinstance(model, CodedConcepts):
-            for relation in range(len(projection.support)):
-                replace_members(projection, costs[part], relation, gone)
-        projection.scores.copy_(projection.scores[:, order])
-        projection.rules.copy_(projection.rules[:, order])
-        projection.support.copy_(numbers[projection.support].sort(dim=1).values)
+        if attention.support.shape[1] <= len(kept) and not isinstance(model, CodedConcepts):
+            for relation in range(len(attention.support)):
+                replace_members(attention, costs[part], relation, gone)
+        attention.scores.copy_(attention.scores[:, order])
+        attention.rules.copy_(attention.rules[:, order])
+        attention.support.copy_(numbers[attention.support].sort(dim=1).values)
     model.concepts.copy_(model.concepts[order])
     smaller = rebuild(model, graph, settings)
     for part in smaller.parts:
-        projection = smaller.concept_attention(part)
-        if projection.support.shape[1] == len(kept):
-            projection.support.copy_(torch.arange(len(kept)).expand_as(projection.support))
-        check_rules(projection)
+        attention = smaller.concept_attention(part)
+        if attention.support.shape[1] == len(kept):
+            attention.support.copy_(torch.arange(len(kept)).expand_as(attention.support))
+        check_rules(attention)
     if isinstance(smaller, CodedConcepts):
         for part, rows in users.items():
             smaller.code(part, rows, costs[part][rows], stay[part][rows])
     return smaller
 
 
-def write_rule(model: ConceptModel, graph: Graph, relation: int, part: str, concept: int, rule: int) -> None:
-    """Write a rule unless it contradicts an earlier one, or the support could not be filled under it."""
-    projection = model.concept_attention(part)
-    if not model.has_supports:
-        raise ConfigError(
-            f"attention of kind {projection.kind!r} has no supports: every side uses all concepts, so none can be "
-            'forbidden or pinned; train with model.attention = "sparse"'
-        )
-    if projection.rules[relation, concept] == -rule:
-        raise ConfigError(
-            f"concept {concept} is {RULES[-rule]} to {call_users(graph, relation, part)}, so it cannot be "
-            f"{RULES[rule]} there; drop one of the two rules"
-        )
-    projection.rules[relation, concept] = rule
-    check_rules(projection)
-
-
-def check_rules(projection: ConceptAttention) -> None:
+def check_rules(attention: ConceptAttention) -> None:
     """Check that every support can be filled under the rules."""
-    m, size = projection.rules.shape[1], projection.support.shape[1]
-    pinned, forbidden = (int((projection.rules == rule).sum(1).max()) for rule in (PINNED, FORBIDDEN))
+    m, size = attention.rules.shape[1], attention.support.shape[1]
+    pinned, forbidden = (int((attention.rules == rule).sum(1).max()) for rule in (PINNED, FORBIDDEN))
     if pinned > size:
         raise ConfigError(
             f"{pinned} concepts would be pinned to a relation, whose support holds {size} "
@@ -382,22 +358,22 @@ def check_rules(projection: ConceptAttention) -> None:
         )
 
 
-def swap(projection: ConceptAttention, relation: int, leaving: int, entering: int, score: Tensor) -> None:
+def swap(attention: ConceptAttention, relation: int, leaving: int, entering: int, score: Tensor) -> None:
     """Replace one concept of a support by another, with this score."""
-    support = projection.support[relation]
-    projection.support[relation] = torch.where(support == leaving, entering, support).sort().values
-    projection.scores[relation, entering] = score
+    support = attention.support[relation]
+    attention.support[relation] = torch.where(support == leaving, entering, support).sort().values
+    attention.scores[relation, entering] = score
 
 
-def replace_members(projection: ConceptAttention, costs: Tensor, relation: int, gone: Sequence[int] = ()) -> None:
+def replace_members(attention: ConceptAttention, costs: Tensor, relation: int, gone: Sequence[int] = ()) -> None:
     """Replace the concepts of a support that are forbidden or gone by the cheapest allowed ones, with their scores."""
-    barred = projection.rules[relation] == FORBIDDEN
+    barred = attention.rules[relation] == FORBIDDEN
     barred[list(gone)] = True
-    for member in projection.support[relation].tolist():
+    for member in attention.support[relation].tolist():
         if barred[member]:
-            taken = barred.index_fill(0, projection.support[relation], True)
+            taken = barred.index_fill(0, attention.support[relation], True)
             entering = int(costs[relation].masked_fill(taken, torch.inf).argmin())
-            swap(projection, relation, member, entering, projection.scores[relation, member])
+            swap(attention, relation, member, entering, attention.scores[relation, member])
 
 
 @torch.inference_mode(mode=False)

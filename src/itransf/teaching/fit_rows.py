@@ -10,6 +10,7 @@ from torch import Tensor, nn
 
 from itransf.config import Config
 from itransf.data import Graph, Integers, Vocabulary
+from itransf.data.splits import keep_distinct
 from itransf.errors import ConfigError, DataError
 from itransf.models import Model
 from itransf.prediction.inputs import resolve_triples
@@ -21,7 +22,6 @@ from itransf.training.trainer import add_penalties, weights
 BATCH = 1000  # maximum number of triples in one step
 NEGATIVES = 64  # negatives of each triple in each step, where the run's own loss samples fewer
 Kind = Literal["entity", "relation"]
-KINDS: tuple[Kind, Kind] = ("entity", "relation")
 M = TypeVar("M", bound=Model)
 
 
@@ -73,9 +73,7 @@ def extend_graph(
     vocabulary = graph.entities if kind == "entity" else graph.relations
     larger = Vocabulary([*vocabulary.names, name], vocabulary.labels, kind)
     named = replace(graph, entities=larger) if kind == "entity" else replace(graph, relations=larger)
-    rows = resolve_triples(named, triples, locate)
-    _, first = np.unique(rows, axis=0, return_index=True)
-    added = rows[np.sort(first)]
+    added = keep_distinct(resolve_triples(named, triples, locate), len(named.entities), len(named.relations))
     count = f"{len(added):,} triple{'s' * (len(added) != 1)}"
     note = f"The {kind} {name!r} was learned from {count}; all other parameters stayed as they were."
     return replace(named, train=np.concatenate([graph.train, added]), notes=(*graph.notes, note))
@@ -164,8 +162,9 @@ def fit_rows(model: Model, graph: Graph, config: Config, rows: Mapping[Kind, New
     starts = {name: table.detach()[-new.count :].clone() for name, (table, new) in tables.items()}
     steps, rate = (max(getattr(new.effort, key) for new in rows.values()) for key in ("steps", "rate"))
     optimizer = Adam([(name, table) for name, (table, _) in tables.items()], rate)
-    sizes = (model.sizes.entities, model.sizes.relations)
-    touched = [list_last(rows.get(kind), size, device) for kind, size in zip(KINDS, sizes, strict=True)]
+    sizes: dict[Kind, int] = {"entity": model.sizes.entities, "relation": model.sizes.relations}
+    counts = {kind: rows[kind].count if kind in rows else 0 for kind in sizes}
+    touched = [torch.arange(size - counts[kind], size, device=device) for kind, size in sizes.items()]
     model.requires_grad_(False)
     for table, _ in tables.values():
         table.requires_grad_(True)
@@ -181,11 +180,6 @@ def fit_rows(model: Model, graph: Graph, config: Config, rows: Mapping[Kind, New
         optimizer.step()
         model.constrain(*touched)
     model.requires_grad_(True)
-
-
-def list_last(new: NewRows | None, size: int, device: torch.device) -> Tensor:
-    """Return the numbers of the last rows of a table of this size."""
-    return torch.arange(size - (new.count if new else 0), size, device=device)
 
 
 def keep_relations(graph: Graph, relations: Integers) -> Graph:

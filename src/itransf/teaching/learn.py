@@ -17,6 +17,7 @@ from itransf.training.losses import make_contrast_loss
 from itransf.training.negatives import Corruption
 
 RELATION_EFFORT = Effort(steps=30, rate=0.05, hold=10.0)
+ENTITY_EFFORT = Effort(steps=60, rate=0.05, hold=3.0)  # longer: the start of an entity is further from the result
 MOST_TRIPLES, RIVALS = 100, 512  # triples that pairs of concepts are compared on, and entities as negatives
 FEWEST_RIVALS, FEWEST_TRIPLES = 64, 2  # with one triple, every pair fits it exactly
 PAIR_WORK = 8_000_000_000  # differences of two numbers in one search for a pair: seconds on a CPU
@@ -74,11 +75,8 @@ def begin_relation(
         f"the model {kind} cannot learn a relation from a few triples: its relations have no embedding or more "
         "parameters than one, and do not share concepts"
     )
-    return (
-        extend_model(model, extended, list_relation_tables, refusal),
-        extended,
-        len(extended.train) - len(graph.train),
-    )
+    larger = extend_model(model, extended, list_relation_tables, refusal)
+    return larger, extended, len(extended.train) - len(graph.train)
 
 
 def list_relation_tables(model: Model) -> list[nn.Parameter]:
@@ -108,10 +106,10 @@ def start_attention(model: ProjectingConcepts, triples: Tensor, config: Config) 
     supports = choose_pairs(costs[None], model.supports("head").shape[1], rules)
     head, tail = divmod(int(costs.argmin()), len(costs))
     for side in SIDES:
-        projection, own = model.concept_attention(side), costs[:, tail] if side == "head" else costs[head]
-        projection.support[-1] = supports[side][0]
-        if projection.kind != "l1":  # free weights keep their even start
-            projection.scores[-1] = own.min() - own
+        attention, own = model.concept_attention(side), costs[:, tail] if side == "head" else costs[head]
+        attention.support[-1] = supports[side][0]
+        if attention.kind != "l1":  # free weights keep their even start
+            attention.scores[-1] = own.min() - own
 
 
 @torch.no_grad()
@@ -142,9 +140,6 @@ def mark_answers(anchors: Tensor, answers: Tensor, rivals: Tensor) -> Tensor:
     """Return which rivals answer the same query as a triple, in any of the triples, (b, n)."""
     same = (anchors[:, None] == anchors).float()  # (b, b)
     return same @ (answers[:, None] == rivals).float() > 0
-
-
-ENTITY_EFFORT = Effort(steps=60, rate=0.05, hold=3.0)  # its start says less than a relation's
 
 
 @torch.inference_mode(mode=False)

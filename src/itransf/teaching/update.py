@@ -10,7 +10,7 @@ import pyarrow as pa
 import torch
 
 from itransf.config import Config
-from itransf.data import SPLITS, Graph, KnownIndex, Triples, Vocabulary
+from itransf.data import SPLITS, Booleans, Graph, KnownIndex, Triples, Vocabulary
 from itransf.data.frames import NamedTriples, gather_triples
 from itransf.data.layout import DETECTED, EXTRA, Form, Table
 from itransf.data.literals import find_bin, treat_literals
@@ -80,16 +80,9 @@ def grow_graph(graph: Graph, new: Given, remove: Given = (), form: Form = DETECT
         ConfigError: Literals are neither to be dropped nor kept.
         DataError: A file cannot be read, a label belongs to several names, or no training triples would be left.
     """
-    tables = treat_new(graph, read_given(new, "new", form), literals), read_given(remove, "remove", form)
-    before = len(graph.entities), len(graph.relations)
-    sizes = np.array([*before, before[0]])
-    gone, *_ = number_triples(graph, tables[1])
-    is_there = np.all(gone < sizes, axis=1)
-    is_there[is_there] = graph.known.contains(gone[is_there])
-    index = KnownIndex(gone[is_there], *before)
-    train, valid, test = (part[~index.contains(part)] for part in list_splits(graph))
-    left = replace(graph, train=train, valid=valid, test=test)
-    rows, *names = number_triples(graph, tables[0])
+    given, unwanted = treat_new(graph, read_given(new, "new", form), literals), read_given(remove, "remove", form)
+    left, absent = remove_triples(graph, unwanted)
+    rows, *names = number_triples(graph, given)
     vocabularies = zip((graph.entities, graph.relations), names, strict=True)
     entities, relations = (Vocabulary([*old.names, *more], old.labels, old.kind) for old, more in vocabularies)
     grown = replace(left, entities=entities, relations=relations)
@@ -97,23 +90,40 @@ def grow_graph(graph: Graph, new: Given, remove: Given = (), form: Form = DETECT
     added = added[~grown.known.contains(added)]
     parts = np.zeros(len(added), dtype=np.int64)
     if graph.rule is not None:
+        before = (len(graph.entities), len(graph.relations))
         parts = graph.rule.assign(added, entities.names, relations.names, before)
-    order = np.argsort((added >= sizes).any(1), kind="stable")  # triples with new names come last
+    is_new = ~is_numbered(graph, added)
+    order = np.argsort(is_new, kind="stable")  # triples with new names come last
     splits = [added[order][parts[order] == part] for part in range(len(SPLITS))]
     train, valid, test = map(np.concatenate, zip(list_splits(left), splits, strict=True))
     if not len(train):
-        raise DataError(f"{tables[1].source}: no training triples would be left; remove fewer")
-    weights = join_weights(graph.weights, gather_weights(tables[:1], [rows]) if len(rows) else None, added)
+        raise DataError(f"{unwanted.source}: no training triples would be left; remove fewer")
+    weights = join_weights(graph.weights, gather_weights([given], [rows]) if len(rows) else None, added)
+    grown = replace(grown, train=train, valid=valid, test=test, weights=weights)
     counts = {
         "added": len(added),
         "known": len(rows) - len(added),
         "removed": sum(map(len, list_splits(graph))) - sum(map(len, list_splits(left))),
-        "absent": int((~is_there).sum()),
+        "absent": len(absent),
         **{kind: len(more) for kind, more in zip(("entities", "relations"), names, strict=True)},
     }
-    notes = (*tables[0].notes, *tables[1].notes, *note_absent(tables[1], np.flatnonzero(~is_there).tolist()))
-    grown = replace(grown, train=train, valid=valid, test=test, weights=weights)
-    return Growth(grown, counts, len(splits[0]), int((splits[0] >= sizes).any(1).sum()), notes)
+    notes = (*given.notes, *unwanted.notes, *note_absent(unwanted, absent))
+    return Growth(grown, counts, len(splits[0]), int((is_new & (parts == 0)).sum()), notes)
+
+
+def remove_triples(graph: Graph, table: Table) -> tuple[Graph, list[int]]:
+    """Return the graph without the triples of a table, and the rows of the table that are not in the graph."""
+    gone, *_ = number_triples(graph, table)
+    is_there = is_numbered(graph, gone)
+    is_there[is_there] = graph.known.contains(gone[is_there])
+    index = KnownIndex(gone[is_there], len(graph.entities), len(graph.relations))
+    train, valid, test = (triples[~index.contains(triples)] for triples in list_splits(graph))
+    return replace(graph, train=train, valid=valid, test=test), np.flatnonzero(~is_there).tolist()
+
+
+def is_numbered(graph: Graph, triples: Triples) -> Booleans:
+    """Return whether the graph has all three names of each triple."""
+    return np.asarray((triples < [len(graph.entities), len(graph.relations), len(graph.entities)]).all(axis=1))
 
 
 def treat_new(graph: Graph, table: Table, literals: str) -> Table:
