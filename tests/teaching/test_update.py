@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
+import pyarrow as pa
 import pytest
 import torch
 from torch import nn
@@ -145,6 +146,10 @@ class TestTheGraph:
             tuple(grown.train[2].tolist()): 0.75,
         }
         assert grow_graph(weighted, [("c", "r", "d")]).graph.weights is weighted.weights
+        frame = pa.table({"head": ["c"], "relation": ["r"], "tail": ["d"], "weight": [0.75]})
+        framed = grow_graph(weighted, frame).graph
+        assert framed.weights is not None
+        assert framed.weights.values.tolist() == [0.5, 0.25, 0.75]
 
 
 class TestTheModel:

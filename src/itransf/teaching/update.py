@@ -60,7 +60,7 @@ def read_given(given: Given, source: str, form: Form = DETECTED) -> Table:
     """Return given triples as a table; it may be empty."""
     if isinstance(given, str | Path):
         return read_columns(given, extra=EXTRA, form=form)
-    return gather_triples(given, source)
+    return gather_triples(given, source, form, EXTRA)
 
 
 def grow_graph(graph: Graph, new: Given, remove: Given = (), form: Form = DETECTED, literals: str = "drop") -> Growth:
