@@ -6,8 +6,9 @@ from itransf.interpret.attention import choose_relations as choose_relations
 from itransf.interpret.attention import read_attention as read_attention
 from itransf.interpret.cards import ConceptCard as ConceptCard
 from itransf.interpret.cards import make_cards as make_cards
+from itransf.interpret.explaining import explain as explain
 from itransf.interpret.explanation import Explanation as Explanation
-from itransf.interpret.explanation import explain as explain
+from itransf.interpret.explanation import tabulate_split as tabulate_split
 from itransf.interpret.export import export as export
 from itransf.interpret.export import export_tables as export_tables
 from itransf.interpret.export import write_attention as write_attention
@@ -19,7 +20,6 @@ from itransf.interpret.measures.structure import read_model as read_model
 from itransf.interpret.plot import find_missing_letters as find_missing_letters
 from itransf.interpret.plot import write_heatmap as write_heatmap
 from itransf.interpret.plot import write_reliability as write_reliability
-from itransf.interpret.sentences import tabulate_split as tabulate_split
 from itransf.interpret.sharing import RARE as RARE
 from itransf.interpret.sharing import SharedConcept as SharedConcept
 from itransf.interpret.sharing import SharingGraph as SharingGraph

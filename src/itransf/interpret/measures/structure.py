@@ -12,9 +12,8 @@ import torch
 from itransf.data import THRESHOLD, Booleans, Floats, Graph, Integers, mine_structure
 from itransf.errors import ConfigError
 from itransf.interpret.attention import read_attention
-from itransf.interpret.explanation import CHOICES
 from itransf.interpret.sharing import find_shares
-from itransf.interpret.similarity import read_matrices
+from itransf.interpret.similarity import CHOICES, read_matrices
 from itransf.models import SIDES, ConceptModel, DistMult, Model, Translation
 from itransf.models.projection import identity_like
 
