@@ -423,7 +423,7 @@ def test_a_score_without_parts_is_explained_by_its_rank_and_runner_up() -> None:
     assert found.runner_up is not None
     assert found.runner_up.score == rival_score(case, (3, 1, 8), "tail")
     assert (found.nearest, found.supporting) == ((), ())  # its entities have no vectors
-    with pytest.raises(ConfigError, match="model TableModel is not a sum"):
+    with pytest.raises(ConfigError, match="model TableModel have neither matrices nor vectors"):
         profile_relation(case.model, case.graph, "r1")
 
 
