@@ -16,7 +16,7 @@ from itransf.interpret.heatmap import format_heatmap as format_heatmap
 from itransf.interpret.measures import Interpretation as Interpretation
 from itransf.interpret.measures import interpret_runs as interpret_runs
 from itransf.interpret.measures import write_verdict as write_verdict
-from itransf.interpret.measures.structure import read_model as read_model
+from itransf.interpret.measures.reading import read_model as read_model
 from itransf.interpret.plot import find_missing_letters as find_missing_letters
 from itransf.interpret.plot import write_heatmap as write_heatmap
 from itransf.interpret.plot import write_reliability as write_reliability

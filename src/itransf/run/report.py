@@ -22,7 +22,8 @@ from itransf.interpret.cards import MOST_TRIPLES, MOST_USERS, list_entities
 from itransf.interpret.heatmap import collect_heatmap
 from itransf.interpret.html import METRICS, format_metric, render
 from itransf.interpret.html.circle import draw_circle
-from itransf.interpret.measures.structure import find_scale, measure_attention, mine_gold, read_model
+from itransf.interpret.measures.reading import find_scale, read_model
+from itransf.interpret.measures.structure import measure_attention, mine_gold
 from itransf.interpret.sentences import NO_PROBABILITY, format_probability, name_rank, write_triple
 from itransf.interpret.sharing import LEAST_WEIGHT
 from itransf.models import SIDES

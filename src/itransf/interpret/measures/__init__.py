@@ -6,15 +6,12 @@ from typing import Any
 
 from itransf.errors import check_count
 from itransf.interpret.measures.faithfulness import MOST_TRIPLES, measure_faithfulness, measure_gain, measure_transfer
+from itransf.interpret.measures.reading import Reading, check_same_graph, draw_random, find_scale
 from itransf.interpret.measures.structure import (
     DRAWS,
     FEWEST_DRAWS,
     MOST_DRAWS,
     Finding,
-    Reading,
-    check_same_graph,
-    draw_random,
-    find_scale,
     measure_attention,
     measure_stability,
     mine_gold,
