@@ -157,7 +157,7 @@ class RelationProfile:
             if most is not None:
                 others = f"at most {most.share:.0%} of its triples are reversed in another relation, {most.label}"
             roles.append(f"has no inverse and is not symmetric ({others})")
-        return f"In the graph, {self.label} {list_words(roles, len(roles))}."
+        return f"In train, valid and test, {self.label} {list_words(roles, len(roles))}."
 
     def __repr__(self) -> str:
         return f"RelationProfile({self.sentence.removesuffix('.')})"
