@@ -64,8 +64,13 @@ def measure_distances(model: Translation, triples: Triples, triple: Triple, memo
     distances = np.zeros(len(triples))
     for side, column in zip(SIDES, (0, 2), strict=True):
         distinct, places = np.unique(triples[:, column], return_inverse=True)
-        entities = np.append(distinct, triple[column])
-        distances += measure_from_last(model, triple[1], side, entities, memory)[places]
+        own, others = (torch.tensor(each, device=model.entities.device) for each in ([triple[column]], distinct))
+        centre = model.project(own, torch.full_like(own, triple[1]), side)
+        parts = [
+            distance(model.project(part, torch.full_like(part, triple[1]), side) - centre, model.config.p_norm)
+            for part in torch.split(others, count_rows(model, memory))
+        ]
+        distances += torch.cat(parts).double().cpu().numpy()[places]
     return distances
 
 
@@ -90,17 +95,6 @@ def compare_ends(model: Model, triples: Triples, triple: Triple, memory: int) ->
     return np.asarray(torch.cat(parts).double().cpu().numpy())
 
 
-def measure_from_last(model: Translation, relation: int, side: Side, entities: Integers, memory: int) -> Floats:
-    """Return the distance of each entity (n,) from the last one, as the relation projects them on `side`, (n,)."""
-    numbers = torch.tensor(entities, device=model.entities.device)
-    last = model.project(numbers[-1:], torch.full_like(numbers[-1:], relation), side)
-    parts = [
-        distance(model.project(part, torch.full_like(part, relation), side) - last, model.config.p_norm)
-        for part in torch.split(numbers, count_rows(model, memory))
-    ]
-    return np.asarray(torch.cat(parts).double().cpu().numpy())
-
-
 def find_supporting(
     model: Model,
     graph: Graph,
@@ -114,7 +108,7 @@ def find_supporting(
     """Return the training triples about the same head or tail that a triple's lead depends on most, as one set.
 
     The lead is the triple's score minus the logsumexp of the scores of its strongest rivals on `side`. The embedding of
-    each end is taken for a ridge regression on its training triples (`Ridge`). The pull of a triple z is how much the
+    each end is treated as a ridge regression on its training triples (`Ridge`). The pull of a triple z is how much the
     lead falls when the regressions of the ends that z shares are solved without z. The triple with the largest pull is
     taken out, and the pulls of the others are computed again, so that triples that replace each other are found
     together. The explained triple itself does not count, and only triples with a positive pull are returned.

@@ -37,9 +37,18 @@ from itransf.interpret.attention import Attention, strongest_first
 
 LONGEST = 80
 """Maximum number of characters of a name."""
-
 LETTERS = {"head": "H", "tail": "T"}
 """Letters of the sides; the only part of a relation has none."""
+LEAST_WEIGHT = 0.05
+"""The weight from which a concept counts as used when its users are listed."""
+RARE = 2
+"""The frequency bucket, of three, whose relations are called rare."""
+DONORS, LINKS = 5, 5
+"""Donors listed of each relation, and links kept: its strongest, and those it is among the strongest of."""
+WEAK_USERS = 5
+"""Users listed for a concept without strong users."""
+FOUND = 0.5
+"""The similarity from which a concept counts as found in another model."""
 _FILLING = frozenset(
     {"a", "an", "and", "as", "at", "be", "by", "for", "from", "has", "have", "in", "is", "it", "its", "of", "on"}
     | {"or", "s", "the", "this", "to", "was", "with"}
@@ -47,6 +56,7 @@ _FILLING = frozenset(
 _WORD = re.compile(r"[^\W_]+")
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _SECOND = 0.6  # a second word or side is named if its weight is at least this share of the first's
+_CONCEPTS = 3  # listed of each link
 _COVERED = 1 / 3  # share of a concept's weight on the relations that have a word in common
 
 
@@ -54,16 +64,15 @@ def check_names(names: Mapping[int, str], concepts: int) -> dict[int, str]:
     """Return names of concepts, each checked, by number."""
     if not isinstance(names, Mapping):
         raise ConfigError(f"{names!r} does not name concepts; map numbers to names, such as {{3: 'located in'}}")
-    return {check_concept(concept, concepts): check_name(concept, name, concepts) for concept, name in names.items()}
+    return {check_concept(concept, concepts): check_name(concept, name) for concept, name in names.items()}
 
 
-def check_name(concept: int, name: str, concepts: int) -> str:
-    """Return the name of a concept without surplus spaces; an empty one removes the name.
+def check_name(concept: int, name: str) -> str:
+    """Return the name of a concept, with single spaces between its words; an empty one removes the name.
 
     Raises:
-        ConfigError: There is no such concept, or the name is not text, too long, or a number.
+        ConfigError: The name is not text, too long, or a number.
     """
-    check_concept(concept, concepts)
     if not isinstance(name, str):
         raise ConfigError(f"the name of concept {concept} must be text, not {name!r}; an empty one removes it")
     tidy = " ".join(name.split())
@@ -114,9 +123,10 @@ def call_concept(concept: int, names: Mapping[int, str]) -> str:
     return f"{names[concept]} ({concept})" if names.get(concept) else f"concept {concept}"
 
 
-def call_part(label: str, letters: str) -> str:
+def call_part(label: str, *parts: str) -> str:
     """Return the label of a relation with the letters of its sides, such as "capital_of (H)"."""
-    return f"{label} ({letters})" if letters else label
+    letters = sorted(LETTERS[part] for part in parts if part in LETTERS)
+    return f"{label} ({', '.join(letters)})" if letters else label
 
 
 def split_words(label: str) -> set[str]:
@@ -164,24 +174,11 @@ def name_by_sides(users: Sequence[Use]) -> str:
     strong = [use for use in users if abs(use.weight) >= _SECOND * abs(users[0].weight)][:2]
     sides: dict[str, list[str]] = {}
     for use in strong:
-        sides.setdefault(use.label, []).append(LETTERS.get(use.side, ""))
+        sides.setdefault(use.label, []).append(use.side)
     room = LONGEST // max(len(sides), 1) - 9
-    named = [
-        call_part(label if len(label) <= room else "…" + label[-room:], ", ".join(sorted(letters)))
-        for label, letters in sides.items()
-    ]
+    short = {label: label if len(label) <= room else "…" + label[-room:] for label in sides}
+    named = [call_part(short[label], *parts) for label, parts in sides.items()]
     return " + ".join(named) or "unused"
-
-
-LEAST_WEIGHT = 0.05
-"""The weight from which a concept counts as used when its users are listed."""
-RARE = 2
-"""The frequency bucket, of three, whose relations are called rare."""
-DONORS, LINKS = 5, 5
-"""Donors listed of each relation, and links kept: its strongest, and those it is among the strongest of."""
-WEAK_USERS = 5
-"""Users listed for a concept without strong users."""
-_CONCEPTS = 3  # listed of each link
 
 
 @dataclass(frozen=True)
@@ -196,7 +193,7 @@ class Use:
     @property
     def name(self) -> str:
         """The label with the side, such as "capital_of (H)"; the label alone where a relation has no sides."""
-        return call_part(self.label, LETTERS.get(self.side, ""))
+        return call_part(self.label, self.side)
 
 
 @dataclass(frozen=True)
@@ -457,10 +454,6 @@ def _find_links(attention: Attention, shares: Floats) -> list[Link]:
         names = (attention.relations.name(left), attention.relations.name(right))
         found.append(Link(*names, float(weights[left, right]), bool(crossed[left, right]), tuple(concepts)))
     return found
-
-
-FOUND = 0.5
-"""The similarity from which a concept counts as found in another model."""
 
 
 def align_concepts(attentions: Sequence[Attention]) -> tuple[int, tuple[int, ...]]:
