@@ -49,6 +49,8 @@ WEAK_USERS = 5
 """Users listed for a concept without strong users."""
 FOUND = 0.5
 """The similarity from which a concept counts as found in another model."""
+Place = tuple[int, int]
+"""A part of a relation by their numbers: part, relation."""
 _FILLING = frozenset(
     {"a", "an", "and", "as", "at", "be", "by", "for", "from", "has", "have", "in", "is", "it", "its", "of", "on"}
     | {"or", "s", "the", "this", "to", "was", "with"}
@@ -258,8 +260,8 @@ def trace_sharing(
     return tuple(found)
 
 
-def find_users(attention: Attention, concept: int, weak: int = 0) -> list[tuple[int, int]]:
-    """Return the numbers (part, relation) that use a concept, strongest first; `weak` others if none is strong."""
+def find_users(attention: Attention, concept: int, weak: int = 0) -> list[Place]:
+    """Return the parts of relations that use a concept, strongest first; `weak` others if none is strong."""
     flat = attention.weights[:, :, concept].reshape(-1)  # (p, r) -> (p r,)
     order = strongest_first(flat)
     strong = [place for place in order if abs(flat[place]) >= LEAST_WEIGHT]
