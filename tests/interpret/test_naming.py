@@ -6,7 +6,7 @@ import pytest
 from itransf.data import Vocabulary
 from itransf.errors import ConfigError
 from itransf.interpret import Use, call_concept, check_names
-from itransf.interpret.sharing import LONGEST, check_name, name_by_sides, split_words, suggest_names
+from itransf.interpret.naming import LONGEST, check_name, name_by_sides, split_words, suggest_names
 from itransf.models import Side
 
 

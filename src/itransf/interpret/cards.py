@@ -13,8 +13,8 @@ from itransf.errors import ConfigError, check_count
 from itransf.interpret.ablation import Ablation, measure_ablations
 from itransf.interpret.attention import Attention, check_concepts
 from itransf.interpret.evidence import Evidence
+from itransf.interpret.naming import WEAK_USERS, Place, Use, describe_use, find_concept, find_users, name_concepts
 from itransf.interpret.sentences import write_triple
-from itransf.interpret.sharing import WEAK_USERS, Place, Use, describe_use, find_concept, find_users, name_concepts
 from itransf.models import SIDES, ConceptModel, Model, ProjectingConcepts
 from itransf.ops.grouped import multiply_transposed
 from itransf.prediction.inputs import name_triple
@@ -273,8 +273,8 @@ class _CardMaker:
                 split = self.model.split_scores(triples)
                 columns = [number for number, part in enumerate(split.parts) if part.concept == concept]
                 added = split.values[:, columns].sum(1) * (-1 if split.is_distance else 1)
-                values, places = added.topk(min(MOST_TRIED, len(triples)))
-                best += zip(values.tolist(), triples[places].tolist(), strict=True)
+                values, rows = added.topk(min(MOST_TRIED, len(triples)))
+                best += zip(values.tolist(), triples[rows].tolist(), strict=True)
         found, seen = list[Evidence](), Counter[tuple[str, int]]()
         for value, (head, relation, tail) in sorted(best, reverse=True):
             entities, own = {("entity", head), ("entity", tail)}, ("relation", relation)

@@ -14,8 +14,9 @@ from itransf.interpret.ablation import remove_concepts
 from itransf.interpret.attention import check_part, read_attention
 from itransf.interpret.evidence import Triple, find_nearest, find_supporting
 from itransf.interpret.explanation import Contribution, Explanation, Removal, RunnerUp
+from itransf.interpret.naming import name_concepts
 from itransf.interpret.paths import find_paths
-from itransf.interpret.sharing import concepts_behind, name_concepts
+from itransf.interpret.sharing import concepts_behind
 from itransf.models import SIDES, ConceptModel, Model, Side, Split
 from itransf.prediction.inputs import find_splits, name_triple, resolve_triples
 from itransf.prediction.predict import find_only_answers

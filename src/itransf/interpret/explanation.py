@@ -5,9 +5,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from itransf.interpret.evidence import Evidence
+from itransf.interpret.naming import LEAST_WEIGHT, call_concept
 from itransf.interpret.paths import Path
 from itransf.interpret.sentences import format_probability, list_words, name_rank, write_triple
-from itransf.interpret.sharing import LEAST_WEIGHT, SharedConcept, call_concept
+from itransf.interpret.sharing import SharedConcept
 from itransf.models import Part, Side
 from itransf.prediction.inputs import LabelledTriple
 from itransf.prediction.predict import Agreement

@@ -13,7 +13,7 @@ from rich.cells import cell_len
 from itransf.data.known import Floats
 from itransf.interpret.attention import Attention
 from itransf.interpret.html import render
-from itransf.interpret.sharing import LETTERS, call_part
+from itransf.interpret.naming import LETTERS, call_part
 
 MOST_RELATIONS, MOST_CONCEPTS = 80, 300
 """Maximum numbers of relations and concepts in a picture: more cannot be read."""

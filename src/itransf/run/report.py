@@ -24,8 +24,8 @@ from itransf.interpret.html import METRICS, format_metric, render
 from itransf.interpret.html.circle import draw_circle
 from itransf.interpret.measures.reading import find_scale, read_model
 from itransf.interpret.measures.structure import measure_attention, mine_gold
+from itransf.interpret.naming import LEAST_WEIGHT
 from itransf.interpret.sentences import NO_PROBABILITY, format_probability, name_rank, write_triple
-from itransf.interpret.sharing import LEAST_WEIGHT
 from itransf.models import SIDES
 from itransf.prediction import LabelledTriple, MissingTriple, Prediction, name_triple
 
