@@ -153,8 +153,8 @@ def find_supporting(
 class Ridge:
     """An embedding e as a ridge regression on training triples z: the least sum of (1 - <e, x_z>)^2 + w |e|^2.
 
-    x_z is the gradient of z's score by e, and w is RIDGE times the mean of |x_z|^2. With K the products <x_z, x_y> and
-    g the gradient of the lead by e, <g, e> is the sum of (K + w I)^-1 (<g, x_z>)_z.
+    x_z is the gradient of z's score with respect to e, and w is RIDGE times the mean of |x_z|^2. With K the products
+    <x_z, x_y> and g the gradient of the lead with respect to e, <g, e> is the sum of (K + w I)^-1 (<g, x_z>)_z.
 
     Attributes:
         rows: Row numbers of the triples, (n,).
@@ -203,7 +203,7 @@ class Ridge:
 
 
 def differentiate_lead(model: Model, graph: Graph, triple: Triple, side: Side) -> dict[int, Tensor]:
-    """Return the gradient (d,) of a triple's lead over its rivals on `side` by the embedding of each of its ends."""
+    """Return the gradient (d,) of a triple's lead over its rivals on `side` with respect to each of its ends."""
     entities, scores = find_rivals(model, graph, triple, side)
     rows = np.tile(np.array(triple), (1 + len(entities), 1))
     rows[1:, 2 if side == "tail" else 0] = entities
@@ -223,7 +223,7 @@ def find_rivals(model: Model, graph: Graph, triple: Triple, side: Side) -> tuple
 
 
 def differentiate(model: Model, triples: Triples, entity: int) -> Tensor:
-    """Return the gradients of the scores of triples by the embedding of one entity, (n, d); zero without the entity."""
+    """Return the gradients of the scores of triples with respect to one entity, (n, d); zero without the entity."""
     table = model.embeddings()["entities"].detach()
     found = table.new_zeros(len(triples), table.shape[1])
     for side, column in zip(SIDES, (0, 2), strict=True):
@@ -236,7 +236,7 @@ def differentiate(model: Model, triples: Triples, entity: int) -> Tensor:
 @torch.inference_mode(mode=False)
 @torch.enable_grad()
 def find_gradients(model: Model, triples: Triples, side: Side) -> Tensor:
-    """Return the gradient of each triple's score by the embedding of its end on `side`, (n, d)."""
+    """Return the gradient of each triple's score with respect to its end on `side`, (n, d)."""
     table = model.embeddings()["entities"].detach()
     heads, relations, tails = torch.tensor(triples, device=table.device).unbind(1)
     ends = nn.Parameter(table[torch.cat([heads, tails])])  # a row for each end of each triple

@@ -11,7 +11,7 @@ from itransf.data.typing import SIDE_NUMBERS
 from itransf.errors import check_count
 from itransf.evaluation import rank_as_predicted
 from itransf.interpret.ablation import remove_concepts
-from itransf.interpret.attention import check_part, read_attention
+from itransf.interpret.attention import check_part, read_attention, strongest_first
 from itransf.interpret.evidence import Triple, find_nearest, find_supporting
 from itransf.interpret.explanation import Contribution, Explanation, Removal, RunnerUp
 from itransf.interpret.naming import name_concepts
@@ -139,9 +139,9 @@ def try_removals(model: Model, graph: Graph, rows: Triples, side: Side, memory: 
     relation = int(rows[0, 1])
     found = []
     for number, changed in enumerate(model.parts):
-        weights = model.shown_weights(changed)[relation].detach()
-        used = weights.nonzero().squeeze(1).tolist() if len(weights.nonzero()) > 1 else []
-        for concept in sorted(used, key=lambda one: -abs(float(weights[one])))[:MOST_REMOVED]:
+        weights = model.shown_weights(changed)[relation].detach().cpu().numpy()
+        used = strongest_first(weights)
+        for concept in used[:MOST_REMOVED] if len(used) > 1 else ():
             removed = np.zeros((len(model.parts), model.sizes.relations, len(model.concepts)), dtype=np.bool_)
             removed[number, relation, concept] = True
             left = remove_concepts(model, removed)

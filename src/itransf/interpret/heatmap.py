@@ -148,7 +148,7 @@ def order_leaves(distance: Floats) -> list[int]:
 
 
 def join_groups(left: list[int], right: list[int], distance: Floats) -> list[int]:
-    """Return two groups in a row, each reversed where that brings the two ends that meet closer."""
+    """Join two groups, each reversed where this brings the ends that meet closer."""
     choices = [(a, b) for a in (left, left[::-1]) for b in (right, right[::-1])]
     a, b = min(choices, key=lambda pair: distance[pair[0][-1], pair[1][0]])
     return a + b

@@ -1,6 +1,6 @@
 """Similarity of relations: what a relation is made of, and which relations are its inverse, equivalent or broader.
 
-Roles are read from a model's parameters; beside them stand the shares of triples that fit a role.
+Roles come from a model's parameters; the shares of triples that fit a role are listed next to them.
 """
 
 from collections.abc import Sequence
@@ -101,7 +101,7 @@ class RelationProfile:
       M[s] = A M[r] and v[s] = A v[r] for a matrix A that does not stretch. A is the least-squares fit of the first
       with its singular values cut at one; the score is (1 - |M[s] - A M[r]|^2 / |M[s]|^2) / 2 + cos(A v[r], v[s]) / 2,
       computed for the relations with the best equivalent(r, s). Which of two relations is the narrower one shows
-      only weakly in a trained model: read the direction with care.
+      only weakly in a trained model, so the direction is uncertain.
 
     The constraint on the length of projected vectors is left out here. TransE has identity matrices, so there the
     translations alone decide.
@@ -121,7 +121,7 @@ class RelationProfile:
         broader: Relations that it is most likely a sub-relation of.
         narrower: Relations that are most likely sub-relations of it.
         concepts: Concepts of the relation as a whole, in a model that does not have them for each side.
-        mined: Roles in the triples of the graph, train, valid and test, as `itransf data info` lists them.
+        mined: Roles in the triples of train, valid and test, as `itransf data info` lists them.
         reversed_most: The relation that has most of the triples reversed; None where none has any.
     """
 

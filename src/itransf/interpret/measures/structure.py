@@ -202,11 +202,11 @@ ROUNDING = 1e-4  # error of a sum of weights in single precision
 
 @dataclass(frozen=True, eq=False)
 class Gold:
-    """Gold labels of relations, mined from train alone; no training ever reads them.
+    """Gold labels of relations, mined from train alone; training does not read them.
 
     Attributes:
         inverse: (p, 2) pairs of relations of which either holds at least THRESHOLD of the other's triples, reversed.
-        symmetric: (r,) whether at least THRESHOLD of a relation's triples are there reversed, too.
+        symmetric: (r,) whether at least THRESHOLD of a relation's triples also occur reversed.
         domains: (r,) the number of the relation's domain, the first part of a name such as /film/film/genre; None
             where names have no such parts.
     """

@@ -44,12 +44,12 @@ function drawHeatmap(root) {
     return found.sort(by[sorted === null ? order.value : "concept"]);
   }
 
-  function pickColumns() { // those that somebody shown uses, in the order of likeness
+  function pickColumns() { // those that a shown row uses, similar ones next to each other
     const used = new Set();
     for (const row of shown) for (const [column, weight] of row.weights) if (Math.abs(weight) >= 0.02 * data.limit) used.add(column);
     columns = [...used].sort((a, b) => a - b);
     if (shown.length < data.rows.length && sorted === null && order.value === "structure") {
-      const first = new Map(); // of a part of the rows, columns follow these rows again
+      const first = new Map(); // of some of the rows: columns are ordered by these rows
       shown.forEach((row, place) => { for (const [column, weight] of row.weights) {
         const [sum, total] = first.get(column) || [0, 0];
         first.set(column, [sum + place * Math.abs(weight), total + Math.abs(weight)]);
