@@ -38,7 +38,8 @@ from itransf.data.graph import Graph
 from itransf.data.planted import Planted
 from itransf.interpret.measures import Interpretation, interpret_runs
 from itransf.interpret.measures.faithfulness import MOST_TRIPLES
-from itransf.interpret.measures.structure import DRAWS, Reading, draw_random, read_model
+from itransf.interpret.measures.reading import Reading, draw_random, read_model
+from itransf.interpret.measures.structure import DRAWS
 from itransf.run import choose_device
 
 UNSTORED = ("runs", "results", "jobs", "minutes", "fresh")  # options that do not change results

@@ -8,7 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from itransf.data.planted import Planted
-from itransf.interpret.measures.structure import DRAWS, Finding, Reading, draw_weights, make_finding, report_missing
+from itransf.interpret.measures.reading import Reading
+from itransf.interpret.measures.structure import DRAWS, Finding, draw_weights, make_finding, report_missing
 
 MEASURE, STATISTIC = "planted supports", "F1 after best matching"
 USED = 0.05
@@ -32,18 +33,16 @@ def measure_recovery(readings: Sequence[Reading], truths: Sequence[Planted], dra
     if any(reading.weights is None for reading in readings):
         return report_missing(MEASURE, STATISTIC, "there are no concepts")
     rng = np.random.default_rng(0)
-    values, resampled, null = [], [], []
+    runs = []
     sides = 2 * len(readings[0].graph.relations)
     drawn = draw_weights(sides, draws, rng)
     shuffles = [rng.permutation(sides) for _ in range(max(draws // 10, 1))]
     for reading, truth in zip(readings, truths, strict=True):
         true, learned = list_true(truth), (reading.shares >= USED).reshape(sides, -1)
-        values.append(score_match(true, learned))
         hits, uses = count_hits(true, learned), true.sum(axis=1) + learned.sum(axis=1)
-        resampled.append(2 * (drawn @ hits) / (drawn @ uses))
-        null.append([score_match(true, learned[order]) for order in shuffles])
-    counted = (sides, "relation sides")
-    return make_finding(MEASURE, STATISTIC, values, np.stack(resampled, axis=1), np.mean(null, axis=0), counted)
+        null = np.array([score_match(true, learned[order]) for order in shuffles])
+        runs.append((score_match(true, learned), 2 * (drawn @ hits) / (drawn @ uses), null))
+    return make_finding(MEASURE, STATISTIC, runs, (sides, "relation sides"))
 
 
 def list_true(truth: Planted) -> Uses:

@@ -11,7 +11,7 @@ from cli.conftest import call
 from golden.comparing import check_golden, make_paper
 from golden.explanations import make_explanation, make_plain, make_product
 from itransf.cli.concepts import show_explanation, show_profile
-from itransf.interpret import RelationProfile, sentences
+from itransf.interpret import RelationProfile, explanation
 from itransf.interpret.attention import ConceptWeight
 from itransf.interpret.similarity import MinedRole, RelatedRelation
 
@@ -29,7 +29,7 @@ def test_what_people_see_without_concepts_and_rivals() -> None:
 
 
 def test_many_parts_are_shown_together(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sentences, "MOST_PARTS", 1)
+    monkeypatch.setattr(explanation, "MOST_PARTS", 1)
     console, paper = make_paper()
     show_explanation(make_explanation(), console, parts=True)
     line = next(line for line in paper.getvalue().splitlines() if line.startswith("tail") and "2 more" in line)

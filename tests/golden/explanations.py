@@ -7,8 +7,9 @@ from dataclasses import replace
 from golden.attentions import make_attention
 from itransf.interpret.evidence import Evidence
 from itransf.interpret.explanation import Contribution, Explanation, Removal, RunnerUp
+from itransf.interpret.naming import Use, name_concepts
 from itransf.interpret.paths import Path
-from itransf.interpret.sharing import SharedConcept, Use, concepts_behind, name_concepts
+from itransf.interpret.sharing import SharedConcept, concepts_behind
 
 
 def make_part(side: str, concept: int | None, weight: float | None, value: float, rival: float) -> Contribution:

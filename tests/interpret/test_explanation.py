@@ -14,8 +14,8 @@ from contracts.cases import SIZES, TRANSLATION_CASES, all_triples, make_model
 from itransf.data import Graph
 from itransf.errors import ConfigError, DataError
 from itransf.evaluation import rank_triples
-from itransf.interpret import explain, explanation, profile_relation, read_model
-from itransf.interpret.explanation import Explanation, find_runner_up, find_taken, try_removals
+from itransf.interpret import Explanation, explain, explaining, profile_relation, read_model
+from itransf.interpret.explaining import find_runner_up, find_taken, try_removals
 from itransf.models import MODELS, SIDES, Side, Sizes, Translation
 from itransf.models.projection import DiagonalProjection, NoProjection
 from itransf.models.translation import TranslationConfig, split_projection
@@ -376,7 +376,7 @@ def test_a_lone_concept_and_a_matrix_of_its_own_cannot_go() -> None:
 
 
 def test_of_many_concepts_only_the_heaviest_are_tried(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(explanation, "MOST_REMOVED", 2)
+    monkeypatch.setattr(explaining, "MOST_REMOVED", 2)
     model = make_concepts("dense")
     found = try_removals(model, make_graph(), ROWS, "head", MEMORY)
     assert len(found) == 4
@@ -423,7 +423,7 @@ def test_a_score_without_parts_is_explained_by_its_rank_and_runner_up() -> None:
     assert found.runner_up is not None
     assert found.runner_up.score == rival_score(case, (3, 1, 8), "tail")
     assert (found.nearest, found.supporting) == ((), ())  # its entities have no vectors
-    with pytest.raises(ConfigError, match="model TableModel is not a sum"):
+    with pytest.raises(ConfigError, match="model TableModel have neither matrices nor vectors"):
         profile_relation(case.model, case.graph, "r1")
 
 

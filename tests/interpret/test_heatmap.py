@@ -16,7 +16,7 @@ from golden.attentions import make_attention, make_inverse_attention, make_signe
 from golden.comparing import check_golden
 from itransf.data import Vocabulary
 from itransf.interpret import Attention, format_heatmap
-from itransf.interpret.heatmap import arrange, cosine_distance, join_groups, order_columns, order_leaves, order_rows
+from itransf.interpret.heatmap import arrange, cosine_distance, join_groups, order_columns, order_leaves
 
 
 def make_large(relations: int = 90, concepts: int = 400) -> Attention:
@@ -93,7 +93,7 @@ def make_blocks(seed: int) -> tuple[npt.NDArray[np.float64], list[int]]:
 @pytest.mark.parametrize("seed", range(5))
 def test_rows_that_share_columns_stand_together(seed: int) -> None:
     rows, kinds = make_blocks(seed)
-    ordered = [kinds[row] for row in order_rows(rows)]
+    ordered = [kinds[row] for row in order_leaves(cosine_distance(rows))]
     changes = sum(left != right for left, right in pairwise(ordered))
     assert changes == 3
 
@@ -102,7 +102,7 @@ def test_rows_that_share_columns_stand_together(seed: int) -> None:
 @given(st.integers(0, 9), st.integers(1, 4), st.integers(0, 2**32 - 1))
 def test_an_order_holds_every_row_once(count: int, width: int, seed: int) -> None:
     rows = np.random.default_rng(seed).integers(-1, 2, (count, width)).astype(float)
-    assert sorted(order_rows(rows)) == list(range(count))
+    assert sorted(order_leaves(cosine_distance(rows))) == list(range(count))
     assert sorted(order_columns(rows)) == list(range(width))
 
 

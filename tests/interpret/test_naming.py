@@ -6,7 +6,7 @@ import pytest
 from itransf.data import Vocabulary
 from itransf.errors import ConfigError
 from itransf.interpret import Use, call_concept, check_names
-from itransf.interpret.sharing import LONGEST, check_name, name_by_sides, split_words, suggest_names
+from itransf.interpret.naming import LONGEST, check_name, name_by_sides, split_words, suggest_names
 from itransf.models import Side
 
 
@@ -50,20 +50,20 @@ def test_long_labels_are_cut_at_their_beginning() -> None:
 
 
 def test_a_name_is_tidied_and_refused_where_it_cannot_be_one() -> None:
-    assert check_name(0, "  lies \n in ", 2) == "lies in"
-    assert check_name(0, " ", 2) == ""
-    for concept, name in ((2, "x"), (-1, "x")):
-        with pytest.raises(ConfigError, match="numbered 0 to 1"):
-            check_name(concept, name, 2)
+    assert check_name(0, "  lies \n in ") == "lies in"
+    assert check_name(0, " ") == ""
     for name in ("x" * (LONGEST + 1), "a\x00b"):
         with pytest.raises(ConfigError, match="printable"):
-            check_name(0, name, 2)
+            check_name(0, name)
 
 
 def test_names_are_kept_under_plain_numbers() -> None:
     found = check_names({np.int64(1): " lies  in", 0: ""}, 2)
     assert found == {1: "lies in", 0: ""}
     assert {type(concept) for concept in found} == {int}
+    for number in (2, -1):
+        with pytest.raises(ConfigError, match="numbered 0 to 1"):
+            check_names({number: "x"}, 2)
     for concept in ("1", 1.0, True, None):
         with pytest.raises(ConfigError, match="number of a concept"):
             check_names({concept: "x"}, 2)

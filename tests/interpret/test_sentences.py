@@ -5,16 +5,9 @@ from dataclasses import replace
 import pytest
 
 from golden.explanations import make_explanation, make_loser, make_plain, make_product
-from itransf.interpret.explanation import RunnerUp
+from itransf.interpret.explanation import RunnerUp, describe_concepts, describe_paths, name_lead, tabulate_split
 from itransf.interpret.paths import Path
-from itransf.interpret.sentences import (
-    describe_concepts,
-    describe_paths,
-    list_words,
-    name_lead,
-    name_rank,
-    tabulate_split,
-)
+from itransf.interpret.sentences import list_words, name_rank
 
 
 def test_an_answer_that_is_ahead() -> None:

@@ -11,7 +11,8 @@ from golden.attentions import make_attention, make_inverse_attention, make_signe
 from itransf.data import Vocabulary
 from itransf.errors import DataError
 from itransf.interpret import Attention, build_sharing_graph, concepts_behind, sharing, trace_sharing
-from itransf.interpret.sharing import LEAST_WEIGHT, find_shares, find_transfer, measure_links
+from itransf.interpret.naming import LEAST_WEIGHT
+from itransf.interpret.sharing import find_shares, find_transfer, measure_links
 from itransf.models import SIDES, Side
 
 

@@ -96,7 +96,11 @@ def make_family() -> Graph:
             {("inverse", "child"), ("part of", "near"), ("reversed in", "near")},
             "parent is the inverse of child",
         ),
-        ("near", {("symmetric", "near")}, "In the graph, near is symmetric (100% of its triples hold reversed)."),
+        (
+            "near",
+            {("symmetric", "near")},
+            "In train, valid and test, near is symmetric (100% of its triples hold reversed).",
+        ),
         (
             "father",
             {(kind, of) for kind in ("part of", "reversed in") for of in ("near",)}

@@ -205,7 +205,7 @@ def choose_relations(
     Args:
         attention: Attention of all relations.
         patterns: Names or labels, or patterns such as "*capital*"; a relation has to match one.
-        domain: Prefix of the name that ends where a word does: "/film" matches "/film/film/genre", not "/films".
+        domain: Prefix of the name that ends at a word boundary: "/film" matches "/film/film/genre", not "/films".
         top: Number of the most frequent matching relations to keep.
 
     Raises:
@@ -243,7 +243,7 @@ def find_matching(attention: Attention, patterns: Sequence[str]) -> list[int]:
 
 
 def is_within(name: str, domain: str) -> bool:
-    """Return whether a name starts with a domain that ends where a word does."""
+    """Return whether a name starts with a domain that ends at a word boundary."""
     if not domain or not name.startswith(domain):
         return False
     rest = name[len(domain) :]

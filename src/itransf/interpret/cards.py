@@ -13,8 +13,8 @@ from itransf.errors import ConfigError, check_count
 from itransf.interpret.ablation import Ablation, measure_ablations
 from itransf.interpret.attention import Attention, check_concepts
 from itransf.interpret.evidence import Evidence
+from itransf.interpret.naming import WEAK_USERS, Place, Use, describe_use, find_concept, find_users, name_concepts
 from itransf.interpret.sentences import write_triple
-from itransf.interpret.sharing import WEAK_USERS, Use, describe_use, find_concept, find_users, suggest_names
 from itransf.models import SIDES, ConceptModel, Model, ProjectingConcepts
 from itransf.ops.grouped import multiply_transposed
 from itransf.prediction.inputs import name_triple
@@ -173,12 +173,12 @@ def make_cards(
     wanted = np.flatnonzero(attention.used).tolist()
     if concepts is not None:
         wanted = [find_concept(concept, called, len(explained.concepts)) for concept in concepts]
+    places = [find_users(attention, concept, WEAK_USERS) for concept in wanted]
+    users = [np.unique([relation for _, relation in found]).astype(np.int64) for found in places]
+    pairs = list(zip(wanted, users, strict=True))
+    ablations = measure_ablations(explained, graph, pairs, most_triples, progress)
     maker = _CardMaker(explained, graph, attention, called)
-    relations = [
-        (concept, np.unique([relation for _, relation in maker.places[concept]]).astype(np.int64)) for concept in wanted
-    ]
-    ablations = measure_ablations(explained, graph, relations, most_triples, progress)
-    cards = [maker.make_card(concept, ablation) for concept, ablation in zip(wanted, ablations, strict=True)]
+    cards = [maker.make_card(*each) for each in zip(wanted, places, ablations, strict=True)]
     if concepts is not None:
         return cards
     return sorted(cards, key=lambda card: (-(card.ablation.lost_overall if card.ablation else 0.0), -len(card.users)))
@@ -198,11 +198,7 @@ class _CardMaker:
     def __init__(self, model: ConceptModel, graph: Graph, attention: Attention, names: Mapping[int, str]) -> None:
         self.model, self.graph, self.attention, self.names = model, graph, attention, names
         self.used = attention.weights != 0
-        self.places = [find_users(attention, concept, WEAK_USERS) for concept in range(len(model.concepts))]
-        self.users = [
-            [describe_use(attention, concept, *place) for place in found] for concept, found in enumerate(self.places)
-        ]
-        self.suggestions = suggest_names(self.users, attention.relations)
+        self.suggestions = name_concepts(attention)
         self.frequencies = np.bincount(graph.train[:, [0, 2]].reshape(-1), minlength=len(graph.entities))
         directions, is_projecting = model.concepts.detach(), isinstance(model, ProjectingConcepts)
         if is_projecting:
@@ -213,10 +209,10 @@ class _CardMaker:
         self.similarity = similarity if is_projecting else np.abs(similarity)
         self.symmetries = attention.symmetries or ("",) * len(unit)
 
-    def make_card(self, concept: int, ablation: Ablation | None) -> ConceptCard:
-        """Return the card of one concept."""
-        users = self.users[concept]
-        alone = [use for use, place in zip(users, self.places[concept], strict=True) if self.used[place].sum() == 1]
+    def make_card(self, concept: int, places: Sequence[Place], ablation: Ablation | None) -> ConceptCard:
+        """Return the card of one concept, given its users and its ablation."""
+        users = [describe_use(self.attention, concept, *place) for place in places]
+        alone = [use for use, place in zip(users, places, strict=True) if self.used[place].sum() == 1]
         return ConceptCard(
             concept,
             self._call(concept),
@@ -225,11 +221,11 @@ class _CardMaker:
             tuple(users),
             int(self.used[:, :, concept].sum()) - len(users),
             tuple(alone),
-            *self._find_moved(concept),
+            *self._find_moved(concept, places),
             self._find_nearest(concept),
             ablation,
             self.symmetries[concept],
-            self._find_raised(concept),
+            self._find_raised(concept, places),
             self.attention.found[concept] if self.attention.found else None,
             self.attention.seeds,
         )
@@ -238,11 +234,13 @@ class _CardMaker:
         return self.names.get(concept) or self.suggestions[concept]
 
     @torch.no_grad()
-    def _find_moved(self, concept: int) -> tuple[float | None, tuple[MovedEntity, ...], tuple[MovedEntity, ...]]:
+    def _find_moved(
+        self, concept: int, places: Sequence[Place]
+    ) -> tuple[float | None, tuple[MovedEntity, ...], tuple[MovedEntity, ...]]:
         """Return how far a concept moves the entities on its users' sides, and frequent ones at both ends."""
         if not isinstance(self.model, ProjectingConcepts):
             return None, (), ()
-        domains = [self.graph.statistics.domain(relation, SIDES[side]) for side, relation in self.places[concept]]
+        domains = [self.graph.statistics.domain(relation, SIDES[side]) for side, relation in places]
         entities = np.unique(np.concatenate([*domains, np.zeros(0, dtype=np.int64)]))
         if not len(entities):
             return 0.0, (), ()
@@ -264,19 +262,19 @@ class _CardMaker:
         return float(distances.mean()), most, least
 
     @torch.no_grad()
-    def _find_raised(self, concept: int) -> tuple[Evidence, ...]:
+    def _find_raised(self, concept: int, places: Sequence[Place]) -> tuple[Evidence, ...]:
         """Return the training triples of a concept's users to whose scores it adds most, if scores are such sums."""
         if isinstance(self.model, ProjectingConcepts) or not self.model.is_explainable:
             return ()
         train, best = self.graph.train, list[tuple[float, list[int]]]()
-        for relation in {relation for _, relation in self.places[concept]}:
+        for relation in {relation for _, relation in places}:
             triples = torch.tensor(train[train[:, 1] == relation], device=self.model.concepts.device)
             if len(triples):
                 split = self.model.split_scores(triples)
                 columns = [number for number, part in enumerate(split.parts) if part.concept == concept]
                 added = split.values[:, columns].sum(1) * (-1 if split.is_distance else 1)
-                values, places = added.topk(min(MOST_TRIED, len(triples)))
-                best += zip(values.tolist(), triples[places].tolist(), strict=True)
+                values, rows = added.topk(min(MOST_TRIED, len(triples)))
+                best += zip(values.tolist(), triples[rows].tolist(), strict=True)
         found, seen = list[Evidence](), Counter[tuple[str, int]]()
         for value, (head, relation, tail) in sorted(best, reverse=True):
             entities, own = {("entity", head), ("entity", tail)}, ("relation", relation)

@@ -64,8 +64,13 @@ def measure_distances(model: Translation, triples: Triples, triple: Triple, memo
     distances = np.zeros(len(triples))
     for side, column in zip(SIDES, (0, 2), strict=True):
         distinct, places = np.unique(triples[:, column], return_inverse=True)
-        entities = np.append(distinct, triple[column])
-        distances += measure_from_last(model, triple[1], side, entities, memory)[places]
+        own, others = (torch.tensor(each, device=model.entities.device) for each in ([triple[column]], distinct))
+        centre = model.project(own, torch.full_like(own, triple[1]), side)
+        parts = [
+            distance(model.project(part, torch.full_like(part, triple[1]), side) - centre, model.config.p_norm)
+            for part in torch.split(others, count_rows(model, memory))
+        ]
+        distances += torch.cat(parts).double().cpu().numpy()[places]
     return distances
 
 
@@ -90,17 +95,6 @@ def compare_ends(model: Model, triples: Triples, triple: Triple, memory: int) ->
     return np.asarray(torch.cat(parts).double().cpu().numpy())
 
 
-def measure_from_last(model: Translation, relation: int, side: Side, entities: Integers, memory: int) -> Floats:
-    """Return the distance of each entity (n,) from the last one, as the relation projects them on `side`, (n,)."""
-    numbers = torch.tensor(entities, device=model.entities.device)
-    last = model.project(numbers[-1:], torch.full_like(numbers[-1:], relation), side)
-    parts = [
-        distance(model.project(part, torch.full_like(part, relation), side) - last, model.config.p_norm)
-        for part in torch.split(numbers, count_rows(model, memory))
-    ]
-    return np.asarray(torch.cat(parts).double().cpu().numpy())
-
-
 def find_supporting(
     model: Model,
     graph: Graph,
@@ -114,7 +108,7 @@ def find_supporting(
     """Return the training triples about the same head or tail that a triple's lead depends on most, as one set.
 
     The lead is the triple's score minus the logsumexp of the scores of its strongest rivals on `side`. The embedding of
-    each end is taken for a ridge regression on its training triples (`Ridge`). The pull of a triple z is how much the
+    each end is treated as a ridge regression on its training triples (`Ridge`). The pull of a triple z is how much the
     lead falls when the regressions of the ends that z shares are solved without z. The triple with the largest pull is
     taken out, and the pulls of the others are computed again, so that triples that replace each other are found
     together. The explained triple itself does not count, and only triples with a positive pull are returned.
@@ -159,8 +153,8 @@ def find_supporting(
 class Ridge:
     """An embedding e as a ridge regression on training triples z: the least sum of (1 - <e, x_z>)^2 + w |e|^2.
 
-    x_z is the gradient of z's score by e, and w is RIDGE times the mean of |x_z|^2. With K the products <x_z, x_y> and
-    g the gradient of the lead by e, <g, e> is the sum of (K + w I)^-1 (<g, x_z>)_z.
+    x_z is the gradient of z's score with respect to e, and w is RIDGE times the mean of |x_z|^2. With K the products
+    <x_z, x_y> and g the gradient of the lead with respect to e, <g, e> is the sum of (K + w I)^-1 (<g, x_z>)_z.
 
     Attributes:
         rows: Row numbers of the triples, (n,).
@@ -209,7 +203,7 @@ class Ridge:
 
 
 def differentiate_lead(model: Model, graph: Graph, triple: Triple, side: Side) -> dict[int, Tensor]:
-    """Return the gradient (d,) of a triple's lead over its rivals on `side` by the embedding of each of its ends."""
+    """Return the gradient (d,) of a triple's lead over its rivals on `side` with respect to each of its ends."""
     entities, scores = find_rivals(model, graph, triple, side)
     rows = np.tile(np.array(triple), (1 + len(entities), 1))
     rows[1:, 2 if side == "tail" else 0] = entities
@@ -229,7 +223,7 @@ def find_rivals(model: Model, graph: Graph, triple: Triple, side: Side) -> tuple
 
 
 def differentiate(model: Model, triples: Triples, entity: int) -> Tensor:
-    """Return the gradients of the scores of triples by the embedding of one entity, (n, d); zero without the entity."""
+    """Return the gradients of the scores of triples with respect to one entity, (n, d); zero without the entity."""
     table = model.embeddings()["entities"].detach()
     found = table.new_zeros(len(triples), table.shape[1])
     for side, column in zip(SIDES, (0, 2), strict=True):
@@ -242,7 +236,7 @@ def differentiate(model: Model, triples: Triples, entity: int) -> Tensor:
 @torch.inference_mode(mode=False)
 @torch.enable_grad()
 def find_gradients(model: Model, triples: Triples, side: Side) -> Tensor:
-    """Return the gradient of each triple's score by the embedding of its end on `side`, (n, d)."""
+    """Return the gradient of each triple's score with respect to its end on `side`, (n, d)."""
     table = model.embeddings()["entities"].detach()
     heads, relations, tails = torch.tensor(triples, device=table.device).unbind(1)
     ends = nn.Parameter(table[torch.cat([heads, tails])])  # a row for each end of each triple

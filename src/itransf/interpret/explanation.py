@@ -1,33 +1,30 @@
-"""Explanation of a triple: its score split exactly, the runner-up, the evidence, and the rank without each concept."""
+"""An explanation of a triple: its parts, its sentences, a short form for a list of answers, a table for a report."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Any
 
-import numpy as np
-import torch
-from torch import Tensor
+from itransf.interpret.evidence import Evidence
+from itransf.interpret.naming import LEAST_WEIGHT, call_concept
+from itransf.interpret.paths import Path
+from itransf.interpret.sentences import format_probability, list_words, name_rank, write_triple
+from itransf.interpret.sharing import SharedConcept
+from itransf.models import Part, Side
+from itransf.prediction.inputs import LabelledTriple
+from itransf.prediction.predict import Agreement
 
-from itransf.data.graph import SPLITS, Graph, Triples
-from itransf.data.typing import SIDE_NUMBERS
-from itransf.errors import ConfigError, check_count
-from itransf.evaluation import rank_as_predicted
-from itransf.interpret.ablation import remove_concepts
-from itransf.interpret.attention import check_part, read_attention
-from itransf.interpret.evidence import Evidence, Triple, find_nearest, find_supporting
-from itransf.interpret.paths import Path, find_paths
-from itransf.interpret.sentences import write_sentence, write_short_form
-from itransf.interpret.sharing import SharedConcept, concepts_behind, name_concepts
-from itransf.models import SIDES, ConceptModel, Model, Part, Side, Split
-from itransf.prediction.inputs import LabelledTriple, find_splits, name_triple, resolve_triples
-from itransf.prediction.predict import Agreement, find_only_answers
-from itransf.prediction.search import DEFAULT_MEMORY, Search, find_entities
-
-ORDER = ("head", "translation", "tail", "relation", "path")
-CHOICES = "itransf, icomplex, ilineare, stranse, transr, lineare, transe, complex or distmult"
-M = TypeVar("M", bound=Model)
-MOST_REMOVED = 8
-"""Maximum number of concepts of a side to remove in turn, heaviest first: a dense attention has hundreds."""
+MOST_NAMED = 4
+"""Concepts of a relation that are named; the others are counted."""
+PARTS = {"translation": "relation vector"}
+"""Names of parts that are shown under another name."""
+WEAK, FEW = 0.1, 2
+"""The share of pairs below which, and their number up to which, a path is called a weak reason."""
+NARROW, WIDE = 0.02, 0.2
+"""Leads, as shares of the runner-up's distance or of the larger score, called "just ahead" and "far ahead"."""
+LEVEL = 1e-6
+"""Leads, as such shares, that are rounding errors of single precision."""
+MOST_PARTS = 6
+"""Parts of a side in the table of a split; a dense attention has hundreds."""
 
 
 @dataclass(frozen=True)
@@ -140,13 +137,21 @@ class Explanation(LabelledTriple):
 
     @property
     def sentence(self) -> str:
-        """The explanation in a few sentences, the rank and the best reason first."""
-        return write_sentence(self)
+        """The question and the rank, then the reasons: paths, similar triples, and concepts by name."""
+        sentences = [describe_rank(self), describe_unfit(self), describe_taken(self)]
+        sentences += [describe_paths(self), describe_evidence(self), describe_concepts(self)]
+        if self.agreement is not None:
+            sentences.append(f"This explains seed {self.seed}; {self.agreement.describe(self.answer)}")
+        return " ".join(f"{sentence}." for sentence in sentences if sentence)
 
     @property
     def short(self) -> str:
-        """The short form: the best path and a similar training triple."""
-        return write_short_form(self)
+        """The short form: the best path, or else the most supporting training triple, and the most similar one."""
+        clauses = [path.describe(self.relation_label) for path in self.paths[:1]]
+        if self.supporting and not clauses and not is_supported_by_nearest(self):
+            clauses.append(f"supported by {write_triple(self.supporting[0])}")
+        similar = [write_triple(nearest) for nearest in self.nearest[:1]]
+        return "; ".join([*clauses, *(f"like {triple}" for triple in similar if triple not in list_told(self))])
 
     @property
     def answer(self) -> str:
@@ -168,152 +173,125 @@ class Explanation(LabelledTriple):
         return {**super().to_dict(), "lead": self.lead, "sentence": self.sentence, "short": self.short}
 
 
-def explain(
-    model: Model,
-    graph: Graph,
-    head: str,
-    relation: str,
-    tail: str,
-    *,
-    side: str = "tail",
-    evidence: int = 3,
-    removals: bool = True,
-    names: Mapping[int, str] | None = None,
-    memory: int = DEFAULT_MEMORY,
-) -> Explanation:
-    """Explain the score of a triple, known or not.
+def tabulate_split(explanation: Explanation) -> tuple[list[str], list[list[str]]]:
+    """Return headings and rows: the share of each part in the distance or score of the answer and of the runner-up.
+
+    Concepts with little weight, and those beyond the first few of a side, are summed in one row.
 
     Args:
-        model: Model; where its scores cannot be split, evidence and the runner-up explain them.
-        graph: Names and known triples.
-        head: Name or label of the head.
-        relation: Name or label of the relation.
-        tail: Name or label of the tail.
-        side: Side whose entity is the answer; it is compared with the runner-up on that side.
-        evidence: Number of training triples of each kind, and of paths.
-        removals: Whether to rank the answer again without each concept, which takes most of the time.
-        names: Names that were given to concepts, by number; others have suggested ones.
-        memory: Bytes for one chunk of scores.
-
-    Raises:
-        DataError: A name is not known.
-        ConfigError: The side or a number is not valid.
+        explanation: An explanation; without a runner-up there is one column of numbers.
     """
-    asked = check_part(side, SIDES)
-    evidence, memory = check_count("evidence", evidence), check_count("memory", memory, least=1)
-    rows = resolve_triples(graph, [(head, relation, tail)], lambda _: "the triple to explain")
-    triple: Triple = (int(rows[0, 0]), int(rows[0, 1]), int(rows[0, 2]))
-    ranks = rank_as_predicted(model, graph, rows, memory, keep_scores=True)
-    rival = find_runner_up(model, graph, triple, asked, memory)
-    attention = read_attention(model, graph) if isinstance(model, ConceptModel) else None
-    called = {} if attention is None else name_concepts(attention, names)
-    asked_rows = rows if rival is None else np.stack([rows[0], rival])
-    split = split_scores(model, torch.tensor(asked_rows, device=next(model.parameters()).device))
-    totals = split.totals.tolist()
-    scores = [-total if split.is_distance else total for total in totals]
-    distances = totals if split.is_distance else [None] * len(totals)
-    runner_up = None
-    if rival is not None:
-        entity = int(rival[2 if asked == "tail" else 0])
-        named = graph.entities.name(entity), graph.entities.label(entity)
-        theirs = find_paths(graph, (int(rival[0]), triple[1], int(rival[2])), 1) if scores[1] > scores[0] else ()
-        runner_up = RunnerUp(*named, scores[1], distances[1], tuple(theirs))
-    return Explanation(
-        *name_triple(graph, triple),
-        asked,
-        find_splits(graph, rows)[0],
-        scores[0],
-        distances[0],
-        {end: float(ranks.ranks(end)[0]) for end in SIDES},
-        {end: int(ranks.rivals[0, number, 0]) + 1 for number, end in enumerate(SIDES)},
-        list_contributions(split),
-        runner_up,
-        None if attention is None else concepts_behind(attention, graph.relations.name(triple[1]), called),
-        tuple(find_nearest(model, graph, triple, evidence, memory)),
-        tuple(find_supporting(model, graph, triple, evidence, memory, side=asked)),
-        tuple(try_removals(model, graph, rows, asked, memory) if removals else ()),
-        called,
-        paths=tuple(find_paths(graph, triple, evidence)),
-        taken=find_taken(graph, triple, asked),
-        unfit=tuple(end for end in SIDES if not graph.typing.fits(triple[2 * SIDE_NUMBERS[end]], triple[1], end)),
-    )
+    rival, lead = explanation.runner_up, explanation.lead
+    columns = ["Part", "", "Weight", explanation.answer, *([rival.label, "In favour"] if rival else [])]
+    rows = []
+    for side in dict.fromkeys(part.side for part in explanation.contributions):
+        parts = [part for part in explanation.contributions if part.side == side]
+        shown = [part for part in parts if part.weight is None or abs(part.weight) >= LEAST_WEIGHT][:MOST_PARTS]
+        rest = [part for part in parts if part not in shown]
+        for part in shown:
+            name = "" if part.concept is None else call_concept(part.concept, explanation.concept_names)
+            weight = "" if part.weight is None else f"{part.weight:.2f}"
+            rows.append([part.symmetry or PARTS.get(side, side), name, weight, *sum_parts([part])])
+        if rest:
+            rows.append([side, f"{len(rest)} more", "", *sum_parts(rest)])
+    kind, own = ("score", explanation.score) if explanation.distance is None else ("distance", explanation.distance)
+    totals = [own, *([] if rival is None or lead is None else [getattr(rival, kind), lead])]
+    return columns, [*rows, ["sum", kind, "", *(f"{total:+,.3f}" for total in totals)]]
 
 
-@torch.no_grad()
-def split_scores(model: Model, triples: Tensor) -> Split:
-    """Split the scores of triples (n, 3) of one relation; those of a model that cannot be split have no parts."""
-    if model.is_explainable:
-        return model.split_scores(triples)
-    totals = model.score(*triples.unbind(1)).double()
-    return Split((), totals.new_zeros(len(triples), 0), totals)
+def sum_parts(parts: Sequence[Contribution]) -> list[str]:
+    """Return the summed shares of parts in the totals of the answer and, if there is one, of the runner-up."""
+    columns = zip(*((part.value, part.rival, part.favour) for part in parts), strict=True)
+    return [f"{sum(column):+,.3f}" for column in columns if None not in column]
 
 
-def find_taken(graph: Graph, triple: Triple, side: Side) -> tuple[str, ...]:
-    """Return the label of the answer in train, if it is another one and the relation allows one."""
-    head, relation, tail = name_triple(graph, triple)[:3]
-    query = (head, relation, None) if side == "tail" else (None, relation, tail)
-    labels = [each.tail_label if side == "tail" else each.head_label for each in find_only_answers(graph, *query)]
-    return tuple(label for label in labels if label != graph.entities.label(triple[2 if side == "tail" else 0]))
+def describe_rank(explanation: Explanation) -> str:
+    """Return the question, the rank of the answer, its lead over the runner-up, and what is known."""
+    ends = {"head": explanation.head_label, "tail": explanation.tail_label, explanation.side: "?"}
+    asked = f"{ends['head']} – {explanation.relation_label} – {ends['tail']}"
+    known = "is not in the graph"
+    if explanation.known is not None:
+        is_shown = explanation.known == "train"
+        known = "is in train, so the model was shown it" if is_shown else f"was held out for {explanation.known}"
+    if explanation.probability is not None:
+        known += f" and has a probability of {format_probability(explanation.probability)}"
+    rival, lead = explanation.runner_up, explanation.lead
+    if rival is None or lead is None:
+        return f"{asked}: {explanation.answer} is the only candidate that is not known already; the triple {known}"
+    count, rank = explanation.candidates[explanation.side], name_rank(explanation.rank)
+    size = max(abs(explanation.score), abs(rival.score)) if rival.distance is None else rival.distance
+    ranked = f"{explanation.answer} ranks {rank} of {count:,} candidates, {name_lead(lead, size)} {rival.label}"
+    return f"{asked}: {ranked}; the triple {known}"
 
 
-def check_explainable(model: M) -> M:
-    """Return the model if its scores can be split into parts.
-
-    Raises:
-        ConfigError: They cannot.
-    """
-    if not model.is_explainable:
-        raise ConfigError(
-            f"the score of the model {type(model).__name__} is not a sum of known parts, so its relations cannot be "
-            f"compared; train {CHOICES}"
-        )
-    return model
+def describe_unfit(explanation: Explanation) -> str:
+    """Name the entities that do not fit their side of the relation."""
+    labels = {"head": explanation.head_label, "tail": explanation.tail_label}
+    unfit = [f"{labels[side]} is unlike the {side}s" for side in explanation.unfit]
+    return f"{' and '.join(unfit)} of {explanation.relation_label} in train" if unfit else ""
 
 
-def find_runner_up(model: Model, graph: Graph, triple: Triple, side: Side, memory: int) -> Triples | None:
-    """Return the triple with the best other candidate as the answer, (3,); None where there is no other.
-
-    As in prediction, it fits the relation, and self-loops are excluded unless the relation allows them; here,
-    all known answers are excluded.
-    """
-    given, column = (triple[0], 2) if side == "tail" else (triple[2], 0)
-    search = Search(model, graph, top=2, excluded=SPLITS, memory=memory)
-    found = find_entities(search, triple[1], side, np.array([given]))
-    others = found.triples[found.triples[:, column] != triple[column]]
-    return others[0] if len(others) else None
+def describe_taken(explanation: Explanation) -> str:
+    """Name the answer in train where the relation allows one."""
+    taken = list_words(explanation.taken, MOST_NAMED) if explanation.taken else ""
+    return f"Train has {taken} already, and {explanation.relation_label} allows one answer" if taken else ""
 
 
-def try_removals(model: Model, graph: Graph, rows: Triples, side: Side, memory: int) -> list[Removal]:
-    """Rank the answer of a triple (1, 3) without each concept of its relation, the worst rank first.
-
-    Nothing is trained: entities, translation and the other concepts stay as they are. A concept that is the only one
-    of its part cannot be removed.
-    """
-    if not isinstance(model, ConceptModel):
-        return []
-    relation = int(rows[0, 1])
-    found = []
-    for number, changed in enumerate(model.parts):
-        weights = model.shown_weights(changed)[relation].detach()
-        used = weights.nonzero().squeeze(1).tolist() if len(weights.nonzero()) > 1 else []
-        for concept in sorted(used, key=lambda one: -abs(float(weights[one])))[:MOST_REMOVED]:
-            removed = np.zeros((len(model.parts), model.sizes.relations, len(model.concepts)), dtype=np.bool_)
-            removed[number, relation, concept] = True
-            left = remove_concepts(model, removed)
-            ranks = rank_as_predicted(left, graph, rows, memory, keep_scores=True, sides=[side])
-            assert ranks.scores is not None, "they are asked for"
-            score = float(ranks.scores[SIDES.index(side), 0])
-            found.append(Removal(changed, concept, float(weights[concept]), score, float(ranks.ranks(side)[0])))
-    return sorted(found, key=lambda removal: (-removal.rank, removal.score))
+def describe_paths(explanation: Explanation) -> str:
+    """Name the best path in train and how often such paths hold, and that of a runner-up that is ahead."""
+    relation, rival = explanation.relation_label, explanation.runner_up
+    told = "No simple pattern in train supports it"
+    for path in explanation.paths[:1]:
+        weak = ", a weak one" * (path.share < WEAK or path.held <= FEW)
+        told = f"The best reason in train{weak}: {path.describe(relation)}"
+    if rival is not None and rival.paths:
+        told += f". For {rival.label}: {rival.paths[0].describe(relation)}"
+    return told
 
 
-def list_contributions(split: Split) -> tuple[Contribution, ...]:
-    """Return the share of each part in the order head, translation, tail; on each side the largest first."""
-    values = split.values.tolist()
-    sign = -1.0 if split.is_distance else 1.0
-    found = []
-    for number, part in enumerate(split.parts):
-        value, rival = values[0][number], values[1][number] if len(values) > 1 else None
-        favour = None if rival is None else sign * (value - rival)
-        found.append(Contribution(part.side, part.concept, part.weight, value, rival, favour, symmetry=part.symmetry))
-    return tuple(sorted(found, key=lambda part: (ORDER.index(part.side), -abs(part.value))))
+def describe_evidence(explanation: Explanation) -> str:
+    """Name the most similar training triple and, unless a path has it, the one that supports the triple most."""
+    similar = write_triple(explanation.nearest[0]) if explanation.nearest else ""
+    told = list_told(explanation)
+    supporting = [write_triple(triple) for triple in explanation.supporting[:1] if write_triple(triple) not in told]
+    if is_supported_by_nearest(explanation):
+        return "" if similar in told else f"The most similar training triple, which also supports it most, is {similar}"
+    clauses = [f"most similar training triple is {similar}"] if similar else []
+    clauses += [f"training triple that supports it most is {triple}" for triple in supporting]
+    return "The " + "; the ".join(clauses) if clauses else ""
+
+
+def describe_concepts(explanation: Explanation) -> str:
+    """Name the concept whose removal changes the rank most, or say that none does; without removals, the concepts."""
+    names, rank = explanation.concept_names, explanation.rank
+    if explanation.removals:
+        worst = max(explanation.removals, key=lambda removal: abs(removal.rank - rank))
+        if worst.rank == rank:
+            return f"No single concept decides it: without any one of them, it still ranks {name_rank(rank)}"
+        where = f" on the {worst.side} side" if worst.side != "relation" else ""
+        called = call_concept(worst.concept, names)
+        return f"Without the concept {called}{where}, it would rank {name_rank(worst.rank)}"
+    used = dict.fromkeys(shared.concept for part in (explanation.sharing or {}).values() for shared in part)
+    named = [call_concept(concept, names) for concept in used]
+    return f"Concepts of {explanation.relation_label}: {list_words(named, MOST_NAMED)}" if named else ""
+
+
+def list_told(explanation: Explanation) -> list[str]:
+    """Return the triples of the best path, which are not named again."""
+    return [write_triple(triple) for path in explanation.paths[:1] for triple in path.triples]
+
+
+def is_supported_by_nearest(explanation: Explanation) -> bool:
+    """Return whether the most similar triple is also the one that supports most."""
+    first = [found[:1] for found in (explanation.nearest, explanation.supporting)]
+    return all(first) and write_triple(first[0][0]) == write_triple(first[1][0])
+
+
+def name_lead(lead: float, size: float) -> str:
+    """Return "just ahead of", "ahead of", "behind" and so on, by the lead's share of a size."""
+    share = lead / size if size > 0 else 0.0
+    if abs(share) < LEVEL:
+        return "level with"
+    if share < 0:
+        return "just behind" if share > -NARROW else "behind"
+    return "just ahead of" if share < NARROW else "far ahead of" if share > WIDE else "ahead of"

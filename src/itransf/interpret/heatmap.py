@@ -13,7 +13,7 @@ from rich.cells import cell_len
 from itransf.data.known import Floats
 from itransf.interpret.attention import Attention
 from itransf.interpret.html import render
-from itransf.interpret.sharing import LETTERS, call_part
+from itransf.interpret.naming import LETTERS, call_part
 
 MOST_RELATIONS, MOST_CONCEPTS = 80, 300
 """Maximum numbers of relations and concepts in a picture: more cannot be read."""
@@ -90,10 +90,10 @@ def arrange(
     kept = np.sort(used[np.argsort(-sizes.sum(axis=0)[used], kind="stable")][:most_concepts])
     table = table[:, kept]
     # Inverse relations share concepts, though the signs of antisymmetric ones differ.
-    rows = order_rows(np.abs(table) if attention.symmetries else table)
+    rows = order_leaves(cosine_distance(np.abs(table) if attention.symmetries else table))
     columns = order_columns(table[rows])
     sides = [(relation, part) for relation in shown for part in attention.parts]
-    labels = [call_part(attention.relations.label(relation), LETTERS.get(part, "")) for relation, part in sides]
+    labels = [call_part(attention.relations.label(relation), part) for relation, part in sides]
     return Arrangement(
         tuple(labels[row] for row in rows),
         tuple(kept[columns].tolist()),
@@ -116,11 +116,6 @@ def _write_title(attention: Attention, shown: int, used: int, kept: int) -> str:
         return f"Attention of {rows} over the {kept} most used of {columns:,} concepts"
     rest = f" ({columns - used} hardly used by them)" if columns > used else ""
     return f"Attention of {rows} over {used} of {columns} concepts{rest}"
-
-
-def order_rows(rows: Floats) -> list[int]:
-    """Return an order in which similar rows (n, m) are neighbours, by average linkage on the cosine distance."""
-    return list(range(len(rows))) if len(rows) < 3 else order_leaves(cosine_distance(rows))
 
 
 def cosine_distance(rows: Floats) -> Floats:
@@ -149,11 +144,11 @@ def order_leaves(distance: Floats) -> list[int]:
         between[right], between[:, right] = np.inf, np.inf
         between[left, left] = np.inf
         groups[left] = join_groups(groups[left], groups.pop(right), distance)
-    return groups[0]
+    return groups.get(0, [])
 
 
 def join_groups(left: list[int], right: list[int], distance: Floats) -> list[int]:
-    """Return two groups in a row, each reversed where that brings the two ends that meet closer."""
+    """Join two groups, each reversed where this brings the ends that meet closer."""
     choices = [(a, b) for a in (left, left[::-1]) for b in (right, right[::-1])]
     a, b = min(choices, key=lambda pair: distance[pair[0][-1], pair[1][0]])
     return a + b

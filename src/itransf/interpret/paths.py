@@ -211,9 +211,9 @@ class _Links:
             shares = (held - 1) / (pairs + PRIOR)
             likely = np.flatnonzero(shares * len(self._find_domain(step)) >= len(goal))
             for place in likely[np.argsort(-shares[likely], kind="stable")][:MOST_FINE].tolist():
-                ends = (end, int(steps[place]) // 2, int(middles[place]))
-                link = LabelledTriple(*name_triple(self.graph, ends[::-1] if steps[place] % 2 else ends))
-                names = (self.graph.entities.label(ends[2]), self.graph.entities.label(other))
+                middle = int(middles[place])
+                link = self._label(end, int(steps[place]), middle)
+                names = (self.graph.entities.label(middle), self.graph.entities.label(other))
                 count = (1, int(pairs[place]), int(held[place]), False)
                 found.append(Path(*count, write_triple(link), (link,), names[:1], names))
         return found
@@ -223,11 +223,7 @@ class _Links:
         graph, (head, _, tail) = self.graph, self.triple
         labels = [graph.entities.label(each) for each in np.sort(middles).tolist()]
         stops = [head, *np.sort(middles)[:1].tolist(), tail]
-        steps = zip(stops[:-1], pattern, stops[1:], strict=True)
-        triples = tuple(
-            LabelledTriple(*name_triple(graph, (end, step // 2, start) if step % 2 else (start, step // 2, end)))
-            for start, step, end in steps
-        )
+        triples = tuple(self._label(*link) for link in zip(stops[:-1], pattern, stops[1:], strict=True))
         text = " and ".join(write_triple(triple) for triple in triples)
         if len(pattern) == 2 and pattern[0] == pattern[1] ^ 1:
             both = f"both {graph.entities.label(head)} and {graph.entities.label(tail)}"
@@ -236,6 +232,11 @@ class _Links:
         elif len(labels) > 1:
             text += f" (and the same through {list_words(labels[1:], SHOWN - 1)})"
         return Path(count.least, count.pairs, count.held, count.sampled, text, triples, tuple(labels))
+
+    def _label(self, start: int, step: int, end: int) -> LabelledTriple:
+        """Return the training triple of a link."""
+        head, tail = (end, start) if step % 2 else (start, end)
+        return LabelledTriple(*name_triple(self.graph, (head, step // 2, tail)))
 
     def _list_links(self, entity: int) -> tuple[Integers, Integers]:
         """Return the steps from an entity and where they lead, at most MOST_EDGES."""

@@ -37,7 +37,7 @@ def write_heatmap(
     """Draw which relations use which concepts, and return the path of the picture.
 
     Rows are relations, or their sides, "(H)" for heads and "(T)" for tails, columns concepts; both are ordered so that
-    what shares concepts is next to each other. Unused concepts are left out; antisymmetric ones have an "a".
+    rows which share concepts are neighbours. Unused concepts are left out; antisymmetric ones have an "a".
 
     Args:
         attention: Attention of all relations, or of those chosen by `Attention.choose`.

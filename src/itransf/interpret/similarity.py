@@ -1,6 +1,6 @@
 """Similarity of relations: what a relation is made of, and which relations are its inverse, equivalent or broader.
 
-Roles are read from a model's parameters; beside them stand the shares of triples that fit a role.
+Roles come from a model's parameters; the shares of triples that fit a role are listed next to them.
 """
 
 from collections.abc import Sequence
@@ -16,12 +16,13 @@ from itransf.data import Floats, Graph, Integers
 from itransf.data.leakage import THRESHOLD, measure_overlaps
 from itransf.errors import ConfigError, check_count
 from itransf.interpret.attention import ConceptWeight, read_attention
-from itransf.interpret.explanation import CHOICES, check_explainable
 from itransf.interpret.sentences import list_words
 from itransf.interpret.sharing import turn
 from itransf.models import SIDES, ConceptModel, DistMult, Model, Side, Translation
 
 Rows = Sequence[Tensor] | Tensor
+CHOICES = "itransf, icomplex, ilineare, stranse, transr, lineare, transe, complex or distmult"
+"""Models whose relations can be compared."""
 BACKWARD = ("symmetric", "inverse", "reversed in")
 """Mined roles that compare triples with reversed ones."""
 LIKELY = 0.75
@@ -100,7 +101,7 @@ class RelationProfile:
       M[s] = A M[r] and v[s] = A v[r] for a matrix A that does not stretch. A is the least-squares fit of the first
       with its singular values cut at one; the score is (1 - |M[s] - A M[r]|^2 / |M[s]|^2) / 2 + cos(A v[r], v[s]) / 2,
       computed for the relations with the best equivalent(r, s). Which of two relations is the narrower one shows
-      only weakly in a trained model: read the direction with care.
+      only weakly in a trained model, so the direction is uncertain.
 
     The constraint on the length of projected vectors is left out here. TransE has identity matrices, so there the
     translations alone decide.
@@ -120,7 +121,7 @@ class RelationProfile:
         broader: Relations that it is most likely a sub-relation of.
         narrower: Relations that are most likely sub-relations of it.
         concepts: Concepts of the relation as a whole, in a model that does not have them for each side.
-        mined: Roles in the triples of the graph, train, valid and test, as `itransf data info` lists them.
+        mined: Roles in the triples of train, valid and test, as `itransf data info` lists them.
         reversed_most: The relation that has most of the triples reversed; None where none has any.
     """
 
@@ -156,7 +157,7 @@ class RelationProfile:
             if most is not None:
                 others = f"at most {most.share:.0%} of its triples are reversed in another relation, {most.label}"
             roles.append(f"has no inverse and is not symmetric ({others})")
-        return f"In the graph, {self.label} {list_words(roles, len(roles))}."
+        return f"In train, valid and test, {self.label} {list_words(roles, len(roles))}."
 
     def __repr__(self) -> str:
         return f"RelationProfile({self.sentence.removesuffix('.')})"
@@ -184,11 +185,10 @@ def profile_relation(model: Model, graph: Graph, relation: str, top: int = 3) ->
         ConfigError: The model has no such parameters, or `top` is below one.
     """
     number, top = graph.relations.index(relation), check_count("top", top, least=1)
-    explained = check_explainable(model)
     concepts: dict[str, tuple[ConceptWeight, ...]] = {}
     straight = crossed = None
-    if isinstance(explained, ConceptModel):
-        attention = read_attention(explained, graph)
+    if isinstance(model, ConceptModel):
+        attention = read_attention(model, graph)
         concepts = {part: attention.row(number, part).concepts for part in attention.parts}
         weights = attention.weights.astype(np.float64)
         theirs, turned = map(torch.from_numpy, (weights, turn(weights, attention.antisymmetric)))
@@ -200,22 +200,22 @@ def profile_relation(model: Model, graph: Graph, relation: str, top: int = 3) ->
     inverse: tuple[Tensor, ...]
     broader: tuple[RelatedRelation, ...] = ()
     narrower: tuple[RelatedRelation, ...] = ()
-    if isinstance(explained, DistMult):
-        same, swapped = compare_vectors(explained, number)
+    if isinstance(model, DistMult) and model.is_explainable:
+        same, swapped = compare_vectors(model, number)
         symmetric, equivalent, inverse = float(swapped[number]), (same[everyone],), (swapped[everyone],)
-    elif isinstance(explained, Translation) and explained.has_matrices:
-        same, swapped, translation = (scores[everyone] for scores in compare_relation(explained, number))
-        symmetric = score_symmetry(explained, number)
+    elif isinstance(model, Translation) and model.has_matrices:
+        same, swapped, translation = (scores[everyone] for scores in compare_relation(model, number))
+        symmetric = score_symmetry(model, number)
         equivalent, inverse = (same, translation), (swapped, -translation)
         shortlist = everyone[(same + translation).argsort(descending=True, stable=True)[:SHORTLIST]]
         own = torch.full_like(shortlist, number)
-        broader = rank_candidates(graph, shortlist, compare_width(explained, own, shortlist), straight, forward, top)
+        broader = rank_candidates(graph, shortlist, compare_width(model, own, shortlist), straight, forward, top)
         held = forward * sizes[number] / np.maximum(sizes, 1)
-        narrower = rank_candidates(graph, shortlist, compare_width(explained, shortlist, own), straight, held, top)
+        narrower = rank_candidates(graph, shortlist, compare_width(model, shortlist, own), straight, held, top)
     else:
         raise ConfigError(
-            f"the relations of the model {type(model).__name__} have neither matrices nor vectors to compare; "
-            f"train {CHOICES}"
+            f"the relations of the model {type(model).__name__} have neither matrices nor vectors that make up its "
+            f"score, so they cannot be compared; train {CHOICES}"
         )
     return RelationProfile(
         graph.relations.name(number),

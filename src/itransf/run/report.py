@@ -17,14 +17,15 @@ from itransf.errors import ConfigError, check_count
 from itransf.evaluation import BETTER, Evaluation, Ranks
 from itransf.evaluation import METRICS as EVALUATED
 from itransf.files import check_place, write_text
-from itransf.interpret import Attention, Explanation, write_verdict
+from itransf.interpret import Attention, Explanation, tabulate_split, write_verdict
 from itransf.interpret.cards import MOST_TRIPLES, MOST_USERS, list_entities
 from itransf.interpret.heatmap import collect_heatmap
 from itransf.interpret.html import METRICS, format_metric, render
 from itransf.interpret.html.circle import draw_circle
-from itransf.interpret.measures.structure import find_scale, measure_attention, mine_gold, read_model
-from itransf.interpret.sentences import NO_PROBABILITY, format_probability, name_rank, tabulate_split, write_triple
-from itransf.interpret.sharing import LEAST_WEIGHT
+from itransf.interpret.measures.reading import find_scale, read_model
+from itransf.interpret.measures.structure import measure_attention, mine_gold
+from itransf.interpret.naming import LEAST_WEIGHT
+from itransf.interpret.sentences import NO_PROBABILITY, format_probability, name_rank, write_triple
 from itransf.models import SIDES
 from itransf.prediction import LabelledTriple, MissingTriple, Prediction, name_triple
 

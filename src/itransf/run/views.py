@@ -10,7 +10,8 @@ import numpy as np
 from itransf.data.graph import SPLITS
 from itransf.errors import DataError
 from itransf.evaluation import evaluate
-from itransf.interpret.sharing import FOUND, call_concept, match_concepts, name_concepts
+from itransf.interpret.naming import call_concept, name_concepts
+from itransf.interpret.sharing import FOUND, match_concepts
 from itransf.models import SIDES
 from itransf.prediction.inputs import name_triple
 from itransf.teaching import find_closest

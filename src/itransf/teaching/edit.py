@@ -16,7 +16,7 @@ from itransf.errors import ConfigError, check_count
 from itransf.fitting import Fit
 from itransf.interpret.ablation import measure_ablations
 from itransf.interpret.attention import check_part, read_attention
-from itransf.interpret.sharing import call_concept, find_concept, name_concepts
+from itransf.interpret.naming import call_concept, find_concept, name_concepts
 from itransf.models import SIDES, CodedConcepts, ConceptModel, Model, ProjectingConcepts
 from itransf.models.concepts import FORBIDDEN, FREE, PINNED, ConceptAttention
 from itransf.teaching.fit_rows import rebuild

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 
 from itransf.data.graph import Graph
-from itransf.interpret.measures.structure import Reading, scale_rows
+from itransf.interpret.measures.reading import Reading, scale_rows
 from itransf.models import ITransF, Sizes
 from itransf.models.itransf import ITransFConfig
 

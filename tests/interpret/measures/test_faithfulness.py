@@ -26,7 +26,7 @@ from itransf.interpret.measures.faithfulness import (
     remove_each,
     shuffle_within,
 )
-from itransf.interpret.measures.structure import Reading, read_model
+from itransf.interpret.measures.reading import Reading, read_model
 from itransf.models import SIDES
 from itransf.run import Run
 

@@ -108,9 +108,9 @@ def test_purity_and_information_by_hand() -> None:
 
 
 def test_a_finding_has_mean_interval_and_chance() -> None:
-    resampled = np.linspace(0.0, 1.0, 101)[:, None] + np.array([[0.0]])
+    resampled = np.linspace(0.0, 1.0, 101)
     null = np.array([0.1, 0.2, 0.7, 0.9])
-    found = make_finding("m", "s", [0.7], resampled, null, (3, "things"), "why")
+    found = make_finding("m", "s", [(0.7, resampled, null)], (3, "things"), "why")
     assert (found.value, found.n, found.counted, found.runs, found.remark) == (0.7, 3, "things", (0.7,), "why")
     assert (found.low, found.high) == pytest.approx((0.025, 0.975))
     assert found.null == pytest.approx(0.475)
@@ -120,7 +120,7 @@ def test_a_finding_has_mean_interval_and_chance() -> None:
 
 
 def test_without_a_null_there_is_no_chance() -> None:
-    found = make_finding("m", "s", [1.0, 0.0], np.ones((5, 2)), None, (3, "things"))
+    found = make_finding("m", "s", [(1.0, np.ones(5), None), (0.0, np.ones(5), None)], (3, "things"))
     assert (found.value, found.null, found.p) == (0.5, None, None)
     assert report_missing("m", "s", "no data").value is None
 

@@ -14,14 +14,18 @@ import torch
 from interpret.measures.readings import make_reading, sure
 from itransf.data.graph import Graph
 from itransf.errors import ConfigError
-from itransf.interpret.measures.structure import (
-    Gold,
+from itransf.interpret.measures.reading import (
     Reading,
     check_same_graph,
-    compare_groupings,
     draw_random,
     find_top,
     group_directions,
+    read_model,
+    scale_rows,
+)
+from itransf.interpret.measures.structure import (
+    Gold,
+    compare_groupings,
     measure_common,
     measure_domains,
     measure_inverses,
@@ -29,8 +33,6 @@ from itransf.interpret.measures.structure import (
     measure_stability,
     measure_symmetry,
     mine_gold,
-    read_model,
-    scale_rows,
 )
 from itransf.models import MODELS, Sizes
 from itransf.models.base import Model
@@ -107,7 +109,7 @@ def test_equal_relations_are_not_inverses(graph: Graph, gold: Gold) -> None:
 
 def test_equal_ends_are_found(mirrored: Reading, gold: Gold) -> None:
     found = measure_symmetry([mirrored], gold, DRAWS)
-    assert (found.value, found.n, found.counted) == (1.0, 2, "symmetric of 12 relations")
+    assert (found.value, found.n, found.counted) == (1.0, 2, "of 12 relations symmetric in train")
     assert found.null == pytest.approx(0.5, abs=0.1)
     assert found.p == pytest.approx(1 / 66, abs=0.02)  # 66 ways to choose 2 of 12
     flat = measure_symmetry([replace(mirrored, sides=np.ones_like(mirrored.sides))], gold, DRAWS)

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
 
+from interpret.measures.readings import make_reading
+from itransf.data import Graph
 from itransf.interpret import interpret_runs, read_model
 from itransf.interpret.measures import CLAIMS, Interpretation, judge, write_verdict
-from itransf.interpret.measures.structure import Finding, report_missing
+from itransf.interpret.measures.structure import Finding, Gold, measure_symmetry, report_missing
 from prediction.conftest import make_case
 
 
@@ -21,7 +25,7 @@ def make_finding(low: float, high: float, null: float | None, p: float | None) -
     [
         (0.8, 1.0, 0.3, 0.001, "good", "Good: inverse relations share their concepts (0.90, by chance 0.30)."),
         (0.8, 1.0, 0.3, None, "good", "Good: "),
-        (0.8, 1.0, 0.3, 0.2, "at chance", "At chance: it is not shown that inverse relations share"),
+        (0.8, 1.0, 0.3, 0.2, "too few", "Too few to tell: it is not shown that inverse relations share"),
         (
             0.2,
             0.4,
@@ -47,6 +51,17 @@ def test_each_branch(low: float, high: float, null: Any, p: Any, judgement: str,
     finding = make_finding(low, high, null, p)
     assert judge(finding) == judgement
     assert write_verdict(finding).startswith(words)
+
+
+def test_one_symmetric_relation_of_ten_is_too_few_to_tell(random_graph: Callable[..., Graph]) -> None:
+    tops = np.arange(20).reshape(2, 10)
+    tops[1, 3] = tops[0, 3]
+    symmetric = np.arange(10) == 3
+    reading = make_reading(random_graph(entities=15, relations=10), np.eye(20)[tops])
+    found = measure_symmetry([reading], Gold(np.zeros((0, 2), dtype=np.int64), symmetric, None), 200)
+    assert (found.value, judge(found)) == (1.0, "too few")
+    assert write_verdict(found).startswith("Too few to tell: ")
+    assert write_verdict(found).endswith("; 1 of 10 relations symmetric in train).")
 
 
 def test_what_was_not_measured_has_no_verdict() -> None:

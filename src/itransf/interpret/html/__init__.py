@@ -31,7 +31,7 @@ def embed(content: Any, name: str) -> Markup:
 
 
 def soften(name: str) -> Markup:
-    """Return a name that a browser may break after the signs between its words."""
+    """Return a name that a browser may break after the separators between its words."""
     return Markup(_SEAM.sub(r"\1<wbr>", html.escape(name)))
 
 

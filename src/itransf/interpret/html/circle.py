@@ -92,7 +92,7 @@ def order_around(shown: Sequence[Member], links: Sequence[Link]) -> list[int]:
         if link.left in places and link.right in places:
             left, right = places[link.left], places[link.right]
             distance[left, right] = distance[right, left] = 1.0 - link.weight
-    return order_leaves(distance) if len(shown) else []
+    return order_leaves(distance)
 
 
 def write_chord(start: float, end: float, radius: float) -> str:

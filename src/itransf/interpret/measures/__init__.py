@@ -6,15 +6,12 @@ from typing import Any
 
 from itransf.errors import check_count
 from itransf.interpret.measures.faithfulness import MOST_TRIPLES, measure_faithfulness, measure_gain, measure_transfer
+from itransf.interpret.measures.reading import Reading, check_same_graph, draw_random, find_scale
 from itransf.interpret.measures.structure import (
     DRAWS,
     FEWEST_DRAWS,
     MOST_DRAWS,
     Finding,
-    Reading,
-    check_same_graph,
-    draw_random,
-    find_scale,
     measure_attention,
     measure_stability,
     mine_gold,
@@ -37,6 +34,7 @@ CLAIMS = {
 """What a good value of each measure shows, by how its name begins."""
 VERDICTS = {
     "good": "Good: {claim} ({value:,.2f}, by chance {null:,.2f}).",
+    "too few": "Too few to tell: it is not shown that {claim} ({value:,.2f}, by chance {null:,.2f}; {counted}).",
     "at chance": "At chance: it is not shown that {claim} ({value:,.2f}, by chance {null:,.2f}; {counted}).",
     "worse": "Worse than chance: it is not so that {claim} ({value:,.2f}, by chance {null:,.2f}).",
     "built in": "Good, because it is built in: {claim}.",
@@ -46,16 +44,17 @@ VERDICTS = {
 
 
 def judge(finding: Finding) -> str:
-    """Return "good", "at chance" or "worse"; "built in" or "broken" without a null, and nothing without a value.
+    """Return "good", "too few", "at chance" or "worse"; without a null "built in" or "broken", without a value nothing.
 
-    A finding is good or worse if its interval does not contain the value by chance and, if good, its p-value is small.
+    A finding is good or worse if its interval does not contain the value by chance. If its p-value is large even so,
+    too few items were counted: many of the permutations do as well, however good the value is.
     """
     if finding.value is None or finding.low is None or finding.high is None:
         return ""
     if finding.null is None:
         return "built in" if finding.value >= 1.0 else "broken"
-    if finding.low > finding.null and (finding.p is None or finding.p < LEVEL):
-        return "good"
+    if finding.low > finding.null:
+        return "good" if finding.p is None or finding.p < LEVEL else "too few"
     return "worse" if finding.high < finding.null else "at chance"
 
 

@@ -8,10 +8,11 @@ import numpy as np
 from itransf.data import Booleans, Floats, Integers, Triples
 from itransf.evaluation import rank_triples
 from itransf.interpret.ablation import reciprocal_ranks, remove_concepts, sample_evenly
+from itransf.interpret.measures.reading import Reading
 from itransf.interpret.measures.structure import (
     DRAWS,
     Finding,
-    Reading,
+    Measured,
     correlate_ranks,
     draw_weights,
     find_interval,
@@ -170,14 +171,14 @@ def _divide(above: Floats, below: Floats) -> Floats:
 
 
 def _find_correlation(costs: Sequence[RemovalCosts], draws: int, counted: tuple[int, str]) -> Finding:
-    values, resampled, null = [], [], []
-    for cost in costs:
-        rng = np.random.default_rng(0)
-        values.append(_correlate(cost.weights, cost.losses))
-        chosen = rng.integers(0, len(cost.losses), (draws, len(cost.losses)))
-        resampled.append([_correlate(cost.weights[rows], cost.losses[rows]) for rows in chosen])
-        null.append([_correlate(cost.weights, shuffle_within(cost.losses, rng)) for _ in range(draws)])
-    return make_finding(FAITHFULNESS, CORRELATION, values, np.stack(resampled, axis=1), np.mean(null, axis=0), counted)
+    def measure(cost: RemovalCosts) -> Measured:
+        rng, weights, losses = np.random.default_rng(0), cost.weights, cost.losses
+        chosen = rng.integers(0, len(losses), (draws, len(losses)))
+        resampled = np.array([_correlate(weights[rows], losses[rows]) for rows in chosen])
+        null = np.array([_correlate(weights, shuffle_within(losses, rng)) for _ in range(draws)])
+        return _correlate(weights, losses), resampled, null
+
+    return make_finding(FAITHFULNESS, CORRELATION, [measure(cost) for cost in costs], counted)
 
 
 def _correlate(weights: Floats, losses: Floats) -> float:
@@ -264,11 +265,8 @@ def _compare(statistic: str, triples: Triples, changes: Sequence[Floats], draws:
     rng = np.random.default_rng(0)
     _, places, sizes = np.unique(triples[:, 1], return_inverse=True, return_counts=True)
     shares = 1.0 / (sizes[places] * len(sizes))  # (n,) so that relations count the same
-    table = np.stack(changes)  # (runs, n)
     starts = np.concatenate(([0], np.cumsum(sizes)[:-1]))
     rows = starts[places] + rng.integers(0, sizes[places], (draws, len(triples)))  # drawn within relations
-    resampled = np.stack([own[rows] @ shares for own in table], axis=1)
     signs = rng.integers(0, 2, (draws, len(triples))) * 2.0 - 1.0
-    null = (signs * table.mean(axis=0)) @ shares
-    counted = (len(sizes), f"relations with {len(triples):,} triples")
-    return make_finding(RARITY, statistic, (table @ shares).tolist(), resampled, null, counted, remark)
+    runs = [(float(own @ shares), own[rows] @ shares, (signs * own) @ shares) for own in changes]
+    return make_finding(RARITY, statistic, runs, (len(sizes), f"relations with {len(triples):,} triples"), remark)

@@ -6,22 +6,18 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
-import torch
 
 from itransf.data import THRESHOLD, Booleans, Floats, Graph, Integers, mine_structure
-from itransf.errors import ConfigError
-from itransf.interpret.attention import read_attention
-from itransf.interpret.explanation import CHOICES
-from itransf.interpret.sharing import find_shares
-from itransf.interpret.similarity import read_matrices
-from itransf.models import SIDES, ConceptModel, DistMult, Model, Translation
-from itransf.models.projection import identity_like
+from itransf.interpret.measures.reading import Reading, Weights, find_top
 
 DRAWS = 2000
 """Resamplings behind an interval, and permutations behind a null; with these the smallest p is 1 / 2001."""
 FEWEST_DRAWS, MOST_DRAWS = 20, 100_000
 """Bounds of the number of draws; all draws are held in memory at once."""
+
+
+Measured = tuple[float, Floats, Floats | None]
+"""One run: its value, its values under resamplings of what is counted, (draws,), and under permutations, (draws,)."""
 
 
 @dataclass(frozen=True)
@@ -44,13 +40,13 @@ class Finding:
 
     measure: str
     statistic: str
-    value: float | None
-    low: float | None
-    high: float | None
-    null: float | None
-    p: float | None
-    n: int
-    counted: str
+    value: float | None = None
+    low: float | None = None
+    high: float | None = None
+    null: float | None = None
+    p: float | None = None
+    n: int = 0
+    counted: str = ""
     runs: tuple[float, ...] = ()
     remark: str = ""
 
@@ -66,33 +62,27 @@ class Finding:
 
 def report_missing(measure: str, statistic: str, reason: str) -> Finding:
     """Return the finding of a measure that does not apply, with the reason."""
-    return Finding(measure, statistic, None, None, None, None, None, 0, "", (), reason)
+    return Finding(measure, statistic, remark=reason)
 
 
 def make_finding(
-    measure: str,
-    statistic: str,
-    values: Sequence[float],
-    resampled: Floats,
-    null: Floats | None,
-    counted: tuple[int, str],
-    remark: str = "",
+    measure: str, statistic: str, runs: Sequence[Measured], counted: tuple[int, str], remark: str = ""
 ) -> Finding:
-    """Summarise the values of runs, their resamplings and their permutations.
+    """Summarise what was measured in each run.
 
     Args:
         measure: Property that is measured.
         statistic: The statistic.
-        values: One value per run.
-        resampled: The value of each run under each resampling of what is counted, (draws, runs).
-        null: The mean over runs under each permutation, (draws,).
+        runs: What was measured, one entry per run; permutations are the same in all runs, or None in all.
         counted: Number and description of the items counted.
         remark: A note for the reader.
     """
-    value = float(np.mean(values))
-    low, high = find_interval(resample_runs(resampled))
-    chance = None if null is None else float(null.mean())
-    p = None if null is None else find_p_value(value, null)
+    values, resampled, nulls = zip(*runs, strict=True)
+    value, chance, p = float(np.mean(values)), None, None
+    if nulls[0] is not None:
+        null = np.mean(nulls, axis=0)
+        chance, p = float(null.mean()), find_p_value(value, null)
+    low, high = find_interval(resample_runs(np.stack(resampled, axis=1)))
     return Finding(measure, statistic, value, low, high, chance, p, *counted, tuple(map(float, values)), remark)
 
 
@@ -203,146 +193,20 @@ def compare_groupings(left: Integers, right: Integers) -> float:
     return (together - expected) / (most - expected) if most != expected else 1.0
 
 
-Weights = npt.NDArray[np.float32]
 SPARSITY, INVERSES, SYMMETRY = "sparse attention", "inverse pairs", "symmetric relations"
 DOMAINS, STABILITY = "domains by top concept", "stability over seeds"
-DOMAIN_STATISTICS: dict[str, Callable[[Integers, Integers], float]] = {
-    "purity": measure_purity,
-    "mutual information": share_information,
-}
+Statistic = Callable[[Integers, Integers], float]
+DOMAIN_STATISTICS: dict[str, Statistic] = {"purity": measure_purity, "mutual information": share_information}
 ROUNDING = 1e-4  # error of a sum of weights in single precision
-ROUNDS = 20  # of k-means
-
-
-@dataclass(frozen=True, eq=False)
-class Reading:
-    """A trained model as the measures see it.
-
-    Attributes:
-        name: The name of the model in tables.
-        graph: The graph it was trained on.
-        model: The model.
-        sides: (2, r, f) the vector by which each relation side is compared: its attention or, in a model without
-            concepts, its matrix minus the identity. Where a relation has no sides, its attention or vector, and that of
-            its inverse. Rows have length one, or zero where they are zero.
-        weights: (p, r, m) attention of heads, then of tails, or of the relation; None in a model without concepts.
-        signs: (f,) where a relation has no sides: -1 for what its inverse has with the opposite sign, else 1.
-    """
-
-    name: str
-    graph: Graph
-    model: Model
-    sides: Weights
-    weights: Weights | None = None
-    signs: Weights | None = None
-
-    @property
-    def parts(self) -> int:
-        """The number of parts of a relation: two sides, or one."""
-        return 2 if self.signs is None else 1
-
-    @property
-    def counted(self) -> str:
-        """What has attention or vectors of its own."""
-        return "relation sides" if self.parts > 1 else "relations"
-
-    @property
-    def shares(self) -> Floats:
-        """The absolute weights as shares of their part's sum, (p, r, m); zeros for a part without weights."""
-        assert self.weights is not None, "only concepts have weights"
-        return find_shares(self.weights)
-
-    def compare(self, left: int, right: int) -> Floats:
-        """Return the cosines of one side of every relation with one side of every relation, (r, r)."""
-        rows = self.sides.astype(np.float64)
-        return np.asarray(rows[left] @ rows[right].T)
-
-    def compare_ends(self) -> Floats:
-        """Return the cosine of each relation's two sides, (r,)."""
-        rows = self.sides.astype(np.float64)
-        return np.asarray((rows[0] * rows[1]).sum(axis=1))
-
-
-@torch.no_grad()
-def read_model(model: Model, graph: Graph, name: str) -> Reading:
-    """Read a trained model.
-
-    Raises:
-        ConfigError: The model has neither concepts nor matrices.
-    """
-    if isinstance(model, ConceptModel):
-        attention = read_attention(model, graph)
-        signs = None
-        if len(attention.parts) == 1:
-            signs = np.ones(attention.weights.shape[2], dtype=np.float32)
-            signs[list(attention.antisymmetric)] = -1
-        return Reading(name, graph, model, make_sides(attention.weights, signs), attention.weights, signs)
-    if isinstance(model, DistMult):
-        vectors = model.relation_table().float()
-        signs = model.invert(torch.ones_like(vectors[:1]))[0].cpu().numpy()
-        return Reading(name, graph, model, make_sides(vectors[None].cpu().numpy(), signs), signs=signs)
-    if not (isinstance(model, Translation) and model.has_matrices):
-        raise ConfigError(
-            f"the model {type(model).__name__} has neither concepts nor matrices to measure; give runs of {CHOICES}"
-        )
-    everyone = torch.arange(len(graph.relations), device=model.entities.device)
-    matrices = [read_matrices(model, everyone, side) for side in SIDES]
-    changes = [(each - identity_like(each)).flatten(1).float().cpu() for each in matrices]
-    return Reading(name, graph, model, scale_rows(torch.stack(changes).numpy()))
-
-
-def make_sides(rows: Weights, signs: Weights | None) -> Weights:
-    """Return rows (p, r, f) as `Reading.sides`."""
-    return scale_rows(rows if signs is None else np.concatenate([rows, rows * signs]))
-
-
-def scale_rows(rows: Weights) -> Weights:
-    """Return the rows of a stack (2, r, f) scaled to length one; rows of zeros stay."""
-    lengths = np.sqrt(np.einsum("srf,srf->sr", rows, rows, dtype=np.float64))[:, :, None]
-    return np.asarray(rows / np.where(lengths == 0, 1.0, lengths), dtype=np.float32)
-
-
-def draw_random(reading: Reading, seed: int = 0) -> Reading:
-    """Return the reading with each part's weights moved to random concepts (matrices, vectors: to random entries)."""
-    rng = np.random.default_rng(seed)
-    moved = rng.permuted(reading.sides[: reading.parts] if reading.weights is None else reading.weights, axis=2)
-    weights = None if reading.weights is None else moved
-    return replace(reading, name="random", sides=make_sides(moved, reading.signs), weights=weights)
-
-
-def find_top(reading: Reading, groups: int) -> Integers:
-    """Return the heaviest concept of each part of each relation, (p, r).
-
-    A model without concepts has the directions of its matrices or vectors clustered into `groups` groups (spherical
-    k-means).
-    """
-    if reading.weights is not None:
-        return np.asarray(np.abs(reading.weights).argmax(axis=2))
-    rows = reading.sides[: reading.parts].reshape(-1, reading.sides.shape[2])
-    return group_directions(rows, groups).reshape(reading.parts, -1)
-
-
-def group_directions(rows: Weights, count: int, seed: int = 0) -> Integers:
-    """Cluster vectors (n, f) into at most `count` groups of similar direction, (n,)."""
-    centres = rows[np.random.default_rng(seed).permutation(len(rows))[:count]]
-    groups = np.zeros(len(rows), dtype=np.int64)
-    for _ in range(ROUNDS):
-        groups = (rows @ centres.T).argmax(axis=1)
-        sums = np.zeros_like(centres)
-        np.add.at(sums, groups, rows)
-        filled = np.bincount(groups, minlength=len(centres)) > 0
-        sums[~filled] = centres[~filled]
-        centres = scale_rows(sums[None])[0]
-    return np.asarray(groups)
 
 
 @dataclass(frozen=True, eq=False)
 class Gold:
-    """Gold labels of relations, mined from train alone; no training ever reads them.
+    """Gold labels of relations, mined from train alone; training does not read them.
 
     Attributes:
         inverse: (p, 2) pairs of relations of which either holds at least THRESHOLD of the other's triples, reversed.
-        symmetric: (r,) whether at least THRESHOLD of a relation's triples are there reversed, too.
+        symmetric: (r,) whether at least THRESHOLD of a relation's triples also occur reversed.
         domains: (r,) the number of the relation's domain, the first part of a name such as /film/film/genre; None
             where names have no such parts.
     """
@@ -372,22 +236,19 @@ def measure_sparsity(readings: Sequence[Reading], most: int, draws: int = DRAWS)
     The interval is over relation sides and runs; there is no null: sparsity is built in, not discovered.
     """
     statistic = f"at most {most} weight{'s' * (most != 1)}, sum 1"
-    tables = [
-        np.asarray(reading.weights if reading.signs is None else np.abs(reading.weights), dtype=np.float64)
-        for reading in readings
-        if reading.weights is not None
-    ]
+    tables = [reading.weights for reading in readings if reading.weights is not None]
     if len(tables) < len(readings):
         return report_missing(SPARSITY, statistic, "there are no concepts")
-    kept = np.stack(
-        [
-            ((table != 0).sum(axis=2) <= most) & (np.abs(table.sum(axis=2) - 1) <= ROUNDING) & (table >= 0).all(axis=2)
-            for table in tables
-        ]
-    ).reshape(len(tables), -1)  # (runs, p r)
-    sides = kept.shape[1]
-    resampled = draw_weights(sides, draws, np.random.default_rng(0)) @ kept.T.astype(np.float64) / sides
-    return make_finding(SPARSITY, statistic, kept.mean(axis=1).tolist(), resampled, None, (sides, readings[0].counted))
+    sides = tables[0].shape[0] * tables[0].shape[1]
+    drawn = draw_weights(sides, draws, np.random.default_rng(0))
+
+    def measure(weights: Weights) -> Measured:
+        table = (weights if readings[0].signs is None else np.abs(weights)).astype(np.float64)
+        is_sparse = ((table != 0).sum(axis=2) <= most) & (table >= 0).all(axis=2)
+        kept = (is_sparse & (np.abs(table.sum(axis=2) - 1) <= ROUNDING)).reshape(-1).astype(np.float64)
+        return float(kept.mean()), drawn @ kept / sides, None
+
+    return make_finding(SPARSITY, statistic, [measure(table) for table in tables], (sides, readings[0].counted))
 
 
 def measure_inverses(readings: Sequence[Reading], gold: Gold, draws: int = DRAWS) -> Finding:
@@ -442,16 +303,17 @@ def _measure_pairs(
     renamed = rng.permuted(np.tile(np.arange(len(gold.symmetric)), (draws, 1)), axis=1)
     left, right = gold.inverse.T
     once = np.ones((1, len(gold.inverse)))
-    values, resampled, null = [], [], []
-    for table in tables:
+
+    def measure(table: Floats) -> Measured:
         scores = (table + table.T) / 2
         everything = np.sort(scores[np.triu_indices(len(scores), k=1)])
-        values.append(float(compute(scores[left, right], everything, once)[0]))
-        resampled.append(compute(scores[left, right], everything, drawn))
+        value, resampled = (compute(scores[left, right], everything, weights) for weights in (once, drawn))
         others = scores[renamed[:, left], renamed[:, right]]  # (draws, p)
-        null.append([float(compute(other, everything, once)[0]) for other in others])
-    counted = (len(gold.inverse), f"gold pairs among {len(everything):,}")
-    return make_finding(INVERSES, statistic, values, np.stack(resampled, axis=1), np.mean(null, axis=0), counted)
+        return float(value[0]), resampled, np.array([compute(other, everything, once)[0] for other in others])
+
+    relations = len(gold.symmetric)
+    counted = (len(left), f"gold pairs among {relations * (relations - 1) // 2:,}")
+    return make_finding(INVERSES, statistic, [measure(table) for table in tables], counted)
 
 
 def measure_symmetry(readings: Sequence[Reading], gold: Gold, draws: int = DRAWS) -> Finding:
@@ -470,15 +332,15 @@ def measure_symmetry(readings: Sequence[Reading], gold: Gold, draws: int = DRAWS
     drawn = (draw_weights(wanted, draws, rng), draw_weights(len(marked) - wanted, draws, rng))
     shuffled = rng.permuted(np.tile(marked, (draws, 1)), axis=1)
     once = np.ones((1, wanted)), np.ones((1, len(marked) - wanted))
-    values, resampled, null = [], [], []
-    for reading in readings:
-        scores = reading.compare_ends()
-        values.append(float(area_under_curve(scores[marked], scores[~marked], once)[0]))
-        resampled.append(area_under_curve(scores[marked], scores[~marked], drawn))
+
+    def measure(scores: Floats) -> Measured:
+        ends = scores[marked], scores[~marked]
         sums = shuffled @ rank_evenly(scores)  # the area from the sum of ranks
-        null.append((sums - wanted * (wanted + 1) / 2) / (wanted * (len(marked) - wanted)))
-    counted = (wanted, f"symmetric of {len(marked):,} relations")
-    return make_finding(SYMMETRY, statistic, values, np.stack(resampled, axis=1), np.mean(null, axis=0), counted)
+        null = (sums - wanted * (wanted + 1) / 2) / (wanted * (len(marked) - wanted))
+        return float(area_under_curve(*ends, once)[0]), area_under_curve(*ends, drawn), null
+
+    counted = (wanted, f"of {len(marked):,} relations symmetric in train")
+    return make_finding(SYMMETRY, statistic, [measure(reading.compare_ends()) for reading in readings], counted)
 
 
 def measure_domains(readings: Sequence[Reading], gold: Gold, groups: int, draws: int = DRAWS) -> list[Finding]:
@@ -493,23 +355,25 @@ def measure_domains(readings: Sequence[Reading], gold: Gold, groups: int, draws:
     if gold.domains is None:
         return [report_missing(DOMAINS, name, "names of relations have no domain") for name in DOMAIN_STATISTICS]
     domains, tops = gold.domains, [find_top(reading, groups) for reading in readings]
-    without = [np.delete(np.arange(len(domains)), relation) for relation in range(len(domains))]
     counted = (tops[0].size, f"{readings[0].counted} in {len(np.unique(domains))} domains")
-    found = []
-    for statistic, compute in DOMAIN_STATISTICS.items():
-        rng = np.random.default_rng(0)
-        shuffled = rng.permuted(np.tile(domains, (draws, 1)), axis=1)
-        values = [compute(top.reshape(-1), np.tile(domains, len(top))) for top in tops]
-        errors = [
-            find_error(
-                np.array([compute(top[:, rows].reshape(-1), np.tile(domains[rows], len(top))) for rows in without])
-            )
-            for top in tops
+    rng = np.random.default_rng(0)
+    shuffled = rng.permuted(np.tile(domains, (draws, 1)), axis=1)
+    noise = rng.standard_normal(draws)
+
+    def measure(top: Integers, compute: Statistic) -> Measured:
+        sides, groups = len(top), top.reshape(-1)
+        value = compute(groups, np.tile(domains, sides))
+        without = [
+            compute(np.delete(top, each, axis=1).reshape(-1), np.tile(np.delete(domains, each), sides))
+            for each in range(len(domains))
         ]
-        resampled = np.array(values) + rng.standard_normal((draws, 1)) * np.array(errors)  # (draws, runs)
-        null = [np.mean([compute(top.reshape(-1), np.tile(labels, len(top))) for top in tops]) for labels in shuffled]
-        found.append(make_finding(DOMAINS, statistic, values, resampled, np.array(null), counted))
-    return found
+        null = [compute(groups, np.tile(labels, sides)) for labels in shuffled]
+        return value, value + noise * find_error(np.array(without)), np.array(null)
+
+    return [
+        make_finding(DOMAINS, statistic, [measure(top, compute) for top in tops], counted)
+        for statistic, compute in DOMAIN_STATISTICS.items()
+    ]
 
 
 def measure_stability(readings: Sequence[Reading], groups: int, draws: int = DRAWS) -> Finding:
@@ -519,9 +383,8 @@ def measure_stability(readings: Sequence[Reading], groups: int, draws: int = DRA
     the sides that are not alone in both; the value is its mean over all pairs of runs. The interval is over runs
     (resamplings of a single run are left out); the null shuffles the sides of one of each two runs.
     """
-    statistic = "adjusted Rand index"
     if len(readings) < 2:
-        return report_missing(STABILITY, statistic, "one run alone; give runs of other seeds")
+        return report_missing(STABILITY, "adjusted Rand index", "one run alone; give runs of other seeds")
     rng = np.random.default_rng(0)
     tops = [find_top(reading, groups).reshape(-1) for reading in readings]
     pairs = list(combinations(range(len(tops)), 2))
@@ -536,51 +399,21 @@ def measure_stability(readings: Sequence[Reading], groups: int, draws: int = DRA
     drawn = drawn[(drawn > 0).sum(axis=1) > 1]
     sums = np.einsum("bi,bj,ij->b", drawn, drawn, indexes) - np.einsum("bi,bi,ii->b", drawn, drawn, indexes)
     resampled = sums / (drawn.sum(axis=1) ** 2 - (drawn**2).sum(axis=1))  # means over pairs of distinct runs
-    values = [indexes[pair] for pair in pairs]
+    values = [float(indexes[pair]) for pair in pairs]
     sizes = np.unique(tops[0], return_counts=True)[1]
     remark = (
         f"{len(tops[0])} {readings[0].counted} in {len(sizes)} groups, the largest of {sizes.max()}, "
-        f"{(sizes == 1).sum()} of one"
+        f"{(sizes == 1).sum()} of one (first run)"
     )
-    null /= len(pairs)
-    return make_finding(
-        STABILITY, statistic, values, resampled[:, None], null, (len(pairs), "pairs of runs"), remark + " (first run)"
-    )
+    mean: Measured = (float(np.mean(values)), resampled, null / len(pairs))
+    finding = make_finding(STABILITY, "adjusted Rand index", [mean], (len(pairs), "pairs of runs"), remark)
+    return replace(finding, runs=tuple(values))
 
 
 def is_alone(groups: Integers) -> Booleans:
     """Return which items (n,) are the only one of their group, (n,)."""
     _, places, sizes = np.unique(groups, return_inverse=True, return_counts=True)
     return np.asarray(sizes[places] == 1)
-
-
-def check_same_graph(readings: Sequence[Reading]) -> None:
-    """Refuse readings of different graphs: they cannot be compared relation by relation.
-
-    Raises:
-        ConfigError: They differ.
-    """
-    first = readings[0]
-    for other in readings[1:]:
-        same = other.graph.relations.names == first.graph.relations.names
-        if not same or len(other.graph.entities) != len(first.graph.entities):
-            raise ConfigError(
-                f"these runs were trained on different graphs, {first.graph.name} ({first.name}) and "
-                f"{other.graph.name} ({other.name}); give runs on the same graph"
-            )
-
-
-def find_scale(reading: Reading) -> tuple[int, int]:
-    """Return the number of concepts m and the support size k of a model, at which baselines are compared.
-
-    A model without concepts has a matrix for each relation side, or a vector.
-    """
-    if reading.weights is None:
-        return reading.parts * len(reading.graph.relations), 1
-    concepts, model = reading.weights.shape[2], reading.model
-    if isinstance(model, ConceptModel) and model.has_supports:
-        return concepts, model.supports(model.parts[0]).shape[1]
-    return concepts, concepts
 
 
 def measure_attention(

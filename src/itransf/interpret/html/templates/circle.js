@@ -1,6 +1,6 @@
 "use strict";
 // The sharing graph: tap or hover a relation to see what it shares and with whom.
-function enlivenCircle(root) {
+function activateCircle(root) {
   const drawing = root.querySelector("svg"), note = root.querySelector("[data-part=note]");
   const nodes = [...drawing.querySelectorAll(".node")], paths = [...drawing.querySelectorAll("path[data-a]")];
   const hint = note.textContent;
@@ -25,4 +25,4 @@ function enlivenCircle(root) {
   drawing.addEventListener("click", () => { held = null; choose(null); });
 }
 
-document.querySelectorAll("[data-circle]").forEach(enlivenCircle);
+document.querySelectorAll("[data-circle]").forEach(activateCircle);

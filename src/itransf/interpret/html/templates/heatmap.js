@@ -2,7 +2,7 @@
 // The attention heat map: hover for weights, tap a concept to sort by it, a relation to see who shares its concepts.
 function drawHeatmap(root) {
   const data = JSON.parse(document.getElementById(root.dataset.source).textContent);
-  const SVG = "http://www.w3.org/2000/svg", HIGH = 18;
+  const SVG = "http://www.w3.org/2000/svg", HIGH = 18, LONGEST = 40; // of the name of a concept
   const rows = data.rows.map(([relation, side, flat], place) => {
     const weights = new Map();
     for (let i = 0; i < flat.length; i += 2) weights.set(flat[i], flat[i + 1]);
@@ -44,34 +44,42 @@ function drawHeatmap(root) {
     return found.sort(by[sorted === null ? order.value : "concept"]);
   }
 
-  function pickColumns() { // those that somebody shown uses, in the order of likeness
+  function pickColumns() { // those that a shown row uses, similar ones next to each other
     const used = new Set();
     for (const row of shown) for (const [column, weight] of row.weights) if (Math.abs(weight) >= 0.02 * data.limit) used.add(column);
     columns = [...used].sort((a, b) => a - b);
     if (shown.length < data.rows.length && sorted === null && order.value === "structure") {
-      const first = new Map(); // of a part of the rows, columns follow these rows again
+      const first = new Map(); // of some of the rows: columns are ordered by these rows
       shown.forEach((row, place) => { for (const [column, weight] of row.weights) {
         const [sum, total] = first.get(column) || [0, 0];
         first.set(column, [sum + place * Math.abs(weight), total + Math.abs(weight)]);
       } });
       columns.sort((a, b) => first.get(a)[0] / first.get(a)[1] - first.get(b)[0] / first.get(b)[1]);
     }
-    WIDE = Math.max(16, Math.min(34, Math.floor((root.clientWidth || 1000) * 0.7 / Math.max(columns.length, 1))));
   }
 
   function drawHeads() {
-    const call = ([, given, suggested]) => given || suggested, named = columns.some((column) => call(data.concepts[column]));
-    const turned = named || (WIDE < 24 && columns.some((column) => data.concepts[column][0] > 99)), high = named ? 104 : turned ? 32 : 24;
-    const heads = make("svg", { width: columns.length * WIDE, height: high }, find("heads"));
-    columns.forEach((column, at) => {
-      const concept = data.concepts[column], x = at * WIDE + WIDE / 2;
-      const place = turned ? { transform: `translate(${x + 4},${high - 5}) rotate(-90)` } : { x, y: high - 7, "text-anchor": "middle" };
-      const text = make("text", { ...place, tabindex: 0, role: "button", class: sorted === column ? "on" : "" }, heads);
-      text.textContent = `${concept[0]}${data.antisymmetric[column] ? "a" : ""} ${call(concept).length > 14 ? call(concept).slice(0, 13) + "…" : call(concept)}`.trim();
+    const called = columns.map((column) => {
+      const [number, given, suggested] = data.concepts[column], name = given || suggested;
+      return `${number}${data.antisymmetric[column] ? "a" : ""} ${name.length > LONGEST ? name.slice(0, LONGEST - 1) + "…" : name}`.trim();
+    });
+    const turned = called.some((name) => name.includes(" ") || (WIDE < 24 && name.length > 2));
+    const heads = make("svg", { width: columns.length * WIDE }, find("heads"));
+    const texts = columns.map((column, at) => {
+      const text = make("text", { tabindex: 0, role: "button", class: sorted === column ? "on" : "" }, heads);
+      text.textContent = called[at];
       make("title", {}, text).textContent = `Sort by ${nameConcept(column)}`;
       const sort = () => { sorted = sorted === column ? null : column; draw(); };
       text.addEventListener("click", sort);
       text.addEventListener("keydown", (event) => { if (event.key === "Enter") sort(); });
+      return text;
+    });
+    const high = turned ? Math.ceil(Math.max(...texts.map((text) => text.getComputedTextLength()))) + 10 : 24;
+    heads.setAttribute("height", high);
+    texts.forEach((text, at) => {
+      const x = at * WIDE + WIDE / 2;
+      const place = turned ? { transform: `translate(${x + 4},${high - 5}) rotate(-90)` } : { x, y: high - 7, "text-anchor": "middle" };
+      for (const [key, value] of Object.entries(place)) text.setAttribute(key, value);
     });
   }
 
@@ -128,13 +136,15 @@ function drawHeatmap(root) {
     for (const part of ["heads", "names", "cells"]) find(part).replaceChildren();
     shown = pick();
     pickColumns();
-    drawHeads();
     for (const row of shown) {
       const line = makeElement("div", { title: `${row.label}${sided ? ` (${nameSide(row)})` : ""}: show who shares its concepts`, className: row === chosen ? "on" : "" }, find("names"));
       makeElement("bdi", { textContent: row.label }, makeElement("span", {}, line));
       if (sided) makeElement("b", { textContent: nameSide(row)[0].toUpperCase() }, line);
       line.addEventListener("click", () => { chosen = chosen === row ? null : row; draw(); });
     }
+    const room = frame.clientWidth - find("names").offsetWidth;
+    WIDE = Math.max(16, Math.min(34, Math.floor(room / Math.max(columns.length, 1))));
+    drawHeads();
     drawCells();
     find("corner").textContent = sorted === null ? "concept" : `by ${data.concepts[sorted][0]} ↓`;
     find("state").textContent = `${shown.length} of ${data.rows.length} ${sided ? "sides" : "relations"}, ${columns.length} of ${data.concepts.length} concepts`;

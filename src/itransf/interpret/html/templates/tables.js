@@ -1,5 +1,5 @@
 "use strict";
-// Tables that can be sorted, searched, paged and taken away as CSV; without this script they are plain and whole.
+// Tables that can be sorted, searched, paged and saved as CSV; without this script all rows are shown.
 function saveText(name, text) {
   const link = document.createElement("a");
   link.href = URL.createObjectURL(new Blob([text], { type: "text/csv;charset=utf-8" }));
@@ -19,16 +19,16 @@ function makeElement(tag, properties, parent) {
   return made;
 }
 
-function enliven(table) {
+function activate(table) {
   const body = table.tBodies[0], all = [...body.rows], size = Number(table.dataset.page) || 25;
   let rows = all, page = 0;
   const tools = makeElement("div", { className: "tools" });
   table.closest(".scroll").before(tools);
   const search = makeElement("input", { type: "search", placeholder: "Find …" }, tools);
   search.setAttribute("aria-label", "Find rows");
-  const back = makeElement("button", { type: "button", textContent: "‹", title: "Back" }, tools);
+  const back = makeElement("button", { type: "button", textContent: "‹", title: "Previous" }, tools);
   const where = makeElement("span", { className: "num soft" }, tools);
-  const next = makeElement("button", { type: "button", textContent: "›", title: "On" }, tools);
+  const next = makeElement("button", { type: "button", textContent: "›", title: "Next" }, tools);
   const take = makeElement("button", { type: "button", textContent: "CSV" }, tools);
   const show = () => {
     const last = Math.max(0, Math.ceil(rows.length / size) - 1);
@@ -45,7 +45,7 @@ function enliven(table) {
   };
   const compare = (a, b) => {
     if (typeof a !== "number") return a.localeCompare(b);
-    if (Number.isNaN(a) || Number.isNaN(b)) return Number.isNaN(b) - Number.isNaN(a); // what was not measured is least
+    if (Number.isNaN(a) || Number.isNaN(b)) return Number.isNaN(b) - Number.isNaN(a); // values that were not measured count as the smallest
     return a - b;
   };
   [...table.tHead.rows[0].cells].forEach((heading, place) => {
@@ -77,9 +77,9 @@ function enliven(table) {
   show();
 }
 
-document.querySelectorAll("table.live").forEach(enliven);
+document.querySelectorAll("table.live").forEach(activate);
 
-function openAround() { // a link may lead to something that is folded away
+function openAround() { // a link may lead into a closed <details>
   const target = location.hash.length > 1 && document.getElementById(decodeURIComponent(location.hash.slice(1)));
   const fold = target && target.closest("details");
   if (fold && !fold.open) { fold.open = true; target.scrollIntoView(); }
