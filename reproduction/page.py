@@ -97,6 +97,13 @@ def list_short(results: Results, name: str) -> str:
     return "; ".join(found) or "none"
 
 
+def list_unmeasured(results: Results, name: str) -> str:
+    """Return the rows without a result."""
+    filled = [fill(table, results) for table in read_experiments()[name].tables]
+    found = [f"{row.row.label} on {each.table.title}" for each in filled for row in each.rows if not row.records]
+    return "; ".join(found) or "none"
+
+
 def list_deviations(results: Results, preset: str) -> str:
     """Return the settings of a preset that differ from what the paper gives."""
     ours = flatten(Row("", preset).make_job().resolve().to_dict())
@@ -121,6 +128,7 @@ FILLERS: dict[str, Callable[..., str]] = {
     "value": write_value,
     "claims": lambda results: tabulate_claims(results).to_markdown(),
     "short": list_short,
+    "unmeasured": list_unmeasured,
     "deviations": list_deviations,
     "count": count_results,
     "outdated": list_outdated,

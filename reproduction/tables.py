@@ -209,6 +209,12 @@ def write_time(found: Found) -> str:
     return write_seconds(sample.median) if sample.values.size else MISSING
 
 
+def write_training(found: Found) -> str:
+    """Return the time of the whole training and the device."""
+    record = found.records[0]
+    return f"{write_seconds(record['training']['seconds'])} ({record['device'].replace('cuda', 'gpu').upper()})"
+
+
 def write_coding(found: Found, key: str, scale: float) -> str:
     """Return a figure of the sparse coding."""
     coding = found.records[0].get("coding")
@@ -238,6 +244,7 @@ COLUMNS: dict[str, tuple[str, Callable[[Found], str]]] = {
     "top_tenth": ("Triples of the top tenth, %", partial(write_frequency, read=sum_top_tenth)),
     "paper_mr": ("MR, paper", partial(write_paper, key="mr", form="{:g}".format)),
     "paper_hits": ("Hits@10, paper", partial(write_paper, key="hits@10", form="{:.1f}".format)),
+    "paper_mrr": ("MRR, published", partial(write_paper, key="mrr", form="{:.3f}".format)),
     "paper_time": ("Epoch, paper", partial(write_paper, key="seconds", form=write_seconds)),
     "mr": ("MR", partial(write_test, metric="mr")),
     "mr_95": ("MR, 95 %", lambda found: format_interval(found.sample("mr"), "mr")),
@@ -254,6 +261,8 @@ COLUMNS: dict[str, tuple[str, Callable[[Found], str]]] = {
     "matrices": ("Matrices", lambda found: f"{found.records[0]['matrices']:,}" if found.row.preset else MISSING),
     "epochs": ("Epochs", lambda found: f"{found.records[0]['config']['training']['epochs']:,}"),
     "time": ("Epoch", write_time),
+    "parameters": ("Parameters", lambda found: f"{found.records[0]['parameters']:,}"),
+    "training": ("Training", write_training),
     "large_weights": ("Large weights", write_large),
     "codes": ("Codes", partial(write_coding, key="non_zeros_kept", scale=1)),
     "error": ("Error, %", partial(write_coding, key="error", scale=100)),

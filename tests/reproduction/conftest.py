@@ -76,7 +76,8 @@ def make_record(
     }
     if job.preset:
         record |= {"valid": dict(record["metrics"]), "valid_buckets": [hits, hits, rarest], "matrices": 30}
-        record |= {"training": {"seconds": 20.0}, "attention": pack_attention(make_attention(job))}
+        record |= {"training": {"seconds": 20.0}, "parameters": 1234, "device": "cpu"}
+        record["attention"] = pack_attention(make_attention(job))
     return record | ({"coding": CODING} if job.method == "sparse-coding" else {}) | others
 
 

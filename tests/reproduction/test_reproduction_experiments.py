@@ -17,7 +17,11 @@ SMALL = Scope(quick=True)
 EXPERIMENTS = list(read_experiments().values())
 
 
-@pytest.mark.parametrize("experiment", EXPERIMENTS, ids=lambda experiment: experiment.name)
+@pytest.mark.parametrize(
+    "experiment",
+    [each for each in EXPERIMENTS if each.name != "models"],  # whose page lists what is not measured yet
+    ids=lambda experiment: experiment.name,
+)
 def test_every_job_has_a_stored_result_with_the_present_settings(experiment: Experiment) -> None:
     jobs = experiment.list_jobs(WHOLE)
     assert jobs
