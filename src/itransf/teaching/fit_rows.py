@@ -73,7 +73,7 @@ def extend_graph(
     vocabulary = graph.entities if kind == "entity" else graph.relations
     larger = Vocabulary([*vocabulary.names, name], vocabulary.labels, kind)
     named = replace(graph, entities=larger) if kind == "entity" else replace(graph, relations=larger)
-    added = keep_distinct(resolve_triples(named, triples, locate), len(named.entities), len(named.relations))
+    added = keep_distinct(resolve_triples(named, triples, locate))
     count = f"{len(added):,} triple{'s' * (len(added) != 1)}"
     note = f"The {kind} {name!r} was learned from {count}; all other parameters stayed as they were."
     return replace(named, train=np.concatenate([graph.train, added]), notes=(*graph.notes, note))
