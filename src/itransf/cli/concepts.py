@@ -165,7 +165,7 @@ def show_cards(cards: Sequence[ConceptCard], screen: output.Screen) -> None:
     for card in cards:
         screen.say(f"Concept {card.concept}: {card.name}", "bold")
         for name, value in card.describe():
-            screen.say(f"  {name:12} {value}")
+            screen.itemize(value, f"{name:12} ")
         screen.say()
 
 
@@ -234,7 +234,7 @@ def show_explanation(found: Explanation, screen: output.Screen, parts: bool = Fa
     if found.paths:
         screen.say("\nReasons in train, and how often they hold", "bold")
         for path in found.paths:
-            screen.say(f"  {path.describe(found.relation_label)}")
+            screen.itemize(path.describe(found.relation_label))
     has_distance = found.distance is not None
     measured = "distance of both entities, as the relation projects them"
     summed = "cosine of what each dimension adds to the score" if found.contributions else "cosine of both embeddings"
@@ -262,7 +262,7 @@ def show_parts(found: Explanation, screen: output.Screen) -> None:
     if changes:
         screen.say("\nThe rank without each concept", "bold")
         for change in changes:
-            screen.say(f"  {change}")
+            screen.itemize(change)
 
 
 def show_evidence(evidence: Sequence[Evidence], column: str, title: str, screen: output.Screen) -> None:

@@ -174,7 +174,7 @@ def show_calibration(judged: Mapping[str, Any], screen: Screen) -> None:
         "Expected": lambda entry: format_number(entry["expected"], 0),
         "95 % interval": lambda entry: f"{max(entry['low'], 0):,.0f} to {entry['high']:,.0f}",
         "Observed": lambda entry: f"{entry['observed']:,}",
-        "Agree": lambda entry: "yes" if entry["agree"] else "no",
+        "Agree": lambda entry: ("yes" if entry["agree"] else "no") if entry["questions"] else "–",
     }
     screen.tabulate_each(judged["hits"], hits, title="True candidates, by the frequency of relations in train")
     screen.say()
@@ -192,7 +192,8 @@ def show_buckets(buckets: Iterable[Mapping[str, Any]], screen: Screen) -> None:
     rows, weighting = [], "relation"
     for bucket in buckets:
         (least, most), weighting = bucket["train_triples"], bucket["weighting"]
-        rows.append((f"{least:,} to {most:,}", f"{bucket['relations']:,}", *format_metrics(bucket, MAIN)))
+        bounds = f"{least:,} to {most:,}" if least < most else f"{least:,}"
+        rows.append((bounds, f"{bucket['relations']:,}", *format_metrics(bucket, MAIN)))
     title = f"By frequency, filtered (each {weighting} counts the same)"
     screen.tabulate(("Train triples", "Relations", *name_metrics(MAIN)), rows, title=title)
     screen.say()

@@ -97,7 +97,10 @@ def describe_checkpoint(info: Mapping[str, Any]) -> str:
 
 def refuse_taken(folder: Path, overwrite: bool) -> None:
     """Refuse a folder that is in use and may not be overwritten, before any work is done."""
-    if not overwrite and itransf.storage.RunFolder(folder).is_occupied:
+    place = itransf.storage.RunFolder(folder)
+    if not place.is_replaceable:
+        raise place.refuse()
+    if place.is_occupied and not overwrite:
         raise RunError(f"{folder}: is in use; replace the run with --overwrite, or choose another --out")
 
 

@@ -167,7 +167,8 @@ def note_probability(run: itransf.Run, relations: Collection[str], screen: outpu
     calibration, names = run.calibration, run.graph.relations
     if not relations:
         return
-    screen.say(PROBABILITY if calibration else itransf.interpret.sentences.NO_PROBABILITY)
+    meaning = PROBABILITY if calibration else itransf.interpret.sentences.NO_PROBABILITY
+    screen.say(meaning, wrap=screen.is_terminal)
     for number in sorted(names.index(name) for name in relations) if calibration else ():
         if calibration is not None and calibration.lacks_skill(number):
             screen.say(f"{names.label(number)}: on valid, the model ranks answers no better than popularity.")

@@ -95,7 +95,7 @@ def list_missing(
     def show(screen: output.Screen) -> None:
         show_triples(found, output.CHANCE, screen)
         if found:
-            screen.say(PROBABILITY)
+            screen.say(PROBABILITY, wrap=screen.is_terminal)
 
     output.tell_rows(content, found, out, as_json, show)
 
