@@ -77,8 +77,8 @@ def describe_data(
     form: Mapping[str, Any],
 ) -> None:
     """Describe a graph: counts, relations, test leakage."""
-    reading: dict[str, Any] = {**form, "literals": literals, "labels": labels, "strict": strict}
-    graph = itransf.load(data, **reading, memory=parse_memory(memory) if memory else None)
+    limit = parse_memory(memory) if memory else None
+    graph = itransf.load(data, **form, literals=literals, labels=labels, strict=strict, memory=limit)
     if not as_json:
         warn(graph.notes)
     description = itransf.data.describe(graph)

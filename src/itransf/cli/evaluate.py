@@ -35,8 +35,8 @@ def evaluate_run(
     bucket_weighting: Annotated[Literal["relation", "query"], Option(help="Unit of means in a bucket.")] = "relation",
     relations: Annotated[bool, Option("--relations", help="Add a table of all relations.")] = False,
     weighted: Annotated[bool, Option("--weighted", help="Count each triple by its weight.")] = False,
-    triples: Annotated[int | None, Option(metavar="N", help="Most triples to rank, drawn at random; 0: all.")] = None,
-    calibration: Annotated[bool, Option("--calibration", help="Judge the probabilities instead.")] = False,
+    triples: Annotated[int | None, Option(metavar="N", help="Random sample of N triples to rank; 0: all.")] = None,
+    calibration: Annotated[bool, Option("--calibration", help="Evaluate the probabilities instead.")] = False,
     plot: Annotated[Path | None, Option(metavar="FILE", help="Reliability plot of --calibration: .png, .svg.")] = None,
     explain: Explain = False,
     out: Out = None,
@@ -45,8 +45,8 @@ def evaluate_run(
 ) -> None:
     """Rank the triples of a split: MR, MRR, Hits@k.
 
-    --calibration judges the probabilities of answers instead. A file has the triples with their ranks; with --relations
-    the relations, with --calibration the bins of probability.
+    --calibration evaluates the probabilities of answers instead. A file has the triples with their ranks; with
+    --relations the relations, with --calibration the bins of probability.
     """
     if plot is not None and not calibration:
         raise ConfigError("--plot draws what --calibration measures; give both")

@@ -1,4 +1,4 @@
-"""`itransf models`, `settings` and `presets`: the models there are, what can be set, and named settings."""
+"""`itransf models`, `settings` and `presets`: available models, their settings, and named settings."""
 
 from __future__ import annotations
 

@@ -121,11 +121,11 @@ CHANCE: Columns = {"Prob.": lambda row: format_probability(row["probability"])}
 
 def add_reasons(run: itransf.Run, rows: Sequence[dict[str, Any]], explain: bool, name: str = "reason") -> None:
     """Add the reason for each triple to its row if wanted; a row with a problem has none."""
-    asked = [row for row in rows if explain and not row.get("problem")]
-    for row in rows if explain else ():
-        row[name] = None
-    for row, reason in zip(asked, run.give_reasons(asked), strict=True):
-        row[name] = reason
+    if not explain:
+        return
+    reasons = iter(run.give_reasons([row for row in rows if not row.get("problem")]))
+    for row in rows:
+        row[name] = None if row.get("problem") else next(reasons)
 
 
 def show_reasons(rows: Iterable[Mapping[str, Any]], screen: Screen, name: str = "reason") -> None:

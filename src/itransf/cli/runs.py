@@ -1,4 +1,4 @@
-"""`itransf info`, `runs`, `seal` and `export`: what a run is, which runs there are, checksums, tables of a model."""
+"""`itransf info`, `runs`, `seal` and `export`: a description of a run, a list of runs, checksums, tables of a model."""
 
 from __future__ import annotations
 
