@@ -16,7 +16,7 @@ import typer
 import itransf
 from cli.conftest import call
 from itransf.cli import EXAMPLES, app, move_options
-from itransf.cli.output import print_json
+from itransf.cli.output import Screen, print_json
 from itransf.errors import (
     CheckpointError,
     ConfigError,
@@ -213,6 +213,15 @@ def test_a_closed_pipe_is_not_an_error(options: tuple[str, ...]) -> None:
     done = subprocess.run(command, stdout=writing, stderr=subprocess.PIPE, text=True, check=False)
     os.close(writing)
     assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize(
+    ("is_terminal", "lines"), [(True, ["  a b: one two", "       three"]), (False, ["  a b: one two three"])]
+)
+def test_only_a_terminal_breaks_an_item_of_a_list(is_terminal: bool, lines: list[str]) -> None:
+    paper = io.StringIO()
+    Screen(file=paper, width=16, force_terminal=is_terminal, color_system=None).itemize("one two three", "a b: ")
+    assert paper.getvalue().splitlines() == lines
 
 
 def test_json_loses_no_letter_where_the_terminal_lacks_some(monkeypatch: pytest.MonkeyPatch) -> None:

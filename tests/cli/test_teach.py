@@ -74,6 +74,19 @@ def test_as_json_and_overwriting(run: Path, pairs: Path, tmp_path: Path) -> None
     assert call(*asked, "--overwrite").code == 0
 
 
+@pytest.mark.parametrize(
+    ("command", "arguments"),
+    [("learn", ("new.tsv", "--relation", "twin")), ("update", ("new.tsv",)), ("edit", ("--prune", "3"))],
+)
+def test_a_folder_that_is_no_run_is_refused_before_any_work(
+    command: str, arguments: tuple[str, ...], tmp_path: Path
+) -> None:
+    (tmp_path / "mine.txt").write_text("notes", encoding="utf-8")
+    done = call(command, "no-run", *arguments, "--out", tmp_path, "--overwrite")
+    assert done.code == 2
+    assert "is not a run and is not overwritten" in done.err
+
+
 def test_a_relation_of_transe_has_no_concepts(transe_run: Path, tmp_path: Path) -> None:
     triples = write_triples(tmp_path / "triples.tsv", [("Lyon", "twin", "Milano"), ("Lille", "twin", "Roma")])
     done = call("learn", transe_run, triples, "--relation", "twin", "--out", tmp_path / "new")
@@ -221,7 +234,7 @@ def test_a_place_in_use_is_refused_before_any_work(
         taken.write_text("mine", encoding="utf-8")
     done = call("edit", run, "--out", taken if is_file else run, "--prune", 1)
     assert done.code == 2
-    assert "--overwrite" in done.err
+    assert ("is not a run and is not overwritten" if is_file else "--overwrite") in done.err
 
 
 def test_what_is_no_run_is_never_overwritten(run: Path, tmp_path: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import shlex
 from collections.abc import Mapping
 from pathlib import Path
@@ -11,7 +10,7 @@ from typing import Annotated, Any
 from typer import Context, Exit, Option
 
 import itransf
-from itransf.cli.options import AsJson, DataSource, Device, Literals, Quiet, Settings, takes_form
+from itransf.cli.options import AsJson, DataSource, Device, Literals, Quiet, Settings, name_folder, takes_form
 from itransf.cli.output import Screen, remark, tell, warn
 from itransf.cli.train import Stopped
 from itransf.errors import MissingExtraError
@@ -41,7 +40,7 @@ def compare_models(
     """
     graph = itransf.load(data, **form, literals=literals, progress=not quiet)
     warn(graph.notes)
-    folder = out or Path("runs") / re.sub(r"[^\w.-]+", "-", f"{graph.name}-comparison")
+    folder = out or name_folder(f"{graph.name}-comparison")
     names = [name for name in map(str.strip, models.split(",")) if name]
     options: dict[str, Any] = {"seeds": seeds, "rules": rules, "out": folder, "device": device}
     try:

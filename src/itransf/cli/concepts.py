@@ -71,10 +71,7 @@ def show_concepts(
         listed = ", ".join(f"{concept} {given[concept]}" for concept in sorted(given))
         output.make_screen().say(f"Named concepts: {listed or 'none'}")
     else:
-        called = {
-            key: {str(number): found[number] for number in sorted(found)}
-            for key, found in (("names", given), ("suggested_names", names))
-        }
+        called = {"names": dict(sorted(given.items())), "suggested_names": dict(sorted(names.items()))}
         shown = {**chosen.to_dict(), **called, "plot": None, **files}
         shared = chosen.relations.names[:MOST_SHARING] if relation else ()
 
@@ -165,24 +162,23 @@ def show_cards(cards: Sequence[ConceptCard], screen: output.Screen) -> None:
     for card in cards:
         screen.say(f"Concept {card.concept}: {card.name}", "bold")
         for name, value in card.describe():
-            screen.say(f"  {name:12} {value}")
+            screen.itemize(value, f"{name:12} ")
         screen.say()
 
 
 def show_sharing_graph(graph: SharingGraph, screen: output.Screen, names: Mapping[int, str]) -> None:
     """Print rare relations with their donors, then the strongest links."""
     shown = graph.rare or graph.members
-    rows = [
-        (
-            member.label,
-            ", ".join(f"{donor.label} {donor.share:.0%}" for donor in member.donors[:MOST_DONORS]),
-            f"{member.train_triples:,}",
-            f"{1 - member.own:.0%}",
-        )
-        for member in shown[:MOST_RARE]
-    ]
-    columns = ("Relation", "Donors (share of what its concepts learned)", "Train", "From others")
-    screen.tabulate(columns, rows, names=2, title=f"{'Rare relations' if graph.rare else 'Relations'} and their donors")
+    donors: output.Columns = {
+        "Relation": lambda member: member.label,
+        "Donors (share of what its concepts learned)": lambda member: ", ".join(
+            f"{donor.label} {donor.share:.0%}" for donor in member.donors[:MOST_DONORS]
+        ),
+        "Train": lambda member: f"{member.train_triples:,}",
+        "From others": lambda member: f"{1 - member.own:.0%}",
+    }
+    title = f"{'Rare relations' if graph.rare else 'Relations'} and their donors"
+    screen.tabulate_each(shown[:MOST_RARE], donors, names=2, title=title)
     output.count_rest(len(shown) - MOST_RARE, "relations", screen)
     labels = {member.relation: member.label for member in graph.members}
     links = [
@@ -234,7 +230,7 @@ def show_explanation(found: Explanation, screen: output.Screen, parts: bool = Fa
     if found.paths:
         screen.say("\nReasons in train, and how often they hold", "bold")
         for path in found.paths:
-            screen.say(f"  {path.describe(found.relation_label)}")
+            screen.itemize(path.describe(found.relation_label))
     has_distance = found.distance is not None
     measured = "distance of both entities, as the relation projects them"
     summed = "cosine of what each dimension adds to the score" if found.contributions else "cosine of both embeddings"
@@ -262,7 +258,7 @@ def show_parts(found: Explanation, screen: output.Screen) -> None:
     if changes:
         screen.say("\nThe rank without each concept", "bold")
         for change in changes:
-            screen.say(f"  {change}")
+            screen.itemize(change)
 
 
 def show_evidence(evidence: Sequence[Evidence], column: str, title: str, screen: output.Screen) -> None:
@@ -303,7 +299,7 @@ def show_relation(
     """Show the concepts of a relation and similar relations.
 
     Candidates for its inverse, equivalent and sub-relations are listed. Scores are computed from the parameters of the
-    model; beside them are the shares of the relation's triples that fit.
+    model; the share of the relation's triples that fit is next to them.
     """
     opened = open_run(run, device)
     profile = opened.relation(name, top).to_dict()
@@ -325,21 +321,13 @@ def show_profile(profile: Found, names: Mapping[int, str], screen: output.Screen
     screen.say(f"Symmetric      {output.format_number(profile['symmetric'], 3)}\n")
     candidates = [found for key in ROLES for found in profile[key]]
     kinds = ["score", *(kind for kind in KINDS if any(found[kind] is not None for found in candidates))]
-    rows = [row for key, role in ROLES.items() for row in list_candidates(role, profile[key], kinds)]
+    rows = []
+    for key, role in ROLES.items():
+        for place, found in enumerate(profile[key]):
+            values = ("" if found[kind] is None else output.format_number(found[kind], 3) for kind in kinds)
+            rows.append(("" if place else role, found["label"], *values))
     screen.tabulate(("Closest to", "Relation", "Score", *(KINDS[kind] for kind in kinds[1:])), rows, names=2)
     used = "compare matrices and vectors of relations" if "matrices" in kinds else "are cosines of relation vectors"
     compared = "; the attention is shown for comparison" if "attention" in kinds else ""
     shares = " Triples: the share of triples that fit, in train, valid and test." if "triples" in kinds else ""
     screen.say(f"Scores are at most 1 and {used}{compared}.{shares}", wrap=True)
-
-
-def list_candidates(role: str, candidates: Sequence[Found], kinds: Sequence[str]) -> list[tuple[str, ...]]:
-    """Return the rows of a table for one role, which is named once."""
-    return [
-        (
-            role if place == 0 else "",
-            found["label"],
-            *("" if found[kind] is None else output.format_number(found[kind], 3) for kind in kinds),
-        )
-        for place, found in enumerate(candidates)
-    ]

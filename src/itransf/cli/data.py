@@ -13,8 +13,9 @@ from itransf.cli.output import Screen, format_number, format_share, tell, tell_r
 from itransf.errors import DataError, did_you_mean
 
 MOST_ROWS = 40  # relations that are listed without --all
+MOST_NAMED = 8  # redundant relations or pairs of a kind
 _WHERE = {"bundled": "bundled", "here": "on this machine", "index": "download", "by hand": "by hand"}
-_STRUCTURE = """\
+_STRUCTURE = """
 Redundant relations: at least 80 % of the triples of one are also in another
 (in all splits; A > B: those of A are in B, but not those of B in A)"""
 
@@ -76,8 +77,8 @@ def describe_data(
     form: Mapping[str, Any],
 ) -> None:
     """Describe a graph: counts, relations, test leakage."""
-    reading: dict[str, Any] = {**form, "literals": literals, "labels": labels, "strict": strict}
-    graph = itransf.load(data, **reading, memory=parse_memory(memory) if memory else None)
+    limit = parse_memory(memory) if memory else None
+    graph = itransf.load(data, **form, literals=literals, labels=labels, strict=strict, memory=limit)
     if not as_json:
         warn(graph.notes)
     description = itransf.data.describe(graph)
@@ -116,12 +117,13 @@ def show_description(description: Mapping[str, Any], screen: Screen, everything:
     title = "Test leakage: triples that follow from one training triple (percent)"
     screen.say()
     screen.tabulate(("Split", *(kind.capitalize() for kind in kinds)), rows, title=title)
-    screen.say(f"\n{describe_structure(description['structure'])}")
+    show_structure(description["structure"], screen)
     show_relations(description["relation_table"], screen, everything)
 
 
-def describe_structure(structure: Mapping[str, Sequence[Mapping[str, Any]]], most: int = 8) -> str:
-    """Return which relations are inverse, symmetric or duplicate."""
+def show_structure(structure: Mapping[str, Sequence[Mapping[str, Any]]], screen: Screen) -> None:
+    """Print which relations are inverse, symmetric or duplicate."""
+    screen.say(_STRUCTURE)
     found = (
         ("Inverse", [" / ".join(pair["relations"]) for pair in structure["inverse"]]),
         ("  one way", [f"{pair['relation']} > {pair['implies']}" for pair in structure["one_way_inverse"]]),
@@ -129,12 +131,11 @@ def describe_structure(structure: Mapping[str, Sequence[Mapping[str, Any]]], mos
         ("Duplicate", [" / ".join(pair["relations"]) for pair in structure["duplicate"]]),
         ("  one way", [f"{pair['relation']} > {pair['implies']}" for pair in structure["one_way_duplicate"]]),
     )
-    lines = [_STRUCTURE]
     for name, relations in found:
-        rest = f" and {len(relations) - most} more" if len(relations) > most else ""
+        rest = f" and {len(relations) - MOST_NAMED} more" if len(relations) > MOST_NAMED else ""
         if relations or not name.startswith(" "):
-            lines.append(f"{name + ':':11}{', '.join(relations[:most]) or 'none'}{rest}")
-    return "\n".join([*lines, ""])
+            screen.itemize((", ".join(relations[:MOST_NAMED]) or "none") + rest, f"{name + ':':11}", indent=0)
+    screen.say()
 
 
 def show_relations(relations: Sequence[Mapping[str, Any]], screen: Screen, everything: bool) -> None:

@@ -1,4 +1,4 @@
-"""`itransf demo`: train three models on the bundled graph and look at the best."""
+"""`itransf demo`: train three models on the bundled graph and show the results of the best."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typer import Option
 
 import itransf
 from itransf.cli.options import AsJson, Device, Settings
-from itransf.cli.output import Screen, format_number, remark, tell
+from itransf.cli.output import PARTS, Screen, format_number, remark, tell
 
 _TITLES = {"distmult": "DistMult", "complex": "ComplEx", "icomplex": "IComplEx"}
 
@@ -39,7 +39,7 @@ def show_result(found: Mapping[str, Any], text: str, missing: str, screen: Scree
     """Print the results of the demo.
 
     Args:
-        found: Result of `DemoResult.to_dict`.
+        found: Results of `run_demo`.
         text: Heat map as text, if there is no picture.
         missing: What to install for a picture.
         screen: Screen to print on.
@@ -107,7 +107,7 @@ def show_discoveries(discoveries: Sequence[Mapping[str, Any]], screen: Screen) -
     screen.say("Triples that are not in the graph, but probable to IComplEx", "bold")
     screen.say("Of relations that have an answer for some, but not all of the entities that fit.\n", wrap=True)
     for number, each in enumerate(discoveries, start=1):
-        triple = " – ".join(each[f"{part}_label"] for part in ("head", "relation", "tail"))
+        triple = " – ".join(each[f"{part}_label"] for part in PARTS)
         screen.say(f"{number:2}. {triple}")
-        screen.say(f"    {each['reason']}")
+        screen.itemize(each["reason"], indent=4)
     screen.say()

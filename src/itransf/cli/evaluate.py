@@ -35,8 +35,8 @@ def evaluate_run(
     bucket_weighting: Annotated[Literal["relation", "query"], Option(help="Unit of means in a bucket.")] = "relation",
     relations: Annotated[bool, Option("--relations", help="Add a table of all relations.")] = False,
     weighted: Annotated[bool, Option("--weighted", help="Count each triple by its weight.")] = False,
-    triples: Annotated[int | None, Option(metavar="N", help="Most triples to rank, drawn at random; 0: all.")] = None,
-    calibration: Annotated[bool, Option("--calibration", help="Judge the probabilities instead.")] = False,
+    triples: Annotated[int | None, Option(metavar="N", help="Random sample of N triples to rank; 0: all.")] = None,
+    calibration: Annotated[bool, Option("--calibration", help="Evaluate the probabilities instead.")] = False,
     plot: Annotated[Path | None, Option(metavar="FILE", help="Reliability plot of --calibration: .png, .svg.")] = None,
     explain: Explain = False,
     out: Out = None,
@@ -45,8 +45,8 @@ def evaluate_run(
 ) -> None:
     """Rank the triples of a split: MR, MRR, Hits@k.
 
-    --calibration judges the probabilities of answers instead. A file has the triples with their ranks; with --relations
-    the relations, with --calibration the bins of probability.
+    --calibration evaluates the probabilities of answers instead. A file has the triples with their ranks; with
+    --relations the relations, with --calibration the bins of probability.
     """
     if plot is not None and not calibration:
         raise ConfigError("--plot draws what --calibration measures; give both")
@@ -174,7 +174,7 @@ def show_calibration(judged: Mapping[str, Any], screen: Screen) -> None:
         "Expected": lambda entry: format_number(entry["expected"], 0),
         "95 % interval": lambda entry: f"{max(entry['low'], 0):,.0f} to {entry['high']:,.0f}",
         "Observed": lambda entry: f"{entry['observed']:,}",
-        "Agree": lambda entry: "yes" if entry["agree"] else "no",
+        "Agree": lambda entry: ("yes" if entry["agree"] else "no") if entry["questions"] else "–",
     }
     screen.tabulate_each(judged["hits"], hits, title="True candidates, by the frequency of relations in train")
     screen.say()
@@ -192,7 +192,8 @@ def show_buckets(buckets: Iterable[Mapping[str, Any]], screen: Screen) -> None:
     rows, weighting = [], "relation"
     for bucket in buckets:
         (least, most), weighting = bucket["train_triples"], bucket["weighting"]
-        rows.append((f"{least:,} to {most:,}", f"{bucket['relations']:,}", *format_metrics(bucket, MAIN)))
+        bounds = f"{least:,} to {most:,}" if least < most else f"{least:,}"
+        rows.append((bounds, f"{bucket['relations']:,}", *format_metrics(bucket, MAIN)))
     title = f"By frequency, filtered (each {weighting} counts the same)"
     screen.tabulate(("Train triples", "Relations", *name_metrics(MAIN)), rows, title=title)
     screen.say()

@@ -1,4 +1,4 @@
-"""`itransf models`, `settings` and `presets`: the models there are, what can be set, and named settings."""
+"""`itransf models`, `settings` and `presets`: available models, their settings, and named settings."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def show_models(models: Sequence[Mapping[str, Any]], graph: str, screen: Screen)
         }
         for name, value in lines.items():
             if value:
-                screen.say(f"{'':10}{name:6}{value}")
+                screen.itemize(value, f"{name:6}", indent=10)
 
 
 def show_settings(

@@ -44,7 +44,9 @@ FORM = {
 
 Strict = Annotated[bool, Option("--strict", help="Refuse names in valid and test that train does not have.")]
 Settings = Annotated[list[str] | None, Option("--set", metavar="KEY=VALUE", help="Setting such as training.epochs=50.")]
-Triples = Annotated[int, Option("--triples", metavar="N", help="Most validation triples per concept; 0: all.")]
+Triples = Annotated[
+    int, Option("--triples", metavar="N", help="Maximum number of validation triples per concept; 0: all.")
+]
 Device = Annotated[str, Option("--device", metavar="D", help="auto, cpu, cuda or a GPU such as cuda:1.")]
 Quiet = Annotated[bool, Option("--quiet", "-q", help="Print the result only, without progress.")]
 Explain = Annotated[bool, Option("--explain", help="Give a reason for each triple: paths in train that support it.")]
@@ -95,9 +97,17 @@ def describe_checkpoint(info: Mapping[str, Any]) -> str:
     return f"using the checkpoint of epoch {info['unfinished']:,} of {total:,}; --resume continues training"
 
 
+def name_folder(name: str) -> Path:
+    """Return the folder below `runs` for a run or comparison of this name; other characters become dashes."""
+    return Path("runs") / re.sub(r"[^\w.-]+", "-", name)
+
+
 def refuse_taken(folder: Path, overwrite: bool) -> None:
     """Refuse a folder that is in use and may not be overwritten, before any work is done."""
-    if not overwrite and itransf.storage.RunFolder(folder).is_occupied:
+    place = itransf.storage.RunFolder(folder)
+    if not place.is_replaceable:
+        raise place.refuse()
+    if place.is_occupied and not overwrite:
         raise RunError(f"{folder}: is in use; replace the run with --overwrite, or choose another --out")
 
 

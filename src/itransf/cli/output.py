@@ -36,6 +36,13 @@ class Screen(Console):
         """Print a text; lines are broken only if `wrap` is true."""
         self.print(Text(text, style), soft_wrap=not wrap)
 
+    def itemize(self, text: str, label: str = "", indent: int = 2) -> None:
+        """Print an item of a list; a terminal breaks it between words and indents further lines more than the first."""
+        hang = len(label) or 2
+        lines = Text(text).wrap(self, max(self.width - indent - hang, 1)) if self.is_terminal else [Text(text)]
+        for place, line in enumerate(lines):
+            self.say(" " * indent + (" " * hang if place else label) + line.plain.rstrip())
+
     def tabulate(self, columns: Sequence[str], rows: Iterable[Iterable[str]], names: int = 1, title: str = "") -> None:
         """Print a table.
 
@@ -114,11 +121,11 @@ CHANCE: Columns = {"Prob.": lambda row: format_probability(row["probability"])}
 
 def add_reasons(run: itransf.Run, rows: Sequence[dict[str, Any]], explain: bool, name: str = "reason") -> None:
     """Add the reason for each triple to its row if wanted; a row with a problem has none."""
-    asked = [row for row in rows if explain and not row.get("problem")]
-    for row in rows if explain else ():
-        row[name] = None
-    for row, reason in zip(asked, run.give_reasons(asked), strict=True):
-        row[name] = reason
+    if not explain:
+        return
+    reasons = iter(run.give_reasons([row for row in rows if not row.get("problem")]))
+    for row in rows:
+        row[name] = None if row.get("problem") else next(reasons)
 
 
 def show_reasons(rows: Iterable[Mapping[str, Any]], screen: Screen, name: str = "reason") -> None:
@@ -128,7 +135,7 @@ def show_reasons(rows: Iterable[Mapping[str, Any]], screen: Screen, name: str = 
         screen.say("\nReasons" if name == "reason" else "\nWhat supports them", "bold")
     for row in told:
         triple = " – ".join(cell(row) for cell in TRIPLE.values())
-        screen.say(f"  {triple}: {row[name]}")
+        screen.itemize(f"{triple}: {row[name]}")
 
 
 def print_json(content: Any) -> None:
@@ -188,7 +195,7 @@ def show_shared(sharing: Mapping[Any, Sequence[SharedConcept]], screen: Screen, 
     for part, concepts in sharing.items():
         for place, shared in enumerate(concepts[:most]):
             named = f"{part if place == 0 else '':4}  " if len(sharing) > 1 else ""
-            screen.say(f"  {named}{shared.describe()}")
+            screen.itemize(shared.describe(), named)
 
 
 def format_uses(uses: Sequence[Mapping[str, Any]], names: Mapping[int, str], most: int = 5) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -96,9 +96,7 @@ def predict_triples(
         if told:
             screen.say(told, wrap=True)
         if found or not only:
-            show_predictions(predictions, screen)
-            note_probability(opened, {each.relation for each in found}, screen)
-        output.show_reasons(predictions, screen)
+            show_answers(opened, predictions, screen)
         if found and sharing:
             screen.say(f"\nConcepts of {relation}, and the relations that share them", "bold")
             output.show_shared(sharing, screen, output.MOST_SHARED)
@@ -108,7 +106,7 @@ def predict_triples(
 
 def describe_only(triples: Sequence[LabelledTriple], answered: str) -> str:
     """Return that train has the only answer to a query, the head or the tail, and which."""
-    shown = "; ".join(f"{each.head_label} – {each.relation_label} – {each.tail_label}" for each in triples)
+    shown = "; ".join(itransf.interpret.sentences.write_triple(each) for each in triples)
     given = "Tails" if answered == "head" else "Heads"
     return f"Answered already: {shown} (train). {given} of {triples[0].relation_label} have one {answered} in train."
 
@@ -126,7 +124,7 @@ def answer_file(
     parts = [(each.head, each.relation, each.tail) for each in asked]
     only = [found[0] for each in parts if (found := itransf.prediction.find_only_answers(run.graph, *each))]
     if only:
-        first = f"{only[0].head_label} – {only[0].relation_label} – {only[0].tail_label}"
+        first = itransf.interpret.sentences.write_triple(only[0])
         output.warn([f"Train has the only answer to {len(only):,} of {len(asked):,} queries, such as {first}."])
     if out is not None:
         itransf.prediction.write_table(table, out)
@@ -135,17 +133,19 @@ def answer_file(
             output.print_json({"queries": len(asked), "answers": table.num_rows, "out": str(out)})
         return
     found = table.to_pylist()
+    content = {"queries": len(asked), "predictions": found}
+    output.tell(content, as_json, lambda screen: show_answers(run, found, screen))
 
-    def show(screen: output.Screen) -> None:
-        show_predictions(found, screen)
-        note_probability(run, {row["relation"] for row in found}, screen)
-        output.show_reasons(found, screen)
 
-    output.tell({"queries": len(asked), "predictions": found}, as_json, show)
+def show_answers(run: itransf.Run, answers: Sequence[Mapping[str, Any]], screen: output.Screen) -> None:
+    """Print predictions, or answers to queries, then what their probabilities mean, and their reasons."""
+    show_predictions(answers, screen)
+    note_probability(run, answers, screen)
+    output.show_reasons(answers, screen)
 
 
 def show_predictions(answers: Sequence[Mapping[str, Any]], screen: output.Screen) -> None:
-    """Print predictions, or answers to queries, as a table, with a column for known triples if there are any."""
+    """Print the table of answers, with a column for known triples if there are any."""
     if not answers:
         screen.say(NO_ANSWER, wrap=True)
         return
@@ -162,14 +162,17 @@ def show_predictions(answers: Sequence[Mapping[str, Any]], screen: output.Screen
     screen.tabulate_each(answers, columns, names=4)
 
 
-def note_probability(run: itransf.Run, relations: Collection[str], screen: output.Screen) -> None:
-    """Say what a probability means, and for which relations the model has no skill."""
-    calibration, names = run.calibration, run.graph.relations
-    if not relations:
+def note_probability(run: itransf.Run, rows: Sequence[Mapping[str, Any]], screen: output.Screen) -> None:
+    """Print what the probabilities of triples mean, and for which of their relations the model has no skill."""
+    if not rows:
         return
-    screen.say(PROBABILITY if calibration else itransf.interpret.sentences.NO_PROBABILITY)
-    for number in sorted(names.index(name) for name in relations) if calibration else ():
-        if calibration is not None and calibration.lacks_skill(number):
+    if run.calibration is None:
+        screen.say(itransf.interpret.sentences.NO_PROBABILITY, wrap=screen.is_terminal)
+        return
+    screen.say(PROBABILITY, wrap=screen.is_terminal)
+    names = run.graph.relations
+    for number in sorted({names.index(row["relation"]) for row in rows}):
+        if run.calibration.lacks_skill(number):
             screen.say(f"{names.label(number)}: on valid, the model ranks answers no better than popularity.")
 
 
@@ -186,7 +189,7 @@ def score_file(
 ) -> None:
     """Score given triples: score, filtered ranks and percentile.
 
-    A triple with an unknown name is not scored; what is unknown is said in its row.
+    A triple with an unknown name is not scored; its row has the unknown name.
     """
     opened = open_run(run, device)
     given = itransf.prediction.read_triples(triples, form=itransf.data.Form(**form))
@@ -194,9 +197,9 @@ def score_file(
     problems = itransf.prediction.find_problems(opened.graph, given.names)
     known = [row for row in range(len(given.names)) if row not in problems]
     scored = opened.score([given.names[row] for row in known], progress=True)
+    unscored = dict.fromkeys(field.name for field in fields(itransf.prediction.ScoredTriple))
     rows: list[dict[str, Any]] = [
-        {**dict.fromkeys(field.name for field in fields(itransf.prediction.ScoredTriple)), "problem": problems.get(row)}
-        | dict(zip(output.PARTS, names, strict=True))
+        {**unscored, **dict(zip(output.PARTS, names, strict=True)), "problem": problems.get(row)}
         for row, names in enumerate(given.names)
     ]
     for row, triple in zip(known, scored, strict=True):
@@ -206,7 +209,7 @@ def score_file(
     def show(screen: output.Screen) -> None:
         if scored:
             show_scores([rows[row] for row in known], screen)
-            note_probability(opened, {triple.relation for triple in scored}, screen)
+            note_probability(opened, [rows[row] for row in known], screen)
         for row, problem in problems.items():
             screen.say(f"{given.locate(row)}: {problem}", wrap=True)
         output.show_reasons(rows, screen)

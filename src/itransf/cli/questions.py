@@ -21,7 +21,7 @@ Relation = Annotated[str | None, Option(metavar="R", help="Only triples of this 
 def find_names(
     run: RunFolder,
     text: Annotated[str, Argument(metavar="TEXT", help="Name or label, or a part of it; typos are allowed.")],
-    top: Annotated[int, Option(metavar="N", help="Most results.")] = 10,
+    top: Annotated[int, Option(metavar="N", help="Maximum number of results.")] = 10,
     out: Out = None,
     as_json: AsJson = False,
 ) -> None:
@@ -47,8 +47,8 @@ def doubt_triples(
     run: RunFolder,
     *,
     relation: Relation = None,
-    top: Annotated[int, Option(metavar="N", help="Most triples.")] = 20,
-    explain: Annotated[bool, Option("--explain", help="Tell also what supports each triple.")] = False,
+    top: Annotated[int, Option(metavar="N", help="Maximum number of triples.")] = 20,
+    explain: Annotated[bool, Option("--explain", help="Also show what supports each triple.")] = False,
     out: Out = None,
     device: Device = "auto",
     as_json: AsJson = False,
@@ -76,7 +76,7 @@ def list_missing(
     *,
     entity: Annotated[str | None, Option(metavar="X", help="Only triples of this entity.")] = None,
     relation: Relation = None,
-    top: Annotated[int, Option(metavar="N", help="Most triples.")] = 1000,
+    top: Annotated[int, Option(metavar="N", help="Maximum number of triples.")] = 1000,
     explain: Explain = False,
     out: Out = None,
     device: Device = "auto",
@@ -95,7 +95,7 @@ def list_missing(
     def show(screen: output.Screen) -> None:
         show_triples(found, output.CHANCE, screen)
         if found:
-            screen.say(PROBABILITY)
+            screen.say(PROBABILITY, wrap=screen.is_terminal)
 
     output.tell_rows(content, found, out, as_json, show)
 

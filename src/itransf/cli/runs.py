@@ -1,4 +1,4 @@
-"""`itransf info`, `runs`, `seal` and `export`: what a run is, which runs there are, checksums, tables of a model."""
+"""`itransf info`, `runs`, `seal` and `export`: a description of a run, a list of runs, checksums, tables of a model."""
 
 from __future__ import annotations
 
@@ -103,9 +103,7 @@ def show_runs(runs: Sequence[tuple[Path, RunRecord]], screen: output.Screen) -> 
         "Model": lambda run: run[1].model + " (final)" * run[1].final,
         "Validation": lambda run: "{} {:.4g}".format(*run[1].validation) if run[1].validation else "–",
         "Test MRR": lambda run: output.format_number(run[1].metrics.get("test", {}).get("mrr"), 3),
-        "Hits@10": lambda run: output.format_share(run[1].metrics.get("test", {}).get("hits@10")),
         "Seed": lambda run: list_seeds(run[1].to_dict()),
-        "Seconds": lambda run: output.format_number(run[1].seconds, 0),
         "Created": lambda run: run[1].created[:10],
     }
     screen.tabulate_each(runs, columns, names=3)

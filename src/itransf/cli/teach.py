@@ -11,6 +11,7 @@ from typing import Annotated, Any
 from typer import Argument, Option
 
 import itransf
+from itransf.cli.concepts import TITLES
 from itransf.cli.evaluate import MAIN, format_metrics, name_metrics
 from itransf.cli.options import AsJson, Device, NewRun, Overwrite, Quiet, RunFolder, open_run, refuse_taken, takes_form
 from itransf.cli.output import Screen, count, format_uses, tell, warn
@@ -61,13 +62,13 @@ def learn_triples(
 
 def describe_relation(run: itransf.Run, name: str) -> dict[str, Any]:
     """Return the concepts of a learned relation, and a query about it."""
-    row: dict[str, Any] = {"head": [], "tail": []}
+    concepts: dict[str, Any] = {"head": [], "tail": []}
     if run.has_concepts:
         attention = run.concepts()
-        names = itransf.interpret.name_concepts(attention, run.concept_names)
-        row = {**attention.to_dict([name])["relations"][0], "concept_names": names}
+        row = attention.to_dict([name])["relations"][0]
+        concepts = {part: row[part] for part in TITLES if part in row}
+        concepts["concept_names"] = itransf.interpret.name_concepts(attention, run.concept_names)
     head = run.graph.entities.name(int(run.graph.train[-1, 0]))
-    concepts: dict[str, Any] = {key: row[key] for key in ("head", "tail", "concepts", "concept_names") if key in row}
     return {**concepts, "ask": ["--head", head, "--relation", name]}
 
 
@@ -84,9 +85,9 @@ def show_learned(found: Mapping[str, Any], screen: Screen) -> None:
     """Print what was learned and what to do next."""
     triples, seconds = count(found["triples"], "triple"), f"{found['seconds']:.1f} s"
     screen.say(f"Learned the {found['kind']} {found['name']} from {triples} in {seconds}; nothing else has changed.")
-    for key, heading in (("head", "head concepts"), ("tail", "tail concepts"), ("concepts", "concepts")):
+    for key, heading in TITLES.items():
         if found.get(key):
-            screen.say(f"  {heading}  {format_uses(found[key], found['concept_names'])}")
+            screen.say(f"  {heading.lower()}  {format_uses(found[key], found['concept_names'])}")
     if found.get("closest"):
         near = ", ".join(f"{entity['label']} ({entity['cosine']:.2f})" for entity in found["closest"])
         screen.say(f"  close to  {near}")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import shlex
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -59,15 +58,14 @@ def train_model(
         raise ConfigError("--resume and --overwrite exclude each other")
     if final and seeds > 1:
         raise ConfigError("--final trains one model; leave out --seeds")
-    reading: dict[str, Any] = {**form, "literals": literals, "labels": labels, "types": types, "domains": domains}
-    reading["strict"] = strict
-    reading["memory"] = options.parse_memory(memory) if memory else None
-    graph = itransf.load(data, **reading, progress=not quiet)
+    reading: dict[str, Any] = {"literals": literals, "labels": labels, "types": types, "domains": domains}
+    limit = options.parse_memory(memory) if memory else None
+    graph = itransf.load(data, **form, **reading, strict=strict, memory=limit, progress=not quiet)
     warn(graph.notes)
     given = [*([f"model.name={model}"] if model else []), *(settings or ())]
     choices: dict[str, Any] = {"preset": preset, "config": config, "settings": given}
     resolved = itransf.run.resolve_config(graph, **choices)
-    folder = out or Path("runs") / re.sub(r"[^\w.-]+", "-", f"{graph.name}-{resolved.name}")
+    folder = out or options.name_folder(f"{graph.name}-{resolved.name}")
     whole = folder.with_name(f"{folder.name}-final")
     if final:
         options.refuse_taken(whole, overwrite or resume)
@@ -82,17 +80,15 @@ def train_model(
         begun = f"{'Resuming on' if resume else 'Training on'} {graph.name}: {names}, {len(graph.train):,} triples"
         plan = itransf.fitting.describe_plan(graph, stored or resolved, itransf.run.choose_device(device))
         remark(f"{begun}\nModel: {plan}\nRun folder: {folder}")
-    choices |= {"seed": seed, "seeds": seeds, "out": folder, "resume": resume, "overwrite": overwrite, "device": device}
+    running: dict[str, Any] = {"resume": resume, "overwrite": overwrite, "device": device, "progress": not quiet}
     try:
-        run = itransf.train(graph, **choices, progress=not quiet)
+        run = itransf.train(graph, **choices, seed=seed, seeds=seeds, out=folder, **running)
         evaluation = run.evaluate(progress=not quiet) if len(graph.test) else None
         if evaluation is not None:
             run.record_metrics(evaluation, folder)
         content = {"run": str(folder), **run.info(), "evaluation": evaluation and evaluation.to_dict()}
         if final:
-            continued: dict[str, Any] = {"resume": resume, "overwrite": overwrite, "device": device}
-            content["final"] = {"run": str(whole)}
-            content["final"] |= itransf.train_final(run, out=whole, **continued, progress=not quiet).info()
+            content["final"] = {"run": str(whole), **itransf.train_final(run, out=whole, **running).info()}
     except KeyboardInterrupt:
         raise Stopped(f"Stopped. Resume with: {write_resuming(context.obj or ())}") from None
     tell(content, as_json, lambda screen: show_result(run, content, quiet, screen))

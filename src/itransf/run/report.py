@@ -154,8 +154,10 @@ def format_chance(chance: float | None) -> str:
 
 def show_held_out(run: Run, evaluation: Evaluation | None) -> list[list[HeldOut]]:
     """Return held-out triples that the model ranks first, and those that it ranks worst, with its answers."""
-    chosen = [] if evaluation is None else choose_triples(evaluation.typed_ranks)
-    return [[show_triple(run, evaluation.typed_ranks, row) for row in rows] for rows in chosen if evaluation]
+    if evaluation is None:
+        return []
+    ranks = evaluation.typed_ranks
+    return [[show_triple(run, ranks, row) for row in rows] for rows in choose_triples(ranks)]
 
 
 def show_triple(run: Run, ranks: Ranks, row: int) -> HeldOut:

@@ -394,12 +394,13 @@ class Run:
             DataError: Triples cannot be read, or none would be left.
             RunError: A run is in `out` and may not be overwritten.
         """
-        if out is not None and not overwrite and RunFolder(Path(out)).is_occupied:
-            raise RunFolder(Path(out)).refuse()
+        folder = None if out is None else RunFolder(Path(out))
+        if folder is not None and folder.is_occupied and not (overwrite and folder.is_replaceable):
+            raise folder.refuse()
         growth = new if isinstance(new, teaching.Growth) else teaching.grow_graph(self.graph, new, remove)
         updated = self._update(growth, epochs, progress)
-        if out is not None:
-            updated.save(out, overwrite)
+        if folder is not None:
+            updated.save(folder.path, overwrite)
         return updated
 
     def _update(self, growth: teaching.Growth, epochs: int | None, progress: bool) -> Run:
