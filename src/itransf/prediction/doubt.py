@@ -73,7 +73,7 @@ def doubt_triples(
         ConfigError: A number is not positive.
     """
     top, memory = check_count("top", top, least=1), check_count("memory", memory, least=1)
-    parts, support = weigh_doubts(model, graph, memory, progress)
+    parts, support = measure_doubts(model, graph, memory, progress)
     doubts = parts.sum(axis=0)
     rows = np.argsort(-doubts, kind="stable")
     if relation is not None:
@@ -91,11 +91,11 @@ def doubt_triples(
     return found
 
 
-def weigh_doubts(model: Model, graph: Graph, memory: int, progress: bool = False) -> tuple[Floats, Support]:
+def measure_doubts(model: Model, graph: Graph, memory: int, progress: bool = False) -> tuple[Floats, Support]:
     """Return the parts of the doubt of each training triple, (3, n): type, support, score; and what supports them."""
     count, index = len(graph.train), SupportIndex(graph)
     found = Support(np.arange(count), np.zeros((2, count)), np.zeros(count), np.zeros(count, dtype=np.int64))
-    with track("weighing", len(graph.relations), "relations", progress) as tracker:
+    with track("checking", len(graph.relations), "relations", progress) as tracker:
         for relation in range(len(graph.relations)):
             own = index.weigh(relation)
             found.fits[:, own.rows], found.evidence[own.rows] = own.fits, own.evidence

@@ -30,6 +30,6 @@ def read_text(name: str) -> str:
         ConfigError: There is no such preset.
     """
     if name not in list_presets():
-        hint = did_you_mean(name, list_presets()) or f" There are: {', '.join(list_presets())}."
+        hint = did_you_mean(name, list_presets()) or " 'itransf presets' lists them."
         raise ConfigError(f"there is no preset {name!r}.{hint}")
     return (_FOLDER / f"{name}.toml").read_text(encoding="utf-8")

@@ -20,7 +20,16 @@ from itransf.models.base import Model
 from itransf.records import Manifest, RunRecord, hash_graph, read_manifest, write_manifest
 from itransf.run.ensemble import EnsembleRun
 from itransf.run.run import Run
-from itransf.run.settings import CHANGEABLE, Device, Given, check_settings, choose_device, flatten, resolve_config
+from itransf.run.settings import (
+    CHANGEABLE,
+    Device,
+    Given,
+    check_settings,
+    choose_device,
+    flatten,
+    read_layers,
+    resolve_config,
+)
 from itransf.storage import WEIGHTS, RunFolder, name_member
 from itransf.training.trainer import Progress, load_weights
 
@@ -66,8 +75,9 @@ def train(
         raise ConfigError("there is no run to resume; give its folder as out")
     seeds = check_count("seeds", seeds, least=1)
     chosen = [*check_settings(settings), *([f"seed={seed}"] if seed is not None else [])]
-    triples = graph if isinstance(graph, Graph) else load(graph, progress=progress)
     place = choose_device(device)
+    read_layers(preset, config, chosen)  # a misspelt preset or model is refused before the data are read
+    triples = graph if isinstance(graph, Graph) else load(graph, progress=progress)
     folder = None if out is None else RunFolder(Path(out))
     if seeds > 1:
         options: dict[str, Any] = {"resume": resume, "overwrite": overwrite, "device": place, "progress": progress}

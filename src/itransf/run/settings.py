@@ -36,12 +36,23 @@ def resolve_config(
     stored: Config | None = None,
 ) -> Config:
     """Merge the defaults for this graph and device, or a preset, or the settings of a stored run, with overrides."""
-    layers = [*([read_preset(preset)] if preset else []), *read_given(config, settings)]
+    layers = read_layers(preset, config, settings)
     if stored is not None:
         layers.insert(0, Layer("the stored run", stored.to_dict()))
     elif not preset:
         layers.insert(0, default_layer(graph, find_model_name(layers), choose_device(device).type))
     return build_config(layers)
+
+
+def read_layers(preset: str | None, config: Given, settings: Sequence[str]) -> list[Layer]:
+    """Return the settings that a user gives, without the defaults of a graph.
+
+    Raises:
+        ConfigError: There is no such preset or model, or settings cannot be read.
+    """
+    layers = [*([read_preset(preset)] if preset else []), *read_given(config, settings)]
+    build_config([Layer("model", {"model": {"name": find_model_name(layers)}})])
+    return layers
 
 
 def default_layer(graph: Graph, model: str, device: str = "cpu") -> Layer:

@@ -354,7 +354,7 @@ def check_rules(attention: ConceptAttention) -> None:
     if m - forbidden < size:
         raise ConfigError(
             f"{forbidden} of {m} concepts would be forbidden to a relation, whose support holds {size} "
-            "(model.support_size); forbid fewer"
+            f"(model.support_size); {f'forbid at most {m - size}' if m > size else 'none can be forbidden'}"
         )
 
 
