@@ -168,11 +168,19 @@ class Model(nn.Module, ABC):
 
     def score_tails(self, heads: Tensor, relations: Tensor) -> Tensor:
         """Return the plausibility of every entity as the tail, (b, e)."""
-        return self.score_pool(heads, relations, "tail", self.pool())
+        return self._score_side(heads, relations, "tail")
 
     def score_heads(self, relations: Tensor, tails: Tensor) -> Tensor:
         """Return the plausibility of every entity as the head, (b, e)."""
-        return self.score_pool(tails, relations, "head", self.pool())
+        return self._score_side(tails, relations, "head")
+
+    def _score_side(self, anchors: Tensor, relations: Tensor, side: Side) -> Tensor:
+        """Score all entities one relation at a time, so that only one table of candidates is in memory."""
+        scores = next(self.parameters()).new_empty(len(anchors), self.sizes.entities)
+        for relation in torch.unique(relations).tolist():
+            rows = (relations == relation).nonzero().squeeze(1)
+            scores = scores.index_copy(0, rows, self.scorer(relation, side)(anchors[rows]))
+        return scores
 
     def pool(self, entities: Tensor | None = None) -> Pool:
         """Return these entities, or all, as candidates."""
@@ -218,11 +226,8 @@ class Model(nn.Module, ABC):
         Returns:
             The scores of the triples (b,) and of their negatives (b, n).
         """
-        n = replacements.shape[1]
-        negative_heads = torch.where(replaces_head[:, None], replacements, heads[:, None])
-        negative_tails = torch.where(replaces_head[:, None], tails[:, None], replacements)
-        negatives = self.score(negative_heads.flatten(), relations.repeat_interleave(n), negative_tails.flatten())
-        return self.score(heads, relations, tails), negatives.view(-1, n)
+        owners = torch.arange(len(heads), device=heads.device)
+        return self.score_shared(heads, relations, tails, owners, replaces_head, replacements)
 
     def score_shared(
         self,
@@ -246,7 +251,11 @@ class Model(nn.Module, ABC):
         Returns:
             The scores of the triples (b,) and of their negatives (b, n).
         """
-        return self.score_contrast(heads, relations, tails, replaces_head[owners], replacements[owners])
+        n, of_head, replacements = replacements.shape[1], replaces_head[owners, None], replacements[owners]
+        negative_heads = torch.where(of_head, replacements, heads[:, None])
+        negative_tails = torch.where(of_head, tails[:, None], replacements)
+        negatives = self.score(negative_heads.flatten(), relations.repeat_interleave(n), negative_tails.flatten())
+        return self.score(heads, relations, tails), negatives.view(-1, n)
 
     @property
     def is_explainable(self) -> bool:
@@ -367,13 +376,6 @@ class QueryModel(Model):
         own = kind.candidates is QueryModel.candidates or kind.answers is not QueryModel.answers
         return own and kind.score is QueryModel.score
 
-    def score_contrast(
-        self, heads: Tensor, relations: Tensor, tails: Tensor, replaces_head: Tensor, replacements: Tensor
-    ) -> tuple[Tensor, Tensor]:
-        """Score triples and their negatives; a triple has one query for all of them."""
-        owners = torch.arange(len(heads), device=heads.device)
-        return self.score_shared(heads, relations, tails, owners, replaces_head, replacements)
-
     def score_shared(
         self,
         heads: Tensor,
@@ -385,7 +387,7 @@ class QueryModel(Model):
     ) -> tuple[Tensor, Tensor]:
         """Score triples beside negatives they share, each of which has one vector in its group."""
         if not self._has_answers:
-            return super().score_contrast(heads, relations, tails, replaces_head[owners], replacements[owners])
+            return super().score_shared(heads, relations, tails, owners, replaces_head, replacements)
         n, queries = replacements.shape[1], self.queries(heads, relations, "tail")
         positive = compare_rows(queries, self.answers(tails, relations, "tail"), self.compare)
         negative, counts = positive.new_empty(len(positive), n), torch.bincount(owners)
@@ -424,22 +426,6 @@ class QueryModel(Model):
             return compare_grouped(queries, tables, grouping, self.compare)
         scores = compare_grouped(queries[grouping.order], tables, sorted_grouping(grouping), self.compare)
         return torch.empty_like(scores).index_copy(0, grouping.order, scores)
-
-    def score_tails(self, heads: Tensor, relations: Tensor) -> Tensor:
-        """Return the plausibility of every entity as the tail, (b, e)."""
-        return self._score_side(heads, relations, "tail")
-
-    def score_heads(self, relations: Tensor, tails: Tensor) -> Tensor:
-        """Return the plausibility of every entity as the head, (b, e)."""
-        return self._score_side(tails, relations, "head")
-
-    def _score_side(self, anchors: Tensor, relations: Tensor, side: Side) -> Tensor:
-        """Score all entities one relation at a time, so that only one table of candidates is in memory."""
-        scores = next(self.parameters()).new_empty(len(anchors), self.sizes.entities)
-        for relation in torch.unique(relations).tolist():
-            rows = (relations == relation).nonzero().squeeze(1)
-            scores = scores.index_copy(0, rows, self.scorer(relation, side)(anchors[rows]))
-        return scores
 
 
 def has_query_form(model: Model) -> TypeGuard[QueryModel]:
