@@ -126,7 +126,7 @@ class Model(nn.Module, ABC):
     paper: ClassVar[Paper | None] = None
     fused: ClassVar[bool] = False
     starts_from: ClassVar[str] = ""
-    is_random: ClassVar[bool] = False
+    is_random: bool = False
     noise: torch.Generator | None = None
     uses: ClassVar[str] = ""
 
@@ -334,9 +334,11 @@ class QueryModel(Model):
         operation: What makes the query of a head and a row of `relations`, for compiled training steps: they are added,
             multiplied, multiplied as complex numbers (`complex`), or the head is turned by the angles `angle` times the
             row (`rotate`). The query of a tail undoes it: with -r, or the conjugate.
+        dropout: Dropout probability of the difference of a query and a candidate in training; each pair has its own.
     """
 
     operation: ClassVar[Operation | None] = None
+    dropout: float = 0.0
 
     @property
     @abstractmethod
@@ -365,9 +367,16 @@ class QueryModel(Model):
 
     def score(self, heads: Tensor, relations: Tensor, tails: Tensor) -> Tensor:
         """Return the comparison of each tail query with its own tail, (b,)."""
-        return compare_rows(
-            self.queries(heads, relations, "tail"), self.answers(tails, relations, "tail"), self.compare
-        )
+        queries, answers = self.queries(heads, relations, "tail"), self.answers(tails, relations, "tail")
+        if self._drops:
+            kept = self.drop(torch.ones_like(queries), self.dropout)  # of both, and so of their difference
+            queries, answers = kept * queries, kept * answers
+        return compare_rows(queries, answers, self.compare)
+
+    @property
+    def _drops(self) -> bool:
+        """Whether differences are dropped now, so that a query cannot be compared with many candidates at once."""
+        return self.training and self.dropout > 0
 
     @property
     def _has_answers(self) -> bool:
@@ -386,7 +395,7 @@ class QueryModel(Model):
         replacements: Tensor,
     ) -> tuple[Tensor, Tensor]:
         """Score triples beside negatives they share, each of which has one vector in its group."""
-        if not self._has_answers:
+        if self._drops or not self._has_answers:
             return super().score_shared(heads, relations, tails, owners, replaces_head, replacements)
         n, queries = replacements.shape[1], self.queries(heads, relations, "tail")
         positive = compare_rows(queries, self.answers(tails, relations, "tail"), self.compare)
@@ -416,6 +425,8 @@ class QueryModel(Model):
 
     def score_pool(self, anchors: Tensor, relations: Tensor, side: Side, pool: Pool) -> Tensor:
         """Return the scores (b, n) of the pool; its candidates are computed once per relation."""
+        if self._drops:
+            return super().score_pool(anchors, relations, side, pool)
         queries = self.queries(anchors, relations, side)  # (b, d)
         if type(self).candidates is QueryModel.candidates:
             assert pool.vectors is not None, "pools of query models hold vectors"

@@ -396,6 +396,10 @@ def test_only_what_the_kernels_know_exactly_is_fused(configure: Configure, graph
     sizes = Sizes(len(graph.entities), len(graph.relations))
     assert not can_fuse(PlainITransF(sizes, config.model), config)
     assert not can_fuse(ITransF(sizes, config.model).double(), config)
+    for name in ("lineare", "ilineare"):
+        dropping = configure(name, "model.dropout=0.05")
+        assert can_fuse(build_model(graph, configure(name), DEVICE), configure(name))
+        assert not can_fuse(build_model(graph, dropping, DEVICE), dropping)
 
     class OtherMatrices(FullProjection):
         pass
