@@ -35,12 +35,11 @@ class LineaRE(Translation):
         "ICDM 2020",
         "https://arxiv.org/abs/2004.10037",
     )
+    projection_kind = DiagonalProjection
 
     def __init__(self, sizes: Sizes, config: LineaREConfig) -> None:
         super().__init__(sizes, config)
         self.dropout, self.is_random = config.dropout, config.dropout > 0
-        self.project_head = DiagonalProjection(sizes.relations, config.dim)
-        self.project_tail = DiagonalProjection(sizes.relations, config.dim)
 
     @classmethod
     def defaults(cls, graph: TrainingGraph, device: str) -> dict[str, dict[str, Any]]:

@@ -407,8 +407,8 @@ def test_only_what_the_kernels_know_exactly_is_fused(configure: Configure, graph
     plain = configure("transe")
     for head, tail in (
         (OtherMatrices(4, 4), OtherMatrices(4, 4)),
-        (FullProjection(4, 4), NoProjection(4)),
-        (NoProjection(4), HyperplaneProjection(4, 4)),
+        (FullProjection(4, 4), NoProjection(4, 4)),
+        (NoProjection(4, 4), HyperplaneProjection(4, 4)),
     ):
         model = TransE(sizes, plain.model)
         assert can_fuse(model, plain)
