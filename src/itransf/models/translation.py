@@ -59,7 +59,7 @@ class Translation(QueryModel):
     Config: ClassVar[type] = TranslationConfig
     operation: ClassVar[Operation | None] = "add"
     starts_from: ClassVar[str] = "transe"
-    projection_kind: ClassVar[Callable[[int, int], Projection]] = NoProjection
+    projection_kind: ClassVar[Callable[..., Projection]] = NoProjection
     one_projection: ClassVar[bool] = False
     tuned: ClassVar[tuple[float, float]] = (0.2, 0.003)
     config: TranslationConfig
