@@ -75,7 +75,7 @@ class TestScores:
         }[replaced[0]]
         replacements = torch.randint(SIZES.entities, (9, replaced[1]), generator=generator)
         positive, negative = model.score_contrast(*triples, replaces_head, replacements)
-        wanted = Model.score_contrast(model, *triples, replaces_head, replacements)
+        wanted = Model.score_shared(model, *triples, torch.arange(9), replaces_head, replacements)
         torch.testing.assert_close(positive, wanted[0], **EXACT)
         torch.testing.assert_close(negative, wanted[1], **EXACT)
 

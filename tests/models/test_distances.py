@@ -93,9 +93,7 @@ def test_ctransr_starts_with_the_clusters_of_the_offsets_of_transe() -> None:
 @pytest.mark.parametrize(
     ("name", "settings", "message"),
     [
-        ("transh", {"constraint_weight": -1.0}, "constraint_weight"),
         ("ctransr", {"clusters": 0}, "clusters"),
-        ("ctransr", {"cluster_weight": -1.0}, "cluster_weight"),
         ("kg2e", {"min_variance": 0.0}, "min_variance"),
         ("kg2e", {"min_variance": 2.0, "max_variance": 1.0}, "max_variance"),
     ],

@@ -10,15 +10,14 @@ from itransf.data.graph import Graph
 from itransf.errors import ConfigError
 from itransf.models import SIDES, Sizes
 from itransf.models.ilineare import ILineaRE, ILineaREConfig
-from itransf.models.lineare import LineaRE
-from itransf.models.translation import TranslationConfig
+from itransf.models.lineare import LineaRE, LineaREConfig
 from itransf.run import Run, train
 
 
 def make_models(concepts: int = 8, support_size: int = 8) -> tuple[LineaRE, ILineaRE]:
     """Return a LineaRE of four relations, with relation 1 the inverse of 0; and an ILineaRE."""
     torch.manual_seed(0)
-    free = LineaRE(Sizes(6, 4), TranslationConfig(dim=10))
+    free = LineaRE(Sizes(6, 4), LineaREConfig(dim=10))
     with torch.no_grad():
         for parameter in free.parameters():
             parameter.normal_()

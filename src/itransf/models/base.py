@@ -126,7 +126,7 @@ class Model(nn.Module, ABC):
     paper: ClassVar[Paper | None] = None
     fused: ClassVar[bool] = False
     starts_from: ClassVar[str] = ""
-    is_random: ClassVar[bool] = False
+    is_random: bool = False
     noise: torch.Generator | None = None
     uses: ClassVar[str] = ""
 
@@ -168,11 +168,19 @@ class Model(nn.Module, ABC):
 
     def score_tails(self, heads: Tensor, relations: Tensor) -> Tensor:
         """Return the plausibility of every entity as the tail, (b, e)."""
-        return self.score_pool(heads, relations, "tail", self.pool())
+        return self._score_side(heads, relations, "tail")
 
     def score_heads(self, relations: Tensor, tails: Tensor) -> Tensor:
         """Return the plausibility of every entity as the head, (b, e)."""
-        return self.score_pool(tails, relations, "head", self.pool())
+        return self._score_side(tails, relations, "head")
+
+    def _score_side(self, anchors: Tensor, relations: Tensor, side: Side) -> Tensor:
+        """Score all entities one relation at a time, so that only one table of candidates is in memory."""
+        scores = next(self.parameters()).new_empty(len(anchors), self.sizes.entities)
+        for relation in torch.unique(relations).tolist():
+            rows = (relations == relation).nonzero().squeeze(1)
+            scores = scores.index_copy(0, rows, self.scorer(relation, side)(anchors[rows]))
+        return scores
 
     def pool(self, entities: Tensor | None = None) -> Pool:
         """Return these entities, or all, as candidates."""
@@ -218,11 +226,8 @@ class Model(nn.Module, ABC):
         Returns:
             The scores of the triples (b,) and of their negatives (b, n).
         """
-        n = replacements.shape[1]
-        negative_heads = torch.where(replaces_head[:, None], replacements, heads[:, None])
-        negative_tails = torch.where(replaces_head[:, None], tails[:, None], replacements)
-        negatives = self.score(negative_heads.flatten(), relations.repeat_interleave(n), negative_tails.flatten())
-        return self.score(heads, relations, tails), negatives.view(-1, n)
+        owners = torch.arange(len(heads), device=heads.device)
+        return self.score_shared(heads, relations, tails, owners, replaces_head, replacements)
 
     def score_shared(
         self,
@@ -246,7 +251,11 @@ class Model(nn.Module, ABC):
         Returns:
             The scores of the triples (b,) and of their negatives (b, n).
         """
-        return self.score_contrast(heads, relations, tails, replaces_head[owners], replacements[owners])
+        n, of_head, replacements = replacements.shape[1], replaces_head[owners, None], replacements[owners]
+        negative_heads = torch.where(of_head, replacements, heads[:, None])
+        negative_tails = torch.where(of_head, tails[:, None], replacements)
+        negatives = self.score(negative_heads.flatten(), relations.repeat_interleave(n), negative_tails.flatten())
+        return self.score(heads, relations, tails), negatives.view(-1, n)
 
     @property
     def is_explainable(self) -> bool:
@@ -325,9 +334,11 @@ class QueryModel(Model):
         operation: What makes the query of a head and a row of `relations`, for compiled training steps: they are added,
             multiplied, multiplied as complex numbers (`complex`), or the head is turned by the angles `angle` times the
             row (`rotate`). The query of a tail undoes it: with -r, or the conjugate.
+        dropout: Dropout probability of the difference of a query and a candidate in training; each pair has its own.
     """
 
     operation: ClassVar[Operation | None] = None
+    dropout: float = 0.0
 
     @property
     @abstractmethod
@@ -356,9 +367,16 @@ class QueryModel(Model):
 
     def score(self, heads: Tensor, relations: Tensor, tails: Tensor) -> Tensor:
         """Return the comparison of each tail query with its own tail, (b,)."""
-        return compare_rows(
-            self.queries(heads, relations, "tail"), self.answers(tails, relations, "tail"), self.compare
-        )
+        queries, answers = self.queries(heads, relations, "tail"), self.answers(tails, relations, "tail")
+        if self._drops:
+            kept = self.drop(torch.ones_like(queries), self.dropout)  # of both, and so of their difference
+            queries, answers = kept * queries, kept * answers
+        return compare_rows(queries, answers, self.compare)
+
+    @property
+    def _drops(self) -> bool:
+        """Whether differences are dropped now, so that a query cannot be compared with many candidates at once."""
+        return self.training and self.dropout > 0
 
     @property
     def _has_answers(self) -> bool:
@@ -366,13 +384,6 @@ class QueryModel(Model):
         kind = type(self)
         own = kind.candidates is QueryModel.candidates or kind.answers is not QueryModel.answers
         return own and kind.score is QueryModel.score
-
-    def score_contrast(
-        self, heads: Tensor, relations: Tensor, tails: Tensor, replaces_head: Tensor, replacements: Tensor
-    ) -> tuple[Tensor, Tensor]:
-        """Score triples and their negatives; a triple has one query for all of them."""
-        owners = torch.arange(len(heads), device=heads.device)
-        return self.score_shared(heads, relations, tails, owners, replaces_head, replacements)
 
     def score_shared(
         self,
@@ -384,8 +395,8 @@ class QueryModel(Model):
         replacements: Tensor,
     ) -> tuple[Tensor, Tensor]:
         """Score triples beside negatives they share, each of which has one vector in its group."""
-        if not self._has_answers:
-            return super().score_contrast(heads, relations, tails, replaces_head[owners], replacements[owners])
+        if self._drops or not self._has_answers:
+            return super().score_shared(heads, relations, tails, owners, replaces_head, replacements)
         n, queries = replacements.shape[1], self.queries(heads, relations, "tail")
         positive = compare_rows(queries, self.answers(tails, relations, "tail"), self.compare)
         negative, counts = positive.new_empty(len(positive), n), torch.bincount(owners)
@@ -414,6 +425,8 @@ class QueryModel(Model):
 
     def score_pool(self, anchors: Tensor, relations: Tensor, side: Side, pool: Pool) -> Tensor:
         """Return the scores (b, n) of the pool; its candidates are computed once per relation."""
+        if self._drops:
+            return super().score_pool(anchors, relations, side, pool)
         queries = self.queries(anchors, relations, side)  # (b, d)
         if type(self).candidates is QueryModel.candidates:
             assert pool.vectors is not None, "pools of query models hold vectors"
@@ -424,22 +437,6 @@ class QueryModel(Model):
             return compare_grouped(queries, tables, grouping, self.compare)
         scores = compare_grouped(queries[grouping.order], tables, sorted_grouping(grouping), self.compare)
         return torch.empty_like(scores).index_copy(0, grouping.order, scores)
-
-    def score_tails(self, heads: Tensor, relations: Tensor) -> Tensor:
-        """Return the plausibility of every entity as the tail, (b, e)."""
-        return self._score_side(heads, relations, "tail")
-
-    def score_heads(self, relations: Tensor, tails: Tensor) -> Tensor:
-        """Return the plausibility of every entity as the head, (b, e)."""
-        return self._score_side(tails, relations, "head")
-
-    def _score_side(self, anchors: Tensor, relations: Tensor, side: Side) -> Tensor:
-        """Score all entities one relation at a time, so that only one table of candidates is in memory."""
-        scores = next(self.parameters()).new_empty(len(anchors), self.sizes.entities)
-        for relation in torch.unique(relations).tolist():
-            rows = (relations == relation).nonzero().squeeze(1)
-            scores = scores.index_copy(0, rows, self.scorer(relation, side)(anchors[rows]))
-        return scores
 
 
 def has_query_form(model: Model) -> TypeGuard[QueryModel]:

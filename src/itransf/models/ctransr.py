@@ -30,12 +30,9 @@ class CTransRConfig(TranslationConfig):
     )
 
     def __post_init__(self) -> None:
-        """Refuse impossible numbers."""
-        if self.clusters < 1 or self.cluster_weight < 0:
-            raise ConfigError(
-                f"model.clusters = {self.clusters} must be at least 1, and model.cluster_weight = "
-                f"{self.cluster_weight} at least 0"
-            )
+        """Refuse relations without clusters."""
+        if self.clusters < 1:
+            raise ConfigError(f"model.clusters must be at least 1, not {self.clusters}")
 
 
 class CTransR(Model):

@@ -8,18 +8,7 @@ from torch import Tensor, nn
 from torch.nn.functional import normalize
 
 from itransf.config import setting
-from itransf.models.base import (
-    Compare,
-    Operation,
-    Paper,
-    Part,
-    QueryModel,
-    Side,
-    Sizes,
-    Split,
-    TrainingGraph,
-    look_up,
-)
+from itransf.models.base import Compare, Operation, Paper, Part, QueryModel, Side, Sizes, Split, TrainingGraph, look_up
 from itransf.ops.grouped import multiply_transposed
 
 SCALE = 1e-3  # standard deviation of initial embeddings (Lacroix et al., 2018)

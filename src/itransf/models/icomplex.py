@@ -56,8 +56,6 @@ class IComplExConfig(DistMultConfig):
             raise ConfigError(
                 f"model.symmetric_concepts = {self.symmetric_concepts} is larger than model.concepts = {self.concepts}"
             )
-        if self.attention_lr_factor < 0:
-            raise ConfigError(f"model.attention_lr_factor must be 0 or more, not {self.attention_lr_factor}")
 
 
 class IComplEx(ComplEx, CodedConcepts):

@@ -10,17 +10,16 @@ from itransf.config import setting
 from itransf.errors import ConfigError
 from itransf.models.base import SIDES, SMALL, Model, Paper, Sizes, TrainingGraph
 from itransf.models.concepts import CodedConcepts
-from itransf.models.lineare import LineaRE
+from itransf.models.lineare import LineaRE, LineaREConfig
 from itransf.models.projection import ConceptProjection
-from itransf.models.translation import TranslationConfig
 from itransf.ops.distance import distance
 
 RIVALS = 256  # entities that the tails of a new relation are compared with
 
 
 @dataclass(frozen=True)
-class ILineaREConfig(TranslationConfig):
-    """Settings of ILineaRE beside those of the family."""
+class ILineaREConfig(LineaREConfig):
+    """Settings of ILineaRE beside those of LineaRE."""
 
     concepts: int = setting(
         30,
@@ -33,6 +32,7 @@ class ILineaREConfig(TranslationConfig):
 
     def __post_init__(self) -> None:
         """Refuse impossible sizes."""
+        super().__post_init__()
         if not 1 <= self.support_size <= self.concepts:
             raise ConfigError(
                 f"model.support_size must be from 1 to model.concepts = {self.concepts}, not {self.support_size}"

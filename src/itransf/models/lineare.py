@@ -1,16 +1,32 @@
 """LineaRE."""
 
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from itransf.config import setting
+from itransf.errors import ConfigError
 from itransf.models.base import Paper, Sizes, TrainingGraph
 from itransf.models.projection import DiagonalProjection
 from itransf.models.translation import Translation, TranslationConfig
 
 
+@dataclass(frozen=True)
+class LineaREConfig(TranslationConfig):
+    """Settings of LineaRE beside those of the family."""
+
+    dropout: float = setting(0.0, "Dropout probability of the difference vector in training.")
+
+    def __post_init__(self) -> None:
+        """Refuse to drop everything."""
+        if self.dropout >= 1:
+            raise ConfigError(f"model.dropout must be below one, not {self.dropout}")
+
+
 class LineaRE(Translation):
     """-|w_head[r] * h + r - w_tail[r] * t|, * elementwise   (Peng and Zhang, 2020)."""
 
-    Config: ClassVar[type] = TranslationConfig
+    Config: ClassVar[type] = LineaREConfig
+    config: LineaREConfig
     fused: ClassVar[bool] = True
     starts_from: ClassVar[str] = ""
     paper: ClassVar[Paper | None] = Paper(
@@ -19,11 +35,11 @@ class LineaRE(Translation):
         "ICDM 2020",
         "https://arxiv.org/abs/2004.10037",
     )
+    projection_kind = DiagonalProjection
 
-    def __init__(self, sizes: Sizes, config: TranslationConfig) -> None:
+    def __init__(self, sizes: Sizes, config: LineaREConfig) -> None:
         super().__init__(sizes, config)
-        self.project_head = DiagonalProjection(sizes.relations, config.dim)
-        self.project_tail = DiagonalProjection(sizes.relations, config.dim)
+        self.dropout, self.is_random = config.dropout, config.dropout > 0
 
     @classmethod
     def defaults(cls, graph: TrainingGraph, device: str) -> dict[str, dict[str, Any]]:

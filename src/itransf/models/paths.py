@@ -224,9 +224,6 @@ class PathModel(MinedPaths):
         return found if is_quick else found | {"loss": {"name": "hinge"}, "negatives": {"per_triple": 4}}
 
     scorer = Model.scorer
-    score_tails = Model.score_tails
-    score_heads = Model.score_heads
-    score_contrast = Model.score_contrast
     score_shared = Model.score_shared
 
     @abstractmethod

@@ -39,7 +39,7 @@ class Projection(nn.Module, ABC):
 class NoProjection(Projection):
     """The identity."""
 
-    def __init__(self, dim: int) -> None:
+    def __init__(self, relations: int, dim: int) -> None:
         super().__init__()
         self.dim = dim
 

@@ -2,7 +2,7 @@
 
 from typing import ClassVar
 
-from itransf.models.base import Paper, Sizes
+from itransf.models.base import Paper
 from itransf.models.projection import FullProjection
 from itransf.models.translation import TranslationConfig
 from itransf.models.unstructured import Unstructured
@@ -11,6 +11,7 @@ from itransf.models.unstructured import Unstructured
 class SE(Unstructured):
     """-|W_head[r] h - W_tail[r] t|   (Bordes et al., 2011), STransE without translations."""
 
+    Config: ClassVar[type] = TranslationConfig
     tuned: ClassVar[tuple[float, float]] = (0.2, 0.003)
     paper = Paper(
         "Learning Structured Embeddings of Knowledge Bases",
@@ -18,8 +19,4 @@ class SE(Unstructured):
         "AAAI 2011",
         "https://ojs.aaai.org/index.php/AAAI/article/view/7917",
     )
-
-    def __init__(self, sizes: Sizes, config: TranslationConfig) -> None:
-        super().__init__(sizes, config)
-        self.project_head = FullProjection(sizes.relations, config.dim)
-        self.project_tail = FullProjection(sizes.relations, config.dim)
+    projection_kind = FullProjection

@@ -2,7 +2,7 @@
 
 from typing import ClassVar
 
-from itransf.models.base import Paper, Sizes
+from itransf.models.base import Paper
 from itransf.models.projection import FullProjection
 from itransf.models.translation import Translation, TranslationConfig
 
@@ -10,6 +10,7 @@ from itransf.models.translation import Translation, TranslationConfig
 class STransE(Translation):
     """-|W_head[r] h + r - W_tail[r] t|   (Nguyen et al., 2016)."""
 
+    Config: ClassVar[type] = TranslationConfig
     fused: ClassVar[bool] = True
     paper = Paper(
         "STransE: a novel embedding model of entities and relationships in knowledge bases",
@@ -17,8 +18,4 @@ class STransE(Translation):
         "NAACL 2016",
         "https://aclanthology.org/N16-1054",
     )
-
-    def __init__(self, sizes: Sizes, config: TranslationConfig) -> None:
-        super().__init__(sizes, config)
-        self.project_head = FullProjection(sizes.relations, config.dim)
-        self.project_tail = FullProjection(sizes.relations, config.dim)
+    projection_kind = FullProjection

@@ -1,7 +1,5 @@
 """TransH."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -10,8 +8,7 @@ from torch import Tensor, nn
 from torch.nn.functional import relu
 
 from itransf.config import setting
-from itransf.errors import ConfigError
-from itransf.models.base import Paper, Sizes, look_up
+from itransf.models.base import Paper, look_up
 from itransf.models.projection import Projection
 from itransf.models.translation import Translation, TranslationConfig, start_vectors
 from itransf.ops.distance import SQUARE_FLOOR, limit_length
@@ -29,39 +26,6 @@ class TransHConfig(TranslationConfig):
         "Weight of the soft constraints, averaged over triples (C of the publication): entities in the unit ball, "
         "translations in their hyperplane.",
     )
-
-    def __post_init__(self) -> None:
-        """Refuse a negative weight."""
-        if self.constraint_weight < 0:
-            raise ConfigError(f"model.constraint_weight must be 0 or more, not {self.constraint_weight}")
-
-
-class TransH(Translation):
-    """-|P[r] h + r - P[r] t|, P[r] v = v - (w[r] . v) w[r] with unit normals w   (Wang et al., 2014)."""
-
-    Config: ClassVar[type] = TransHConfig
-    config: TransHConfig
-    tuned: ClassVar[tuple[float, float]] = (0.08, 0.0)
-    paper = Paper(
-        "Knowledge Graph Embedding by Translating on Hyperplanes",
-        "Wang, Zhang, Feng, Chen",
-        "AAAI 2014",
-        "https://ojs.aaai.org/index.php/AAAI/article/view/8870",
-    )
-    project_head: HyperplaneProjection
-
-    def __init__(self, sizes: Sizes, config: TransHConfig) -> None:
-        super().__init__(sizes, config)
-        self.project_head = self.project_tail = HyperplaneProjection(sizes.relations, config.dim)
-
-    def penalty(self, heads: Tensor, relations: Tensor, tails: Tensor) -> Tensor | None:
-        """Return the soft constraints: [|e|^2 - 1]_+ and [(w . r)^2 / |r|^2 - tolerance^2]_+."""
-        if not self.config.constraint_weight:
-            return None
-        vectors, normals = self.translate(relations), self.project_head.unit_normals(relations)
-        cosines = (vectors * normals).sum(1).square() / vectors.square().sum(1).clamp_min(SQUARE_FLOOR)
-        terms = [relu(look_up(self.entities, ends).square().sum(1) - 1) for ends in (heads, tails)]
-        return self.config.constraint_weight * torch.stack([*terms, relu(cosines - TOLERANCE**2)]).sum(0).mean()
 
 
 class HyperplaneProjection(Projection):
@@ -89,3 +53,29 @@ class HyperplaneProjection(Projection):
         """Return I - w w^T, (u, d, d)."""
         normals = self.unit_normals(relations)
         return torch.eye(normals.shape[1]).to(normals) - normals[:, :, None] * normals[:, None]
+
+
+class TransH(Translation):
+    """-|P[r] h + r - P[r] t|, P[r] v = v - (w[r] . v) w[r] with unit normals w   (Wang et al., 2014)."""
+
+    Config: ClassVar[type] = TransHConfig
+    config: TransHConfig
+    tuned: ClassVar[tuple[float, float]] = (0.08, 0.0)
+    paper = Paper(
+        "Knowledge Graph Embedding by Translating on Hyperplanes",
+        "Wang, Zhang, Feng, Chen",
+        "AAAI 2014",
+        "https://ojs.aaai.org/index.php/AAAI/article/view/8870",
+    )
+    projection_kind = HyperplaneProjection
+    one_projection: ClassVar[bool] = True
+    project_head: HyperplaneProjection
+
+    def penalty(self, heads: Tensor, relations: Tensor, tails: Tensor) -> Tensor | None:
+        """Return the soft constraints: [|e|^2 - 1]_+ and [(w . r)^2 / |r|^2 - tolerance^2]_+."""
+        if not self.config.constraint_weight:
+            return None
+        vectors, normals = self.translate(relations), self.project_head.unit_normals(relations)
+        cosines = (vectors * normals).sum(1).square() / vectors.square().sum(1).clamp_min(SQUARE_FLOOR)
+        terms = [relu(look_up(self.entities, ends).square().sum(1) - 1) for ends in (heads, tails)]
+        return self.config.constraint_weight * torch.stack([*terms, relu(cosines - TOLERANCE**2)]).sum(0).mean()

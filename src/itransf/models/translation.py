@@ -1,5 +1,6 @@
 """The translation family: -|P_head(h) + r - P_tail(t)|, with a projection P for each side."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
@@ -50,12 +51,16 @@ class Translation(QueryModel):
     """Entity and relation embeddings, a projection for each side, and a distance.
 
     Attributes:
+        projection_kind: Makes the projection of a side, from the numbers of relations and dimensions.
+        one_projection: Whether both sides have the same one.
         tuned: Learning rate and weight of N3 for a small graph, chosen on validation (`results/tuning-world-*.json`).
     """
 
     Config: ClassVar[type] = TranslationConfig
     operation: ClassVar[Operation | None] = "add"
     starts_from: ClassVar[str] = "transe"
+    projection_kind: ClassVar[Callable[..., Projection]] = NoProjection
+    one_projection: ClassVar[bool] = False
     tuned: ClassVar[tuple[float, float]] = (0.2, 0.003)
     config: TranslationConfig
     project_head: Projection
@@ -65,8 +70,9 @@ class Translation(QueryModel):
         super().__init__(sizes, config)
         self.entities = nn.Parameter(start_vectors(sizes.entities, config.dim, config.entity_constraint))
         self.relations = nn.Parameter(start_vectors(sizes.relations, config.dim, config.entity_constraint))
-        self.project_head = NoProjection(config.dim)
-        self.project_tail = NoProjection(config.dim)
+        make = type(self).projection_kind
+        self.project_head = make(sizes.relations, config.dim)
+        self.project_tail = self.project_head if self.one_projection else make(sizes.relations, config.dim)
 
     @classmethod
     def defaults(cls, graph: TrainingGraph, device: str) -> dict[str, dict[str, Any]]:

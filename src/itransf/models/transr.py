@@ -2,7 +2,7 @@
 
 from typing import ClassVar
 
-from itransf.models.base import Paper, Sizes
+from itransf.models.base import Paper
 from itransf.models.projection import FullProjection
 from itransf.models.translation import Translation, TranslationConfig
 
@@ -10,6 +10,7 @@ from itransf.models.translation import Translation, TranslationConfig
 class TransR(Translation):
     """-|W[r] h + r - W[r] t|   (Lin et al., 2015), with square W."""
 
+    Config: ClassVar[type] = TranslationConfig
     fused: ClassVar[bool] = True
     paper = Paper(
         "Learning Entity and Relation Embeddings for Knowledge Graph Completion",
@@ -17,7 +18,5 @@ class TransR(Translation):
         "AAAI 2015",
         "https://ojs.aaai.org/index.php/AAAI/article/view/9491",
     )
-
-    def __init__(self, sizes: Sizes, config: TranslationConfig) -> None:
-        super().__init__(sizes, config)
-        self.project_head = self.project_tail = FullProjection(sizes.relations, config.dim)
+    projection_kind = FullProjection
+    one_projection: ClassVar[bool] = True

@@ -46,7 +46,7 @@ class TuckER(QueryModel):
         "https://arxiv.org/abs/1901.09590",
     )
     compare: Compare = "affine"
-    is_random: ClassVar[bool] = True
+    is_random: bool = True
 
     def __init__(self, sizes: Sizes, config: TuckERConfig) -> None:
         super().__init__(sizes, config)

@@ -25,13 +25,11 @@ class Codes(NamedTuple):
         atoms: Atoms of unit length, those of the first block first, (m, d).
         support: Atoms of each vector, ascending, (n, k).
         weights: Their weights, (n, k).
-        explained: Fraction of the vectors' squares that the codes explain.
     """
 
     atoms: Tensor
     support: Tensor
     weights: Tensor
-    explained: float
 
 
 @torch.no_grad()
@@ -56,10 +54,7 @@ def learn_codes(vectors: Tensor, importance: Tensor, sizes: list[int], size: int
         atoms = [fit_atoms(block, part) for block, part in zip(blocks, parts, strict=True)]
         support, weights = pursue(vectors, atoms, size)
     order = support.argsort(dim=1)
-    support, weights = support.gather(1, order), weights.gather(1, order)
-    rest = vectors - combine(widen(atoms), support, weights)
-    explained = 1 - float(rest.square().sum() / vectors.square().sum().clamp_min(SMALLEST))
-    return Codes(torch.cat(atoms), support, weights, explained)
+    return Codes(torch.cat(atoms), support.gather(1, order), weights.gather(1, order))
 
 
 def start_atoms(block: Tensor, importance: Tensor, count: int) -> Tensor:
@@ -131,11 +126,6 @@ def widen(atoms: list[Tensor]) -> Tensor:
         table[start : start + len(part)].chunk(len(atoms), dim=1)[number].copy_(part)
         start += len(part)
     return table
-
-
-def combine(table: Tensor, support: Tensor, weights: Tensor) -> Tensor:
-    """Return the weighted sums of table rows, (n, g * d)."""
-    return (weights[:, :, None] * table[support]).sum(1)
 
 
 def unit(vectors: Tensor) -> Tensor:

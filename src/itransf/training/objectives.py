@@ -24,9 +24,11 @@ class Objective(Protocol):
     """The loss of training triples, given by their indices.
 
     Attributes:
+        train: Training triples, (f, 3).
         factors: Factor of each triple's loss, (f,).
     """
 
+    train: Tensor
     factors: Tensor
 
     def draw(self, triples: Tensor, size: int, generator: torch.Generator) -> Sequence[Any]:

@@ -18,7 +18,7 @@ from itransf.models import Model, ProjectingConcepts
 from itransf.ops.grouped import occurrence_numbers
 from itransf.registry import REGULARIZERS
 from itransf.training.assignment import AssignmentReport, draw_sample, is_due, reassign
-from itransf.training.fused.engine import make_engine
+from itransf.training.fused.choice import make_engine
 from itransf.training.fused.plan import count_planned_batches, sort_by_relation
 from itransf.training.losses import make_contrast_loss
 from itransf.training.negatives import make_sampler
@@ -136,7 +136,7 @@ class Trainer:
         self.sampler = make_sampler(self.graph, self.config.negatives, device)
         self.objective = make_objective(self.graph, self.train, self.sampler, self.config)
         self.optimizer = make_optimizer(self.model, self.config.training)
-        self.engine = make_engine(self.model, self.train, self.sampler, self.objective, self.optimizer, self.config)
+        self.engine = make_engine(self.model, self.objective, self.optimizer, self.config)
         self.planned = count_planned_batches(len(self.train), len(self.graph.relations), self.config, device.type)
         self.epoch_random_state = self.plan_random_state = self.generator.get_state()
         self.best: dict[str, Tensor] | None = None

@@ -16,7 +16,7 @@ from itransf.models.complex import ComplEx
 from itransf.models.distmult import DistMult, DistMultConfig
 from itransf.training.fused import bilinear
 from itransf.training.fused.bilinear import BilinearEngine, has_bilinear_steps
-from itransf.training.fused.engine import make_engine
+from itransf.training.fused.choice import make_engine
 from itransf.training.trainer import Trainer, weights
 
 if TYPE_CHECKING:
@@ -128,5 +128,4 @@ def test_what_has_no_fast_step_goes_the_slow_way(configure: Configure, graph: Gr
     config = configure(name, *PLAIN, "training.optimizer=adagrad", settings)
     trainer = Trainer(build_model(graph, config, DEVICE), graph, config)
     assert not has_bilinear_steps(trainer.model, trainer.optimizer, config)
-    parts = trainer.model, trainer.train, trainer.sampler, trainer.objective, trainer.optimizer, config
-    assert make_engine(*parts) is None
+    assert make_engine(trainer.model, trainer.objective, trainer.optimizer, config) is None

@@ -17,9 +17,8 @@ from itransf.fitting import build_model
 from itransf.models import ITransF, Sizes, TransE, distmult
 from itransf.models.projection import FullProjection, NoProjection
 from itransf.models.translation import Translation, TranslationConfig
-from itransf.training.fused import engine as engine_choice
-from itransf.training.fused import plan
-from itransf.training.fused.engine import Engine, can_fuse, make_engine
+from itransf.training.fused import choice, plan
+from itransf.training.fused.choice import Engine, can_fuse, make_engine
 from itransf.training.fused.plan import sort_by_relation
 from itransf.training.negatives import Corruption, SharedCorruption
 from itransf.training.trainer import Trainer, weights
@@ -120,8 +119,7 @@ def run_fused(
 ) -> tuple[list[float], dict[str, Tensor]]:
     trainer = make_trainer(graph, config)
     assert can_fuse(trainer.model, config)
-    engine = kind(trainer.model, trainer.train, trainer.sampler, trainer.optimizer, config)
-    engine.factors = trainer.objective.factors
+    engine = kind(trainer.model, trainer.objective, trainer.optimizer, config)
     order = sort_by_relation(order, trainer.train[order, 1], config.training.batch_size)
     losses = engine.run(order, trainer.generator)
     return losses.tolist(), {**weights(trainer.model), **trainer.optimizer.state}
@@ -151,7 +149,7 @@ def test_plain_and_fused_steps_draw_the_same_batches_and_negatives(
         return
     graph = random_graph(entities=11, relations=4, train=10, valid=4, test=4)
     monkeypatch.setattr(plan, "PLANNED_ROWS", {"cpu": 16 * planned, "cuda": 16 * planned})
-    monkeypatch.setattr(engine_choice, "load_engine", lambda device: engine_kind)
+    monkeypatch.setattr(choice, "load_engine", lambda device: engine_kind)
     settings = ("negatives.per_triple=2", "negatives.domain=0.5", f"negatives.shared={shared}".lower())
     config = configure("transe", *settings, "training.block_size=2", "training.batch_size=4", "training.epochs=2")
 
@@ -351,7 +349,7 @@ def test_a_projection_without_a_kernel_is_trained_by_plain_steps(
     kind: type[Translation],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(engine_choice, "load_engine", lambda device: engine_kind)
+    monkeypatch.setattr(choice, "load_engine", lambda device: engine_kind)
     config = configure("transe", "training.learning_rate=0.05")
 
     def train(plain: bool) -> tuple[list[float], dict[str, Tensor], Tensor]:
@@ -374,12 +372,11 @@ def test_a_projection_without_a_kernel_is_trained_by_plain_steps(
 def test_the_choice_of_an_engine(
     engine_kind: type[FusedEngine], configure: Configure, graph: Graph, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(engine_choice, "load_engine", lambda device: engine_kind)
+    monkeypatch.setattr(choice, "load_engine", lambda device: engine_kind)
 
     def choose(*settings: str) -> Engine | None:
         trainer = make_trainer(graph, configure("stranse", *settings))
-        parts = trainer.model, trainer.train, trainer.sampler, trainer.objective, trainer.optimizer, trainer.config
-        return make_engine(*parts)
+        return make_engine(trainer.model, trainer.objective, trainer.optimizer, trainer.config)
 
     assert type(choose()) is engine_kind
     assert choose("loss.name=cross_entropy") is None
@@ -396,6 +393,10 @@ def test_only_what_the_kernels_know_exactly_is_fused(configure: Configure, graph
     sizes = Sizes(len(graph.entities), len(graph.relations))
     assert not can_fuse(PlainITransF(sizes, config.model), config)
     assert not can_fuse(ITransF(sizes, config.model).double(), config)
+    for name in ("lineare", "ilineare"):
+        dropping = configure(name, "model.dropout=0.05")
+        assert can_fuse(build_model(graph, configure(name), DEVICE), configure(name))
+        assert not can_fuse(build_model(graph, dropping, DEVICE), dropping)
 
     class OtherMatrices(FullProjection):
         pass
@@ -403,8 +404,8 @@ def test_only_what_the_kernels_know_exactly_is_fused(configure: Configure, graph
     plain = configure("transe")
     for head, tail in (
         (OtherMatrices(4, 4), OtherMatrices(4, 4)),
-        (FullProjection(4, 4), NoProjection(4)),
-        (NoProjection(4), HyperplaneProjection(4, 4)),
+        (FullProjection(4, 4), NoProjection(4, 4)),
+        (NoProjection(4, 4), HyperplaneProjection(4, 4)),
     ):
         model = TransE(sizes, plain.model)
         assert can_fuse(model, plain)

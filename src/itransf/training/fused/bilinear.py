@@ -19,7 +19,7 @@ from itransf.models.base import Model, look_up
 from itransf.models.distmult import DistMult
 from itransf.registry import REGULARIZERS
 from itransf.training.fused.recording import record
-from itransf.training.objectives import MASKED, CandidateObjective, Objective, relation_loss
+from itransf.training.objectives import MASKED, CandidateObjective, relation_loss
 from itransf.training.optimizers import SGD, Adagrad, RowOptimizer
 
 SCORES_AT_ONCE = {"cpu": 1 << 25, "cuda": 1 << 28}  # scores in memory
@@ -125,20 +125,16 @@ class BilinearEngine:
 
     Args:
         model: Model, trained in place.
-        train: Training triples on the model's device, (f, 3).
-        objective: Objective that draws the candidates.
+        objective: Objective with the training triples, which draws the candidates.
         optimizer: Optimizer of the model.
         config: All settings.
     """
 
-    def __init__(
-        self, model: DistMult, train: Tensor, objective: Objective, optimizer: RowOptimizer, config: Config
-    ) -> None:
-        assert isinstance(objective, CandidateObjective), "that of cross_entropy"
-        self.model, self.train, self.objective, self.optimizer, self.config = model, train, objective, optimizer, config
-        self.batch = train[: config.training.batch_size].clone()  # what a recorded step reads
+    def __init__(self, model: DistMult, objective: CandidateObjective, optimizer: RowOptimizer, config: Config) -> None:
+        self.model, self.objective, self.optimizer, self.config = model, objective, optimizer, config
+        self.batch = objective.train[: config.training.batch_size].clone()  # what a recorded step reads
         self.factors = objective.factors[: config.training.batch_size].clone()  # as well
-        self.loss = torch.zeros((), device=train.device)  # what it writes
+        self.loss = torch.zeros((), device=self.batch.device)  # what it writes
         self.recording: torch.cuda.CUDAGraph | None = None
         self.recorded_rate = 0.0
 
@@ -150,7 +146,7 @@ class BilinearEngine:
         with fast_products(triples.is_cuda):
             for rows, candidates in zip(torch.split(triples, size), drawn, strict=True):
                 is_fixed = candidates is None and len(rows) == len(self.batch)
-                batch, factors = self.train[rows], self.objective.factors[rows]
+                batch, factors = self.objective.train[rows], self.objective.factors[rows]
                 can_replay = is_fixed and rows.is_cuda
                 losses.append(self._replay(batch, factors) if can_replay else self._step(batch, factors, candidates))
         return torch.stack(losses)

@@ -3,7 +3,8 @@
 
 It follows the same plan as the GPU kernels, phase by phase; the phases run on all cores. No two iterations of a
 parallel loop write to one place, so results do not depend on the number of threads. Parallel loops cannot read named
-tuples of arrays, so each phase unpacks them first.
+tuples of arrays, so each phase unpacks them first. Arguments named `optimizer` hold its number in `Options`, the
+learning rate and Adam's two bias corrections.
 """
 
 from __future__ import annotations
@@ -123,24 +124,28 @@ def attend(scores, relation, support, temperature, projection, weights):
 
 
 @compiled()
-def score_gradients(concepts, chosen, matrix_gradient, weights, temperature):
-    """Return the gradients of a relation's supported scores."""
+def score_gradients(concepts, chosen, matrix_gradient, weights, temperature, projection, penalty):
+    """Return the gradients of a relation's supported scores; free weights have a penalty on their absolute values."""
     gradients = np.empty(len(chosen), np.float32)
     mean = np.float32(0)
     for i in range(len(chosen)):
         gradients[i] = dot(concepts[chosen[i]], matrix_gradient)
         mean += weights[i] * gradients[i]
     for i in range(len(chosen)):
-        gradients[i] = weights[i] * (gradients[i] - mean) / temperature
+        if projection == 3:
+            gradients[i] += penalty * np.sign(weights[i])
+        else:
+            gradients[i] = weights[i] * (gradients[i] - mean) / temperature
     return gradients
 
 
 @compiled(inline="always")
-def update_number(values, firsts, seconds, row, column, gradient, optimizer, rate, mean_left, square_left):
+def update_number(values, firsts, seconds, row, column, gradient, optimizer):
     """Update one number of a table and the state of the optimizer."""
-    if optimizer == 0:
+    kind, rate, mean_left, square_left = optimizer
+    if kind == 0:
         values[row, column] -= rate * gradient
-    elif optimizer == 1:
+    elif kind == 1:
         firsts[row, column] += gradient * gradient
         values[row, column] -= rate * gradient / (math.sqrt(firsts[row, column]) + np.float32(EPSILON))
     else:
@@ -154,28 +159,27 @@ def update_number(values, firsts, seconds, row, column, gradient, optimizer, rat
 
 
 @inlined()
-def update_row(values, firsts, seconds, row, gradient, optimizer, rate, mean_left, square_left):
+def update_row(values, firsts, seconds, row, gradient, optimizer):
     """Update one row of a table."""
-    if optimizer == 0:
+    kind, rate, _, _ = optimizer
+    if kind == 0:
         add_scaled(values[row], -rate, gradient)
     else:
         for j in range(len(gradient)):
-            update_number(values, firsts, seconds, row, j, gradient[j], optimizer, rate, mean_left, square_left)
+            update_number(values, firsts, seconds, row, j, gradient[j], optimizer)
 
 
 @compiled()
-def update_supported(values, firsts, seconds, row, chosen, gradients, optimizer, rate, mean_left, square_left):
+def update_supported(values, firsts, seconds, row, chosen, gradients, optimizer):
     """Update the scores of a relation, given the gradients of its supported ones."""
-    if optimizer == 2:  # Adam updates the whole row: scores without a gradient still have momentum
+    if optimizer[0] == 2:  # Adam updates the whole row: scores without a gradient still have momentum
         spread = np.zeros(values.shape[1], np.float32)
         for i in range(len(chosen)):
             spread[chosen[i]] = gradients[i]
-        update_row(values, firsts, seconds, row, spread, optimizer, rate, mean_left, square_left)
+        update_row(values, firsts, seconds, row, spread, optimizer)
     else:
         for i in range(len(chosen)):
-            update_number(
-                values, firsts, seconds, row, chosen[i], gradients[i], optimizer, rate, mean_left, square_left
-            )
+            update_number(values, firsts, seconds, row, chosen[i], gradients[i], optimizer)
 
 
 @inlined()
@@ -426,36 +430,30 @@ class ProjectionTables(NamedTuple):
 def run_steps(count, threads, layout, options, plan, entities, relations, projections, buffers, rates, losses):
     """Run the first `count` steps of a plan, one after the other."""
     places = np.full(max(len(entities.values), len(relations.values)), -1, np.int32)
+    projects, factor = options.projection > 0, np.float32(options.matrix_lr_factor)
+    vectors = buffers.vectors if projects else entities.values
+    gradients = buffers.gradients if projects else buffers.entity_gradients
     for step in range(count):
         rate, mean_left, square_left = rates[step, 0], rates[step, 1], rates[step, 2]
-        if options.projection == 0:
-            contrast(
-                step, threads, layout, options, plan, entities.values, True, relations.values,
-                buffers.entity_gradients, buffers, losses,
-            )  # fmt: skip
-        else:
+        optimizer = (options.optimizer, rate, mean_left, square_left)
+        of_matrices = (options.optimizer, rate * factor, mean_left, square_left)
+        if projects:
             make_matrices(step, layout, options, plan, projections, buffers)
             project_rows(step, layout, plan, entities.values, buffers)
-            contrast(
-                step, threads, layout, options, plan, buffers.vectors, False, relations.values, buffers.gradients,
-                buffers, losses,
-            )  # fmt: skip
+        contrast(step, threads, layout, options, plan, vectors, relations.values, gradients, buffers, losses)
+        if projects:
             backpropagate_rows(step, layout, plan, entities.values, buffers)
-            add_segments(step, layout, plan, buffers)
-            update_projections(step, layout, options, plan, projections, buffers, rate, mean_left, square_left)
+            of_side = optimizer if options.projection == 2 else of_matrices
+            update_projections(step, layout, options, plan, projections, buffers, of_side)
             if options.projection >= 2:
-                concept_rate = rate * np.float32(options.matrix_lr_factor)
-                update_concepts(
-                    step, layout, options, plan, projections.concepts, buffers, concept_rate, mean_left, square_left
-                )
-        decay, kind = np.float32(2 * options.l2_weight / plan.step_sizes[step, 0]), options.optimizer
+                update_concepts(step, layout, plan, projections.concepts, buffers, of_matrices)
+        decay, constraint = np.float32(2 * options.l2_weight / plan.step_sizes[step, 0]), options.entity_constraint
         update_rows(
-            threads, relations, plan.relations[step], buffers.relation_gradients, places, kind, 0,
-            np.float32(0), 0, rate, mean_left, square_left,
-        )  # fmt: skip
+            threads, relations, plan.relations[step], buffers.relation_gradients, places, 0, np.float32(0), 0, optimizer
+        )
         update_rows(
-            threads, entities, plan.row_entities[step], buffers.entity_gradients, places, kind,
-            options.entity_constraint, decay, 2 * layout.batch, rate, mean_left, square_left,
+            threads, entities, plan.row_entities[step], buffers.entity_gradients, places, constraint, decay,
+            2 * layout.batch, optimizer,
         )  # fmt: skip
 
 
@@ -507,7 +505,7 @@ def project_rows(step, layout, plan, entities, buffers):
 
 
 @compiled(parallel=True)
-def contrast(step, threads, layout, options, plan, vectors, by_entity, relation_table, gradients, buffers, losses):
+def contrast(step, threads, layout, options, plan, vectors, relation_table, gradients, buffers, losses):
     """Score every triple against its negatives; write its loss and the gradients of its rows.
 
     Rows of a triple without a gradient are taken out of the plan, where an update would not change them.
@@ -518,7 +516,8 @@ def contrast(step, threads, layout, options, plan, vectors, by_entity, relation_
     kind = (options.operation, options.comparison, options.projected_constraint)
     loss_options = (options.adversarial, options.margin, options.adversarial_temperature)
     decay = np.float32(2 * options.l2_weight / plan.step_sizes[step, 0])
-    turns, skips = options.operation == 3, by_entity and options.optimizer == 0 and decay == 0
+    turns, by_entity = options.operation == 3, options.projection == 0
+    skips = by_entity and options.optimizer == 0 and decay == 0
     for thread in prange(threads):
         space, numbers = np.empty((9, width), np.float32), np.empty((2, n), np.float32)
         r, r_gradient, last = space[7], space[8], -1
@@ -568,21 +567,10 @@ def backpropagate_rows(step, layout, plan, entities, buffers):
 
 
 @compiled(parallel=True)
-def add_segments(step, layout, plan, buffers):
-    """Add the later segments of each group to its first."""
-    segments, totals = plan.segment_offsets[step], buffers.matrix_gradients
-    for group in prange(layout.groups):
-        for segment in range(segments[group] + 1, segments[group + 1]):
-            add_scaled(totals[segments[group]].reshape(-1), np.float32(1), totals[segment].reshape(-1))
-
-
-@compiled(parallel=True)
-def update_projections(step, layout, options, plan, projections, buffers, rate, mean_left, square_left):
-    """Update every slot's own matrix, its attention scores, or its free weights with their l1 penalty."""
-    slots, projection, optimizer = layout.slots, options.projection, options.optimizer
-    temperature = np.float32(options.attention_temperature)
+def update_projections(step, layout, options, plan, projections, buffers, optimizer):
+    """Add the later segments of each group to its first; update the group's own matrix, or its scores of concepts."""
+    slots, projection, temperature = layout.slots, options.projection, np.float32(options.attention_temperature)
     penalty, offsets = np.float32(options.l1_weight / plan.step_sizes[step, 0]), plan.slot_offsets[step]
-    matrix_rate = rate * np.float32(options.matrix_lr_factor)
     slot_relations, segments, totals = plan.slot_relations[step], plan.segment_offsets[step], buffers.matrix_gradients
     head, head_firsts, head_seconds = projections.head
     tail, tail_firsts, tail_seconds = projections.tail
@@ -592,45 +580,39 @@ def update_projections(step, layout, options, plan, projections, buffers, rate, 
         relation, on_tail = slot_relations[group % slots], group >= slots
         if relation >= 0:
             gradient = totals[segments[group]].reshape(-1)
+            for segment in range(segments[group] + 1, segments[group + 1]):
+                add_scaled(gradient, np.float32(1), totals[segment].reshape(-1))
             values = tail if on_tail else head
             firsts, seconds = (tail_firsts if on_tail else head_firsts), (tail_seconds if on_tail else head_seconds)
             if projection == 1:
-                update_row(values, firsts, seconds, relation, gradient, optimizer, matrix_rate, mean_left, square_left)
+                update_row(values, firsts, seconds, relation, gradient, optimizer)
             else:
                 chosen = (tail_support if on_tail else head_support)[relation]
-                if projection == 3:
-                    count = np.float32(offsets[group % slots + 1] - offsets[group % slots])
-                    by_score = penalty * count * np.sign(attention[group])
-                    for i in range(len(chosen)):
-                        by_score[i] += dot(concepts[chosen[i]], gradient)
-                else:
-                    by_score = score_gradients(concepts, chosen, gradient, attention[group], temperature)
-                score_rate = matrix_rate if projection == 3 else rate
-                update_supported(
-                    values, firsts, seconds, relation, chosen, by_score, optimizer, score_rate, mean_left, square_left
+                own_penalty = penalty * np.float32(offsets[group % slots + 1] - offsets[group % slots])
+                by_score = score_gradients(
+                    concepts, chosen, gradient, attention[group], temperature, projection, own_penalty
                 )
+                update_supported(values, firsts, seconds, relation, chosen, by_score, optimizer)
 
 
 @compiled(parallel=True)
-def update_concepts(step, layout, options, plan, concepts, buffers, rate, mean_left, square_left):
+def update_concepts(step, layout, plan, concepts, buffers, optimizer):
     """Sum the gradients of the matrices that use each concept, by their weights, and update the concept."""
     values, firsts, seconds = concepts
-    k, optimizer, uses, offsets = layout.support_size, options.optimizer, plan.uses[step], plan.use_offsets[step]
+    k, uses, offsets = layout.support_size, plan.uses[step], plan.use_offsets[step]
     segments, attention, totals = plan.segment_offsets[step], buffers.attention, buffers.matrix_gradients
     for concept in prange(len(values)):
         start, end = offsets[concept], offsets[concept + 1]
-        if start < end or optimizer == 2:  # Adam's momentum moves concepts without a gradient, too
+        if start < end or optimizer[0] == 2:  # Adam's momentum moves concepts without a gradient, too
             total = np.zeros(values.shape[1], np.float32)
             for n in range(start, end):
                 group, place = uses[n] // k, uses[n] % k
                 add_scaled(total, attention[group, place], totals[segments[group]].reshape(-1))
-            update_row(values, firsts, seconds, concept, total, optimizer, rate, mean_left, square_left)
+            update_row(values, firsts, seconds, concept, total, optimizer)
 
 
 @compiled(parallel=True)
-def update_rows(
-    threads, table, keys, gradients, places, optimizer, constraint, decay, decayed, rate, mean_left, square_left
-):
+def update_rows(threads, table, keys, gradients, places, constraint, decay, decayed, optimizer):
     """Sum the gradients of every row in the first place of its key, update the row, and constrain its length.
 
     Each thread has a range of keys. The first `decayed` places add a multiple of the row itself.
@@ -651,7 +633,7 @@ def update_rows(
             key = keys[n]
             if begin <= key < end and places[key] == n:
                 places[key] = -1
-                update_row(values, firsts, seconds, key, gradients[n], optimizer, rate, mean_left, square_left)
+                update_row(values, firsts, seconds, key, gradients[n], optimizer)
                 divisor = constraint_divisor(values[key], constraint)
                 if divisor != 1:
                     values[key] /= divisor

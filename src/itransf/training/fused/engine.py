@@ -1,109 +1,28 @@
-"""The choice between plain and fused steps, and what all fused engines share."""
+"""What all fused engines share."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from importlib.util import find_spec
-from typing import ClassVar, NamedTuple, Protocol
+from typing import ClassVar, NamedTuple
 
 import torch
 from torch import Tensor
 
 from itransf.config import Config
-from itransf.models import DistMult, Model, Translation
+from itransf.models import Translation
 from itransf.models.base import QueryModel
 from itransf.models.projection import ConceptProjection, DiagonalProjection, FullProjection, NoProjection
-from itransf.training.fused.bilinear import BilinearEngine, has_bilinear_steps
 from itransf.training.fused.plan import Layout, Plan, count_planned_batches, count_rows, make_plan
-from itransf.training.negatives import NegativeSampler, draw_negatives
-from itransf.training.objectives import Objective, weigh_triples
+from itransf.training.negatives import draw_negatives
+from itransf.training.objectives import ContrastObjective
 from itransf.training.optimizers import MOMENTS, RowOptimizer
 
 CONSTRAINTS = {"none": 0, "unit": 1, "ball": 2}
 OPERATIONS = {"add": 0, "multiply": 1, "complex": 2, "rotate": 3}
 COMPARISONS = {"l1": 1, "l2": 2, "dot": 3, "modulus": 4}
-TABLES = {"entities", "relations"}
 OPTIMIZERS = {"sgd": 0, "adagrad": 1, "adam": 2}
-LOSSES = ("hinge", "self_adversarial")
-SAMPLERS = ("uniform", "bernoulli")
 PROJECTIONS = (NoProjection, FullProjection, DiagonalProjection, ConceptProjection)
 Projections = list[tuple[str, FullProjection | DiagonalProjection | ConceptProjection]]
-COMPILERS = {"cuda": "triton", "cpu": "numba"}
-
-
-class Engine(Protocol):
-    """Runs many steps at once."""
-
-    def run(self, triples: Tensor, generator: torch.Generator) -> Tensor:
-        """Update on the batches of these triples, sorted by relation inside each, and return their losses, (S,)."""
-        ...
-
-
-def make_engine(
-    model: Model,
-    train: Tensor,
-    sampler: NegativeSampler,
-    objective: Objective,
-    optimizer: RowOptimizer,
-    config: Config,
-) -> Engine | None:
-    """Return the engine of fast steps, or None if there is no compiler or no fast step for this training."""
-    if has_bilinear_steps(model, optimizer, config):
-        assert isinstance(model, DistMult)
-        return BilinearEngine(model, train, objective, optimizer, config)
-    if not can_fuse(model, config):
-        return None
-    assert isinstance(model, QueryModel)
-    kind = load_engine(train.device.type)
-    if kind is None or model.operation not in kind.operations:
-        return None
-    if config.negatives.shared and not kind.shares_negatives:
-        return None
-    engine = kind(model, train, sampler, optimizer, config)
-    engine.factors = objective.factors
-    return engine
-
-
-def load_engine(device: str) -> type[FusedEngine] | None:
-    """Return the engine of a kind of device, or None if its compiler is not installed."""
-    if find_spec(COMPILERS.get(device, "")) is None:
-        return None
-    # Compilers are optional and slow to import: import only the one that is used.
-    if device == "cuda":
-        from itransf.training.fused.gpu import GPUEngine  # noqa: PLC0415
-
-        return GPUEngine
-    from itransf.training.fused.cpu import CPUEngine  # noqa: PLC0415
-
-    return CPUEngine
-
-
-def can_fuse(model: Model, config: Config) -> bool:
-    """Return whether the kernels compute exactly what the plain steps of this training do.
-
-    A model class declares `fused = True` in its own body; a subclass, which may score differently, does not inherit it.
-    """
-    if not vars(type(model)).get("fused", False) or not isinstance(model, QueryModel):
-        return False
-    has_l2 = config.regularizer.name == "l2" and type(model).factors is Translation.factors
-    return (
-        has_known_projections(model)
-        and model.operation in OPERATIONS
-        and model.compare in COMPARISONS
-        and all(parameter.dtype == torch.float32 for parameter in model.parameters())
-        and (not config.regularizer.weight or has_l2)
-        and config.loss.name in LOSSES
-        and config.negatives.sampler in SAMPLERS
-        and config.training.optimizer in OPTIMIZERS
-    )
-
-
-def has_known_projections(model: QueryModel) -> bool:
-    """Return whether both projections are of one kind that has kernels, or the model has none and two tables alone."""
-    if not isinstance(model, Translation):
-        return {name for name, _ in model.named_parameters()} == TABLES
-    kinds = {type(model.project_head), type(model.project_tail)}
-    return len(kinds) == 1 and kinds <= set(PROJECTIONS)
 
 
 class Options(NamedTuple):
@@ -172,7 +91,7 @@ class Buffers(NamedTuple):
 
 
 class FusedEngine(ABC):
-    """Trains a model on many batches at once, planned together; losses are multiplied by `factors`, (f,).
+    """Trains a model on many batches at once, planned together.
 
     Attributes:
         shares_negatives: Whether the triples of a relation may share negatives.
@@ -181,8 +100,7 @@ class FusedEngine(ABC):
 
     Args:
         model: Model, trained in place.
-        train: Training triples on the model's device, (f, 3).
-        sampler: Sampler of the negatives.
+        objective: Objective with the triples, their weights and factors, and the sampler of the negatives.
         optimizer: Optimizer, whose states and step count are updated in place.
         config: All settings.
     """
@@ -192,11 +110,10 @@ class FusedEngine(ABC):
     operations: ClassVar[tuple[str, ...]]
 
     def __init__(
-        self, model: QueryModel, train: Tensor, sampler: NegativeSampler, optimizer: RowOptimizer, config: Config
+        self, model: QueryModel, objective: ContrastObjective, optimizer: RowOptimizer, config: Config
     ) -> None:
-        self.factors = torch.ones(len(train), device=train.device)
-        self.model, self.train, self.sampler, self.optimizer, self.config = model, train, sampler, optimizer, config
-        self.weights, self.projections = weigh_triples(train, config.loss.subsampling), list_projections(model)
+        self.model, self.objective, self.optimizer, self.config = model, objective, optimizer, config
+        self.projections, train = list_projections(model), objective.train
         self.layout = make_layout(model, self.projections, len(train), config)
         if not self.lists_entities:
             self.layout = self.layout._replace(distinct=0)
@@ -214,10 +131,11 @@ class FusedEngine(ABC):
             triples: Indices of triples, sorted by relation inside each batch.
             generator: Generator of the negatives.
         """
-        corruption = draw_negatives(self.sampler, self.config.negatives, triples, self.layout.batch, generator)
+        objective = self.objective
+        corruption = draw_negatives(objective.sampler, self.config.negatives, triples, self.layout.batch, generator)
         supports = [p.support for _, p in self.projections if isinstance(p, ConceptProjection)]
-        weights = torch.stack([self.weights[triples], self.factors[triples]])
-        plan = make_plan(self.train[triples], weights, corruption, supports, self.layout)
+        weights = torch.stack([objective.weights[triples], objective.factors[triples]])
+        plan = make_plan(objective.train[triples], weights, corruption, supports, self.layout)
         steps = len(plan.step_sizes)
         self._set_rates(steps)
         self.losses.zero_()

@@ -15,7 +15,7 @@ from itransf.training.fused import contrast_kernels, matrix_kernels, update_kern
 from itransf.training.fused.engine import FusedEngine
 from itransf.training.fused.plan import Plan
 from itransf.training.fused.recording import record
-from itransf.training.negatives import NegativeSampler
+from itransf.training.objectives import ContrastObjective
 from itransf.training.optimizers import RowOptimizer
 
 BLOCK = 1024  # numbers of a matrix that one program copies, composes or updates
@@ -36,12 +36,13 @@ class GPUEngine(FusedEngine):
     operations = ("add",)
 
     def __init__(
-        self, model: Translation, train: Tensor, sampler: NegativeSampler, optimizer: RowOptimizer, config: Config
+        self, model: Translation, objective: ContrastObjective, optimizer: RowOptimizer, config: Config
     ) -> None:
-        super().__init__(model, train, sampler, optimizer, config)
+        super().__init__(model, objective, optimizer, config)
+        self.device = objective.train.device
         self.recording: Any = None
         self.plan: Plan | None = None
-        self.counter = torch.zeros(1, dtype=torch.int32, device=train.device)
+        self.counter = torch.zeros(1, dtype=torch.int32, device=self.device)
         self.arguments: dict[str, Any] = {
             **self.layout._asdict(),
             **self.options._asdict(),
@@ -67,7 +68,7 @@ class GPUEngine(FusedEngine):
             "PROJECTED": options.projection > 0,
             "FREE": options.projection == 3,
             "SHARED": layout.shared,
-            "PRECISION": choose_precision(self.train.device),
+            "PRECISION": choose_precision(self.device),
             "DIAGONAL": layout.matrix_size == layout.dim,
             "K": places,
             "TILE": layout.tile,
@@ -95,7 +96,7 @@ class GPUEngine(FusedEngine):
         plan = self.plan
         self.arguments |= plan._asdict()
         self.counter.zero_()
-        if not self.train.is_cuda:
+        if self.device.type != "cuda":
             for _ in range(steps):
                 self._launch_step(plan)
             return
