@@ -133,25 +133,25 @@ class MinedPaths(Model):
 
     def connect(self, heads: Tensor, relations: Tensor, tails: Tensor) -> Entries:
         """Return the paths of triples' relations that lead from their heads to their tails."""
-        first, second = self.paths[relations].flatten(0, 1).unbind(1)  # (b p,)
-        starts, ends = (each.repeat_interleave(self.paths.shape[1]) for each in (heads, tails))
+        slots, first, second = self._list_slots(relations)
+        starts, ends = (each[slots // self.paths.shape[1]] for each in (heads, tails))
         rows, places = self.follow(starts, first, 0)
         wanted = (self.find_targets(places) * self.steps + second[rows]) * self.sizes.entities + ends[rows]
         found = torch.searchsorted(self.links.keys, wanted).clamp_max(len(self.links.keys) - 1)
         kept = (self.links.keys[found] == wanted) & (starts[rows] != ends[rows]) & self.is_followed(found, 0)
         rows, places, found = rows[kept], places[kept], found[kept]
-        return self._enter(rows, starts[rows], ends[rows], places, found, 0)
+        return self._enter(slots[rows], starts[rows], ends[rows], places, found, 0)
 
     def reach(self, anchors: Tensor, relations: Tensor, side: Side) -> Entries | None:
         """Return the paths of queries' relations from or to their anchors; None if they are too many queries at once.
 
         Where heads are asked for, paths are followed backwards; their weights are those of the way forwards.
         """
-        first, second = self.paths[relations].flatten(0, 1).unbind(1)  # (b p,)
+        slots, first, second = self._list_slots(relations)
         way = 0 if side == "tail" else 1
         if way:
             first, second = invert(second), invert(first)
-        starts = anchors.repeat_interleave(self.paths.shape[1])
+        starts = anchors[slots // self.paths.shape[1]]
         rows, places = self.follow(starts, first, way)
         middles, seconds = self.find_targets(places), second[rows]
         if len(anchors) > 1 and int(self._bounds(middles, seconds)[1].sum()) > MOST_WALKS:
@@ -162,7 +162,13 @@ class MinedPaths(Model):
         walks, found, ends = walks[kept], found[kept], ends[kept]
         rows, places = rows[walks], places[walks]
         pairs = (starts[rows], ends) if way == 0 else (ends, starts[rows])
-        return self._enter(rows, *pairs, places, found, way)
+        return self._enter(slots[rows], *pairs, places, found, way)
+
+    def _list_slots(self, relations: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Return the numbers of the filled slots of relations among their slots (b p), and their two steps."""
+        steps = self.paths[relations].flatten(0, 1)  # (b p, 2)
+        slots = torch.ne(steps[:, 0], NOWHERE).nonzero().squeeze(1)
+        return slots, *steps[slots].unbind(1)
 
     def follow(self, entities: Tensor, steps: Tensor, way: int) -> tuple[Tensor, Tensor]:
         """Return the links of a step of each entity (n,): the number of the entity and the place of the link.
@@ -204,10 +210,10 @@ class MinedPaths(Model):
         fans = self.links.fans[way, first] * self.links.fans[way, second]
         return (torch.ones_like(fans) if self.is_binary else 1 / fans.double()).to(self.confidence.dtype)
 
-    def _enter(self, rows: Tensor, heads: Tensor, tails: Tensor, first: Tensor, second: Tensor, way: int) -> Entries:
-        """Return paths by their rows (b p) and the places of their links."""
+    def _enter(self, slots: Tensor, heads: Tensor, tails: Tensor, first: Tensor, second: Tensor, way: int) -> Entries:
+        """Return paths by their slots (b p) and the places of their links."""
         count = self.paths.shape[1]
-        return Entries(rows // count, rows % count, heads, tails, self.weigh(first, second, way))
+        return Entries(slots // count, slots % count, heads, tails, self.weigh(first, second, way))
 
 
 class PathModel(MinedPaths):
@@ -254,20 +260,21 @@ class PathModel(MinedPaths):
 
     def score_pool(self, anchors: Tensor, relations: Tensor, side: Side, pool: Pool) -> Tensor:
         """Return the scores (b, n) of the pool; only entities that paths reach get more than the direct score."""
-        added = self.spread_paths(anchors, relations, side)
-        direct = self.direct_pool(anchors, relations, side, pool)
-        return direct + (added if pool.entities is None else added[:, pool.entities])
-
-    def spread_paths(self, anchors: Tensor, relations: Tensor, side: Side) -> Tensor:
-        """Return what paths add to the scores of all entities on `side`, (b, e)."""
         entries = self.reach(anchors, relations, side)
         if entries is None:
             parts = zip(anchors.chunk(2), relations.chunk(2), strict=True)
-            return torch.cat([self.spread_paths(*part, side) for part in parts])
+            return torch.cat([self.score_pool(*part, side, pool) for part in parts])
+        direct = self.direct_pool(anchors, relations, side, pool)
         added = entries.weights * self.path_values(relations, entries)
-        cells = entries.rows * self.sizes.entities + (entries.tails if side == "tail" else entries.heads)
-        spread = added.new_zeros(len(anchors) * self.sizes.entities).index_add(0, cells, added)
-        return spread.view(len(anchors), -1)
+        rows, columns = entries.rows, entries.tails if side == "tail" else entries.heads
+        if pool.entities is None:
+            return direct.flatten().index_add(0, rows * direct.shape[1] + columns, added).view_as(direct)
+        distinct, copies = torch.unique(pool.entities, return_inverse=True)
+        places = torch.searchsorted(distinct, columns).clamp_max(len(distinct) - 1)
+        kept = distinct[places] == columns
+        spread = direct.new_zeros(len(anchors) * len(distinct))
+        spread = spread.index_add(0, (rows * len(distinct) + places)[kept], added[kept])
+        return direct + spread.view(-1, len(distinct))[:, copies]
 
     @property
     def is_explainable(self) -> bool:
