@@ -99,6 +99,8 @@ def describe_run(run: Run) -> dict[str, Any]:
 
 def count_matrices(model: Model) -> int:
     """Return the number of projection matrices that a model learns."""
+    if not hasattr(model.config, "dim"):
+        return 0  # a linear model
     found = [each for name, each in model.named_parameters() if name == "concepts" or name.endswith(".weight")]
     size = int(model.config.dim) ** 2
     return sum(each.numel() // size for each in found if each[0].numel() % size == 0)

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from itransf.interpret import Attention
-from itransf.models import SIDES, Side
+from itransf.models import MODELS, SIDES, Side
 from reproduction.experiments import WHOLE, Experiment, Scope, Table
 from reproduction.results import Results
 from reproduction.rows import EMPTY, LARGE, SHORT, Filled, Found, fill
@@ -71,7 +71,7 @@ def tabulate_rows(filled: Filled) -> Cells:
 
 def write_cell(key: str, found: Found, filled: Filled) -> str:
     """Return the cell of a row in a column."""
-    if not found.records and not key.startswith("paper"):
+    if not found.records and not key.startswith(("paper", "uses")):
         return "0" if key == "seeds" else MISSING
     return RELATIVE[key][1](found, filled) if key in RELATIVE else COLUMNS[key][1](found)
 
@@ -211,6 +211,8 @@ def write_time(found: Found) -> str:
 
 def write_training(found: Found) -> str:
     """Return the time of the whole training and the device."""
+    if not found.row.preset:
+        return MISSING
     record = found.records[0]
     return f"{write_seconds(record['training']['seconds'])} ({record['device'].replace('cuda', 'gpu').upper()})"
 
@@ -261,7 +263,8 @@ COLUMNS: dict[str, tuple[str, Callable[[Found], str]]] = {
     "matrices": ("Matrices", lambda found: f"{found.records[0]['matrices']:,}" if found.row.preset else MISSING),
     "epochs": ("Epochs", lambda found: f"{found.records[0]['config']['training']['epochs']:,}"),
     "time": ("Epoch", write_time),
-    "parameters": ("Parameters", lambda found: f"{found.records[0]['parameters']:,}"),
+    "uses": ("Uses", lambda found: MODELS[found.row.make_job().resolve().name].uses if found.row.preset else "train"),
+    "parameters": ("Parameters", lambda found: f"{found.records[0]['parameters']:,}" if found.row.preset else MISSING),
     "training": ("Training", write_training),
     "large_weights": ("Large weights", write_large),
     "codes": ("Codes", partial(write_coding, key="non_zeros_kept", scale=1)),

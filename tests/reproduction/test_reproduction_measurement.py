@@ -88,7 +88,10 @@ def test_a_run_is_described(graph: Graph, run: Run) -> None:
     assert json.loads(json.dumps(found)) == found
 
 
-@pytest.mark.parametrize(("model", "count"), [("transe", 0), ("transr", 5), ("stranse", 10), ("itransf", 5)])
+COUNTS = [("transe", 0), ("transr", 5), ("stranse", 10), ("itransf", 5), ("nodelink", 0)]
+
+
+@pytest.mark.parametrize(("model", "count"), COUNTS)
 def test_matrices_are_counted(model: str, count: int, graph: Graph, short: Short) -> None:
     found = short(graph, model, "training.epochs=1")
     assert count_matrices(found.model) == count
