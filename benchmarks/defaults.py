@@ -71,7 +71,8 @@ def render(record: Record) -> str:
     cores = f"{hardware['cores']} cores {hardware['cpu']}"
     machine = hardware["gpu"] if record["config"]["device"] == "cuda" else cores
     where = f"{record['date'][:10]}, commit {commit}, {machine}"
-    return f"## {record['config']['dataset']}\n\n`{record['command']}`, {where}.\n\n{make_table(TITLES, rows)}"
+    title = f"{record['config']['dataset']}, {'GPU' if record['config']['device'] == 'cuda' else 'CPU'}"
+    return f"## {title}\n\n`{record['command']}`, {where}.\n\n{make_table(TITLES, rows)}"
 
 
 def format_spread(values: Sequence[float], name: str) -> str:
