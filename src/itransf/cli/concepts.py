@@ -34,7 +34,9 @@ def show_concepts(
     domain: Annotated[str | None, Option(metavar="D", help="Only names with this prefix, such as /film.")] = None,
     top: Annotated[int | None, Option(metavar="N", help="Only the N most frequent relations.")] = None,
     plot: Annotated[Path | None, Option(metavar="FILE", help="Draw a heat map: .png, .svg or .html.")] = None,
-    table: Annotated[Path | None, Option(metavar="FILE", help="Write the weights: .csv, .tsv, .parquet or .json.")] = None,
+    table: Annotated[
+        Path | None, Option(metavar="FILE", help="Write the weights: .csv, .tsv, .parquet or .json.")
+    ] = None,
     card: Annotated[list[int] | None, Option(metavar="N", help="Describe this concept.")] = None,
     cards: Annotated[bool, Option("--cards", help="Describe every concept, most important first.")] = False,
     triples: Triples = 1000,
