@@ -168,7 +168,7 @@ class MinedPaths(Model):
         """Return the numbers of the filled slots of relations among their slots (b p), and their two steps."""
         steps = self.paths[relations].flatten(0, 1)  # (b p, 2)
         slots = torch.ne(steps[:, 0], NOWHERE).nonzero().squeeze(1)
-        return slots, *steps[slots].unbind(1)
+        return slots, steps[slots, 0], steps[slots, 1]
 
     def follow(self, entities: Tensor, steps: Tensor, way: int) -> tuple[Tensor, Tensor]:
         """Return the links of a step of each entity (n,): the number of the entity and the place of the link.
