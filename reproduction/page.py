@@ -97,11 +97,10 @@ def list_short(results: Results, name: str) -> str:
     return "; ".join(found) or "none"
 
 
-def list_unmeasured(results: Results, name: str) -> str:
-    """Return the rows without a result."""
-    filled = [fill(table, results) for table in read_experiments()[name].tables]
-    found = [f"{row.row.label} on {each.table.title}" for each in filled for row in each.rows if not row.records]
-    return "; ".join(found) or "none"
+def count_unmeasured(results: Results, name: str) -> str:
+    """Return how many rows of an experiment have no result."""
+    rows = [row for table in read_experiments()[name].tables for row in fill(table, results).rows]
+    return f"{sum(not row.records for row in rows)} of {len(rows)}"
 
 
 def list_deviations(results: Results, preset: str) -> str:
@@ -128,7 +127,7 @@ FILLERS: dict[str, Callable[..., str]] = {
     "value": write_value,
     "claims": lambda results: tabulate_claims(results).to_markdown(),
     "short": list_short,
-    "unmeasured": list_unmeasured,
+    "unmeasured": count_unmeasured,
     "deviations": list_deviations,
     "count": count_results,
     "outdated": list_outdated,
