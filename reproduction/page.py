@@ -83,17 +83,15 @@ def list_short(results: Results, name: str) -> str:
     found = []
     for table in read_experiments()[name].tables:
         for row in fill(table, results).rows:
-            for metric, title in (("mr", "MR"), ("hits@10", "Hits@10")):
+            for metric, title, scale in (("mr", "MR", 1), ("hits@10", "Hits@10", 100), ("mrr", "MRR", 1)):
                 printed = (row.row.paper or {}).get(metric)
                 if printed is None or not row.records:
                     continue
                 ours = row.sample(metric).median
-                wanted = printed if metric == "mr" else round(printed / 100, 6)
+                wanted = round(printed / scale, 6)
                 if (ours > wanted) if metric == "mr" else (ours < wanted):
-                    text = (
-                        f"{row.row.label} on {table.title} ({title} {format_metric(ours, metric)}, paper {printed:g})"
-                    )
-                    found.append(text)
+                    label = row.row.label if " on " in row.row.label else f"{row.row.label} on {table.title}"
+                    found.append(f"{label} ({title} {format_metric(ours, metric)}, paper {printed:g})")
     return "; ".join(found) or "none"
 
 
