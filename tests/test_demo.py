@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import itransf
@@ -110,6 +111,9 @@ def test_relations_with_gaps_have_one_answer_for_some() -> None:
     king = [("a", "crowned_in", "london")]  # one of eight
     graph = Graph.from_names("people", likes + ages + spouses + king)
     assert [graph.relations.name(relation) for relation in list_gaps(graph)] == ["married_to"]
+    shares = {name: graph.share_answered(number) for number, name in enumerate(graph.relations.names)}
+    assert (shares["has_age"], shares["married_to"]) == (1.0, 0.75)
+    assert np.isnan(shares["likes"])  # which has two answers
 
 
 def test_new_triples_are_of_relations_with_gaps_and_have_reasons(tmp_path: Path) -> None:

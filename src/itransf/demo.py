@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from itransf.data import SPLITS, Graph, load
+from itransf.data import RARELY_ANSWERED, Graph, load
 from itransf.errors import MissingExtraError
 from itransf.evaluation import BETTER, Ranks, measure_skill, rank_as_predicted
 from itransf.files import make_folder
@@ -20,7 +20,7 @@ from itransf.storage import RunFolder
 
 MODELS = ("distmult", "complex", "icomplex")
 METRICS = ("mr", "mrr", "hits@1", "hits@3", "hits@10")
-LEAST_ANSWERED, MOST_ANSWERED = 0.2, 0.8  # share of the entities that fit a relation with gaps and have an answer
+MOST_ANSWERED = 0.8  # share of the entities that fit a relation with gaps and have an answer
 
 
 def run_demo(
@@ -119,15 +119,5 @@ def list_gaps(graph: Graph) -> list[int]:
 
     Where nearly all have an answer, the others are exceptions; where few have one, the relation is for few.
     """
-    statistics, known = graph.statistics, np.concatenate([graph.split(split) for split in SPLITS])
-    found = []
-    for relation in range(len(graph.relations)):
-        own = known[known[:, 1] == relation]
-        shares = [
-            float(np.isin(graph.typing.candidates(relation, side), own[:, column]).mean())
-            for side, column, have_one in (("head", 0, statistics.one_tail), ("tail", 2, statistics.one_head))
-            if have_one[relation]
-        ]
-        if LEAST_ANSWERED <= max(shares, default=0.0) <= MOST_ANSWERED:
-            found.append(relation)
-    return found
+    relations = range(len(graph.relations))
+    return [each for each in relations if RARELY_ANSWERED <= graph.share_answered(each) <= MOST_ANSWERED]

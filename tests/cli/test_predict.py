@@ -3,6 +3,7 @@ from __future__ import annotations
 import csv
 import json
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -11,7 +12,8 @@ from cli.conftest import call, write_triples
 from golden.attentions import make_attention
 from golden.comparing import check_golden, make_paper
 from itransf.cli.output import show_shared
-from itransf.cli.predict import show_predictions, show_scores
+from itransf.cli.predict import note_probability, show_predictions, show_scores
+from itransf.data import Vocabulary
 from itransf.interpret import Use, concepts_behind
 from itransf.interpret.sharing import list_users
 from itransf.prediction import Prediction, ScoredTriple
@@ -242,3 +244,15 @@ def test_columns_that_are_left_out_are_told_beside_the_scores(run: Path, tmp_pat
     done = call("score", run, path, "--json")
     assert len(json.loads(done.out)["triples"]) == 1
     assert "left out: weight" in done.err
+
+
+def test_relations_with_less_reliable_probabilities_are_named() -> None:
+    console, paper = make_paper()
+    names = Vocabulary(["likes", "crowned_in"], kind="relation")
+    graph = SimpleNamespace(relations=names, share_answered=lambda number: (float("nan"), 0.07)[number])
+    run: Any = SimpleNamespace(graph=graph, calibration=SimpleNamespace(lacks_skill=lambda number: number == 0))
+    note_probability(run, [{"relation": "crowned_in"}, {"relation": "likes"}], console)
+    assert paper.getvalue().splitlines()[1:] == [
+        "likes: on valid, the model ranks answers no better than popularity.",
+        "crowned_in: only 7% of the entities that fit have an answer; new ones are less probable than shown.",
+    ]

@@ -163,7 +163,7 @@ def show_predictions(answers: Sequence[Mapping[str, Any]], screen: output.Screen
 
 
 def note_probability(run: itransf.Run, rows: Sequence[Mapping[str, Any]], screen: output.Screen) -> None:
-    """Print what the probabilities of triples mean, and for which of their relations the model has no skill."""
+    """Print what the probabilities of triples mean, and of which of their relations they are less reliable."""
     if not rows:
         return
     if run.calibration is None:
@@ -174,6 +174,9 @@ def note_probability(run: itransf.Run, rows: Sequence[Mapping[str, Any]], screen
     for number in sorted({names.index(row["relation"]) for row in rows}):
         if run.calibration.lacks_skill(number):
             screen.say(f"{names.label(number)}: on valid, the model ranks answers no better than popularity.")
+        if (share := run.graph.share_answered(number)) < itransf.data.RARELY_ANSWERED:
+            told = f"only {share:.0%} of the entities that fit have an answer; new ones are less probable than shown."
+            screen.say(f"{names.label(number)}: {told}", wrap=screen.is_terminal)
 
 
 @takes_form

@@ -9,7 +9,7 @@ from typer import Argument, Option
 import itransf
 from itransf.cli import output
 from itransf.cli.options import AsJson, Device, Explain, Out, RunFolder, open_run
-from itransf.cli.predict import PROBABILITY
+from itransf.cli.predict import note_probability
 
 MOST_SHOWN = 20  # rows of a long list on the screen
 DOUBT: output.Columns = {"Doubt": lambda each: output.format_number(each["doubt"], 1)}
@@ -89,13 +89,13 @@ def list_missing(
     """
     state = None if out is None else out.with_name(f".{out.name}.part")
     options: dict[str, Any] = {"top": top, "explain": explain, "progress": True, "state": state}
-    found = [each.to_dict() for each in open_run(run, device).missing(entity, relation, **options)]
+    opened = open_run(run, device)
+    found = [each.to_dict() for each in opened.missing(entity, relation, **options)]
     content = {"entity": entity, "relation": relation, "triples": found}
 
     def show(screen: output.Screen) -> None:
         show_triples(found, output.CHANCE, screen)
-        if found:
-            screen.say(PROBABILITY, wrap=screen.is_terminal)
+        note_probability(opened, found, screen)
 
     output.tell_rows(content, found, out, as_json, show)
 

@@ -6,6 +6,7 @@ from itransf.data.datasets import find_dataset as find_dataset
 from itransf.data.datasets import load as load
 from itransf.data.datasets import locate as locate
 from itransf.data.datasets import obtain as obtain
+from itransf.data.graph import RARELY_ANSWERED as RARELY_ANSWERED
 from itransf.data.graph import SPLITS as SPLITS
 from itransf.data.graph import Graph as Graph
 from itransf.data.graph import Triples as Triples

@@ -22,7 +22,10 @@ from itransf.data.typing import Types, Typing, read_types
 from itransf.data.vocabulary import Vocabulary, check_text, note_similar
 from itransf.errors import DataError, check_count, did_you_mean
 
-__all__ = ["SPLITS", "Graph", "NamedTriples", "Triples"]
+RARELY_ANSWERED = 0.2
+"""Share of the entities that fit below which a relation is rarely answered: its new triples are less probable."""
+
+__all__ = ["RARELY_ANSWERED", "SPLITS", "Graph", "NamedTriples", "Triples"]
 
 _LOG = logging.getLogger("itransf.data")
 
@@ -167,6 +170,19 @@ class Graph:
     def typing(self) -> Typing:
         """Which entities fit the sides of relations, by given types or learned from train."""
         return Typing(self.train, len(self.entities), len(self.relations), self.types)
+
+    def share_answered(self, relation: int) -> float:
+        """Return the share of the entities that fit a relation with one answer, and have it; NaN for other relations.
+
+        If both its questions have one answer, the larger share counts.
+        """
+        known = np.concatenate([triples[triples[:, 1] == relation] for triples in map(self.split, SPLITS)])
+        share = np.nan
+        for column, side, have_one in ((0, "head", self.statistics.one_tail), (2, "tail", self.statistics.one_head)):
+            if have_one[relation]:
+                found = np.isin(self.typing.candidates(relation, side), known[:, column])
+                share = np.fmax(share, found.mean())
+        return float(share)
 
     @classmethod
     def from_names(

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from itransf.config import format_toml
-from itransf.data.graph import Graph
+from itransf.data.graph import RARELY_ANSWERED, Graph
 from itransf.errors import ConfigError, check_count
 from itransf.evaluation import BETTER, Evaluation, Ranks
 from itransf.evaluation import METRICS as EVALUATED
@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 
 SEARCHED, NEW, NEW_OF_RELATION = 200, 20, 4
 """The number of new triples that are searched, shown, and shown of one relation."""
+RARE = "few have an answer"
+"""What a new triple is called if its relation is rarely answered."""
 HITS, MISSES = 6, 4
 """The number of held-out triples that the model finds, and that it misses, among those shown."""
 MISSED = 10
@@ -122,7 +124,8 @@ def write_report(
         settings=format_toml(info["config"]),
         no_probability="" if run.calibration else NO_PROBABILITY,
         chance=format_chance,
-        doubts={name: verdict for name, verdict in verdicts.items() if verdict not in ("", BETTER)},
+        doubts=list_doubts(run.graph, verdicts),
+        RARE=RARE,
         list_entities=list_entities,
         name_rank=name_rank,
         write_triple=write_triple,
@@ -135,6 +138,13 @@ def write_report(
     )
     write_text(target, page)
     return target
+
+
+def list_doubts(graph: Graph, verdicts: Mapping[str, str]) -> dict[str, str]:
+    """Return what speaks against new triples of relations, by the name of the relation."""
+    names = graph.relations.names
+    found = {name: RARE for number, name in enumerate(names) if graph.share_answered(number) < RARELY_ANSWERED}
+    return found | {name: verdict for name, verdict in verdicts.items() if verdict not in ("", BETTER)}
 
 
 def find_new(run: Run, progress: bool) -> list[MissingTriple]:
