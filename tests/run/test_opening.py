@@ -16,7 +16,7 @@ from itransf.data.graph import Graph
 from itransf.data.vocabulary import Vocabulary
 from itransf.errors import CheckpointError, ConfigError, ITransFError, RunError
 from itransf.files import _umask, lock
-from itransf.run import open_run, train_final
+from itransf.run import open_run, train, train_final
 from itransf.run.opening import check_same
 from itransf.storage import WEIGHTS, RunFolder
 from itransf.training.trainer import weights
@@ -402,3 +402,10 @@ class TestFinal:
         resumed = train_final(run, out=tmp_path / "final", resume=True, device="cpu", progress=False)
         assert same_weights(again, resumed)
         assert resumed.record.metrics == again.record.metrics
+
+
+def test_a_misspelt_preset_or_model_is_refused_before_the_data_are_read() -> None:
+    with pytest.raises(ConfigError, match="no preset 'x/y'"):
+        train("no/such/file.csv", preset="x/y", progress=False)
+    with pytest.raises(ConfigError, match="no model 'transx'"):
+        train("no/such/file.csv", settings=["model.name=transx"], progress=False)
