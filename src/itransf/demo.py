@@ -20,7 +20,7 @@ from itransf.storage import RunFolder
 
 MODELS = ("distmult", "complex", "icomplex")
 METRICS = ("mr", "mrr", "hits@1", "hits@3", "hits@10")
-MOST_ANSWERED = 0.8  # share of the entities that fit a relation with gaps and have an answer
+MOST_ANSWERED = 0.8  # largest share of the fitting entities that have an answer, for a relation with gaps
 
 
 def run_demo(

@@ -172,9 +172,9 @@ class Graph:
         return Typing(self.train, len(self.entities), len(self.relations), self.types)
 
     def share_answered(self, relation: int) -> float:
-        """Return the share of the entities that fit a relation with one answer, and have it; NaN for other relations.
+        """Return which share of the entities that fit a relation have an answer; NaN if questions have several answers.
 
-        If both its questions have one answer, the larger share counts.
+        If one answer is usual for heads and for tails, the larger share counts.
         """
         known = np.concatenate([triples[triples[:, 1] == relation] for triples in map(self.split, SPLITS)])
         share = np.nan

@@ -270,10 +270,9 @@ class PathModel(MinedPaths):
         if pool.entities is None:
             return direct.flatten().index_add(0, rows * direct.shape[1] + columns, added).view_as(direct)
         distinct, copies = torch.unique(pool.entities, return_inverse=True)
-        places = torch.searchsorted(distinct, columns).clamp_max(len(distinct) - 1)
-        kept = distinct[places] == columns
-        spread = direct.new_zeros(len(anchors) * len(distinct))
-        spread = spread.index_add(0, (rows * len(distinct) + places)[kept], added[kept])
+        kept = torch.isin(columns, distinct)
+        cells = rows[kept] * len(distinct) + torch.searchsorted(distinct, columns[kept])
+        spread = direct.new_zeros(len(anchors) * len(distinct)).index_add(0, cells, added[kept])
         return direct + spread.view(-1, len(distinct))[:, copies]
 
     @property
