@@ -15,6 +15,7 @@ from contracts.references import TRAIN
 from itransf.data.graph import Graph
 from itransf.errors import ConfigError
 from itransf.models import MODELS
+from itransf.models import paths as path_module
 from itransf.models.paths import PathConfig, PathModel
 from itransf.teaching.fit_rows import rebuild
 
@@ -102,7 +103,7 @@ def test_too_many_walks_at_once_are_followed_in_parts(
         model.get_parameter("relations").normal_()
     anchors, relations = torch.arange(7), torch.arange(7) % 4
     whole = model.score_tails(anchors, relations)
-    monkeypatch.setattr("itransf.models.paths.MOST_WALKS", 5)
+    monkeypatch.setitem(path_module.MOST_WALKS, "cpu", 5)
     torch.testing.assert_close(model.score_tails(anchors, relations), whole)
 
 

@@ -28,7 +28,7 @@ Integers = npt.NDArray[np.int64]
 STAY, NOWHERE = 0, 1
 MINED = 256  # training triples of a relation whose paths are counted
 MOST_LINKS = 512  # links of a head that are followed there
-MOST_WALKS = 1 << 18  # paths that are followed at once
+MOST_WALKS = {"cpu": 1 << 18, "cuda": 1 << 23}  # paths that are followed at once
 
 
 @dataclass(frozen=True)
@@ -154,7 +154,8 @@ class MinedPaths(Model):
         starts = anchors[slots // self.paths.shape[1]]
         rows, places = self.follow(starts, first, way)
         middles, seconds = self.find_targets(places), second[rows]
-        if len(anchors) > 1 and int(self._bounds(middles, seconds)[1].sum()) > MOST_WALKS:
+        most = MOST_WALKS[anchors.device.type]
+        if len(anchors) > 1 and int(self._bounds(middles, seconds)[1].sum()) > most:
             return None
         walks, found = self.follow(middles, seconds, way)
         ends = self.find_targets(found)
@@ -303,6 +304,11 @@ class StepVectors(MinedPaths, Translation):
         vectors = self.translate(find_relations(steps))
         return (vectors * signs[..., None]).sum(-2)
 
+    def entry_vectors(self, relations: Tensor, entries: Entries) -> Tensor:
+        """Return the vector of each path, (n, d), given the relation of each row, (b,)."""
+        distinct, places = torch.unique(relations, return_inverse=True)
+        return self.path_vectors(distinct)[places[entries.rows], entries.slots]
+
     def mean_of_paths(self, losses: Tensor, entries: Entries, count: int) -> Tensor:
         """Return the mean over `count` triples of the losses of their paths (n,), weighted by R(p | h, t)."""
         totals = entries.weights.new_zeros(count).index_add(0, entries.rows, entries.weights)
@@ -344,7 +350,7 @@ def mine_paths(model: MinedPaths, triples: Tensor) -> None:
     sample = triples[occurrence_numbers(triples[:, 1]) % stride[triples[:, 1]] == 0]
     keys, entities = model.links.keys, model.sizes.entities
     pairs, order = torch.sort(keys // (model.steps * entities) * entities + keys % entities, stable=True)
-    parts = torch.split(sample, MOST_WALKS // MOST_LINKS)
+    parts = torch.split(sample, MOST_WALKS["cpu"] // MOST_LINKS)
     found = [count_paths(model, part, stride, pairs, order) for part in parts]
     codes, sums = sum_alike(*(torch.cat(column) for column in zip(*found, strict=True)))
     relations, paths = codes // model.steps**2, codes % model.steps**2

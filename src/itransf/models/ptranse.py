@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
+import torch
 from torch import Tensor
 from torch.nn.functional import relu
 
@@ -41,20 +42,19 @@ class PTransE(PathTranslation):
         "https://aclanthology.org/D15-1082",
     )
 
-    def path_distances(self, relations: Tensor, others: Tensor) -> Tensor:
-        """Return |p - r| for each path p of relations (b,) and the relation r of `others` (b,), (b, p)."""
-        gaps = self.path_vectors(relations) - self.translate(others)[:, None]
-        return distance(gaps, self.config.p_norm)
-
     def path_values(self, relations: Tensor, entries: Entries) -> Tensor:
         """Return Pr(r | p) (b - |p - r|), (n,)."""
-        values = self.confidence[relations] * (self.config.path_bonus - self.path_distances(relations, relations))
-        return values[entries.rows, entries.slots]
+        distinct, places = torch.unique(relations, return_inverse=True)
+        gaps = self.path_vectors(distinct) - self.translate(distinct)[:, None]  # (u, p, d)
+        values = self.confidence[distinct] * (self.config.path_bonus - distance(gaps, self.config.p_norm))
+        return values[places[entries.rows], entries.slots]
 
     def penalty(self, heads: Tensor, relations: Tensor, tails: Tensor) -> Tensor | None:
         """Return the loss of paths; the other relation of a triple is that of the triple half a batch away."""
-        others = relations.roll(len(relations) // 2)
-        near, far = self.path_distances(relations, relations), self.path_distances(relations, others)
-        losses = relu(self.config.path_margin + near - far) * (relations != others)[:, None]  # (b, p)
-        entries = self.connect(heads, relations, tails)
-        return self.config.path_weight * self.mean_of_paths(losses[entries.rows, entries.slots], entries, len(heads))
+        entries, others = self.connect(heads, relations, tails), relations.roll(len(relations) // 2)
+        vectors = self.entry_vectors(relations, entries)
+        near, far = (
+            distance(vectors - self.translate(each)[entries.rows], self.config.p_norm) for each in (relations, others)
+        )
+        losses = relu(self.config.path_margin + near - far) * (relations != others)[entries.rows]
+        return self.config.path_weight * self.mean_of_paths(losses, entries, len(heads))

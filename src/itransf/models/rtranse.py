@@ -42,7 +42,7 @@ class RTransE(StepVectors):
     def penalty(self, heads: Tensor, relations: Tensor, tails: Tensor) -> Tensor | None:
         """Return the loss of paths; the other tail is that of the triple half a batch away."""
         entries, norm = self.connect(heads, relations, tails), self.config.p_norm
-        paths = self.path_vectors(relations)[entries.rows, entries.slots]
+        paths = self.entry_vectors(relations, entries)
         ends = look_up(self.entities, heads)[entries.rows] + paths
         near, far = (
             distance(ends - look_up(self.entities, others)[entries.rows], norm)
