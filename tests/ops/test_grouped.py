@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from itransf.ops import grouped
-from itransf.ops.grouped import group_rows, grouped_product, multiply_transposed
+from itransf.ops.grouped import group_rows, grouped_product, is_tiled, multiply_transposed, tiled_product
 
 
 def loop_product(rows: Tensor, matrices: Tensor, keys: list[int]) -> Tensor:
@@ -68,6 +68,25 @@ def test_grouped_product_takes_matrices_that_are_not_square(
     grouping = group_rows(torch.tensor(keys))
     torch.testing.assert_close(grouped_product(rows, matrices, grouping), loop_product(rows, matrices, keys))
     assert torch.autograd.gradcheck(lambda x, w: grouped_product(x, w, grouping), (rows, matrices))
+
+
+@pytest.mark.parametrize("counts", [[1], [3, 1, 2], [2, 4, 5, 1]])
+def test_tiles_give_the_same_product_and_gradients(counts: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(grouped, "TILE", 2)
+    torch.manual_seed(0)
+    keys = [key for key, count in enumerate(counts) for _ in range(count)]
+    rows = torch.randn(len(keys), 3, dtype=torch.float64, requires_grad=True)
+    matrices = torch.randn(len(counts), 4, 3, dtype=torch.float64, requires_grad=True)
+    torch.testing.assert_close(tiled_product(rows, matrices, counts), loop_product(rows, matrices, keys))
+    assert torch.autograd.gradcheck(lambda x, w: tiled_product(x, w, counts), (rows, matrices))
+
+
+def test_products_are_tiled_while_the_copies_of_matrices_fit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(grouped, "TILE", 2)
+    monkeypatch.setattr(grouped, "COPIED_NUMBERS", 36)
+    matrices = torch.zeros(2, 4, 3)
+    assert is_tiled(matrices, [2, 3])  # three tiles of twelve numbers
+    assert not is_tiled(matrices, [3, 3])
 
 
 def test_grouping_nothing_gives_nothing() -> None:

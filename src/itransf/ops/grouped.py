@@ -14,6 +14,8 @@ from torch import Tensor
 
 # Rows of a matrix that is copied into shape, at most.
 COPIED_ROWS = 512 if torch.backends.mkl.is_available() else None  # type: ignore[no-untyped-call]
+TILE = 32  # rows that a GPU multiplies with a copy of their matrix
+COPIED_NUMBERS = 1 << 28  # numbers of all those copies, at most
 
 
 @dataclass(frozen=True)
@@ -74,9 +76,31 @@ def grouped_product(rows: Tensor, matrices: Tensor, grouping: Grouping) -> Tenso
     if matrices.dim() == 2:
         counts = torch.tensor(grouping.counts, dtype=torch.int64, device=rows.device)
         products = ordered * matrices.repeat_interleave(counts, dim=0, output_size=len(rows))
+    elif rows.is_cuda and len(matrices) > 1 and is_tiled(matrices, grouping.counts):
+        products = tiled_product(ordered, matrices, grouping.counts)
     else:
         products = _GroupedProduct.apply(ordered, matrices, grouping.counts)  # type: ignore[no-untyped-call]
     return products if grouping.order is None else torch.empty_like(products).index_copy(0, grouping.order, products)
+
+
+def is_tiled(matrices: Tensor, counts: list[int]) -> bool:
+    """Return whether the copies of matrices (u, p, d), one for each tile of a group's rows, fit in memory."""
+    return sum(-(-count // TILE) for count in counts) * matrices[0].numel() <= COPIED_NUMBERS
+
+
+def tiled_product(rows: Tensor, matrices: Tensor, counts: list[int]) -> Tensor:
+    """Return the product of each row (n, d), sorted by group, with its group's matrix (u, p, d), (n, p).
+
+    Groups are cut into tiles of rows, padded with zeros, so that a GPU launches one product instead of one per group.
+    """
+    sizes = torch.tensor(counts, dtype=torch.int64, device="cpu")
+    tiles = -(-sizes // TILE)
+    first = (tiles.cumsum(0) - tiles) * TILE - (sizes.cumsum(0) - sizes)
+    places = (torch.arange(len(rows), device="cpu") + first.repeat_interleave(sizes)).to(rows.device)
+    groups = torch.repeat_interleave(tiles).to(rows.device)  # of each tile, (t,)
+    padded = rows.new_zeros(len(groups) * TILE, rows.shape[1]).index_copy(0, places, rows)
+    products = padded.view(len(groups), TILE, -1) @ matrices.index_select(0, groups).transpose(1, 2)  # (t, TILE, p)
+    return products.flatten(0, 1).index_select(0, places)
 
 
 class _GroupedProduct(torch.autograd.Function):
