@@ -20,6 +20,7 @@ from torch.nn.functional import embedding
 
 from itransf.errors import ConfigError
 from itransf.ops.distance import distance, grouped_distance, grouped_modulus_distance, moduli
+from itransf.ops.dropout import kept_shares
 from itransf.ops.grouped import Grouping, group_rows, grouped_product, one_group, sorted_grouping
 
 Side = Literal["head", "tail"]
@@ -251,11 +252,8 @@ class Model(nn.Module, ABC):
         Returns:
             The scores of the triples (b,) and of their negatives (b, n).
         """
-        n, of_head, replacements = replacements.shape[1], replaces_head[owners, None], replacements[owners]
-        negative_heads = torch.where(of_head, replacements, heads[:, None])
-        negative_tails = torch.where(of_head, tails[:, None], replacements)
-        negatives = self.score(negative_heads.flatten(), relations.repeat_interleave(n), negative_tails.flatten())
-        return self.score(heads, relations, tails), negatives.view(-1, n)
+        negatives = self.score(*list_negatives(heads, relations, tails, owners, replaces_head, replacements))
+        return self.score(heads, relations, tails), negatives.view(-1, replacements.shape[1])
 
     @property
     def is_explainable(self) -> bool:
@@ -373,6 +371,21 @@ class QueryModel(Model):
             queries, answers = kept * queries, kept * answers
         return compare_rows(queries, answers, self.compare)
 
+    def _score_dropped(self, heads: Tensor, relations: Tensor, tails: Tensor, first: int) -> Tensor:
+        """Return the scores (b,) with masks of the differences that the fused steps draw, too.
+
+        Args:
+            heads: (b,)
+            relations: (b,)
+            tails: (b,)
+            first: Number of the first triple among all that the step scores.
+        """
+        assert self.noise is not None, "scores are random in training steps"
+        queries, answers = self.queries(heads, relations, "tail"), self.answers(tails, relations, "tail")
+        seed = self.noise.initial_seed()
+        kept = kept_shares(seed, first, *queries.shape, self.dropout, queries.device).to(queries.dtype)
+        return compare_rows(kept * queries, kept * answers, self.compare)
+
     @property
     def _drops(self) -> bool:
         """Whether differences are dropped now, so that a query cannot be compared with many candidates at once."""
@@ -395,6 +408,11 @@ class QueryModel(Model):
         replacements: Tensor,
     ) -> tuple[Tensor, Tensor]:
         """Score triples beside negatives they share, each of which has one vector in its group."""
+        if self._drops and self.noise is not None:
+            n = replacements.shape[1]
+            others = list_negatives(heads, relations, tails, owners, replaces_head, replacements)
+            negative = self._score_dropped(*others, 0).view(-1, n)
+            return self._score_dropped(heads, relations, tails, len(heads) * n), negative
         if self._drops or not self._has_answers:
             return super().score_shared(heads, relations, tails, owners, replaces_head, replacements)
         n, queries = replacements.shape[1], self.queries(heads, relations, "tail")
@@ -437,6 +455,16 @@ class QueryModel(Model):
             return compare_grouped(queries, tables, grouping, self.compare)
         scores = compare_grouped(queries[grouping.order], tables, sorted_grouping(grouping), self.compare)
         return torch.empty_like(scores).index_copy(0, grouping.order, scores)
+
+
+def list_negatives(
+    heads: Tensor, relations: Tensor, tails: Tensor, owners: Tensor, replaces_head: Tensor, replacements: Tensor
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Return heads, relations and tails of the negatives of triples (b,), (b n,), from those of their groups (g, n)."""
+    of_head, replacements = replaces_head[owners, None], replacements[owners]
+    negative_heads = torch.where(of_head, replacements, heads[:, None]).flatten()
+    negative_tails = torch.where(of_head, tails[:, None], replacements).flatten()
+    return negative_heads, relations.repeat_interleave(replacements.shape[1]), negative_tails
 
 
 def has_query_form(model: Model) -> TypeGuard[QueryModel]:
