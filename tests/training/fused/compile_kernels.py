@@ -8,16 +8,17 @@ import triton
 from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
 
-from itransf.training.fused import contrast_kernels, matrix_kernels, update_kernels
+from itransf.training.fused import contrast_kernels, matrix_kernels, rotation_kernels, update_kernels
 from itransf.training.fused.engine import Buffers
 from itransf.training.fused.plan import Plan
 
 TARGET = GPUTarget("cuda", 80, 32)
 DIM = 300  # no power of two, and too wide for a matrix to be read at once
-SIZES = {"dim": DIM, "matrix_size": DIM**2}
+SIZES = {"dim": DIM, "relation_dim": DIM, "matrix_size": DIM**2}
 TABLES = ("relation_table", "entity_table", "concept_table", "losses", "source", "products", "scores", "weights",
           "table", "first_state", "second_state", "rates", *Buffers._fields)  # fmt: skip
-NUMBERS = ("margin", "adversarial_temperature", "attention_temperature", "l1_weight", "l2_weight", "factor")
+NUMBERS = ("margin", "adversarial_temperature", "attention_temperature", "l1_weight", "l2_weight", "factor",
+           "angle")  # fmt: skip
 TYPES = {
     **dict.fromkeys(TABLES, "*fp32"),
     **dict.fromkeys(("counter", "keys", "offsets", *Plan._fields), "*i32"),
@@ -53,6 +54,11 @@ if __name__ == "__main__":
         for shared in (False, True):
             compile_kernel(contrast_kernels.contrast, {"SHARED": shared, **kinds})
         compile_kernel(contrast_kernels.sum_shared_gradients, kinds)
+    for adversarial in (False, True):
+        kinds = {"ADVERSARIAL": adversarial, "NEGATIVES": 4, "RELATION_DIM": 512}
+        for shared in (False, True):
+            compile_kernel(rotation_kernels.contrast, {"SHARED": shared, **kinds})
+        compile_kernel(rotation_kernels.sum_shared_gradients, kinds)
     for gathers, precision, across, along, diagonal in ((True, "tf32x3", DIM, 1, False), (False, "ieee", 1, DIM, True)):
         tiles = {"GATHER": gathers, "PRECISION": precision, "DIAGONAL": diagonal, "TILE": 64, "OUT": 64, "INNER": 16}
         compile_kernel(matrix_kernels.multiply_rows, {"across": across, "along": along, **tiles})

@@ -196,16 +196,22 @@ def test_every_model_and_optimizer(
     compare(engine_kind, graph, configure(name, *settings), triples=8)  # states of the first step change the second
 
 
-@needs_cpu
 @pytest.mark.parametrize(
     ("loss", "optimizer", "count"),
     [("hinge", "sgd", 1), ("hinge", "adagrad", 3), ("self_adversarial", "adam", 1), ("self_adversarial", "sgd", 3)],
 )
-@pytest.mark.parametrize("name", ["transe", "distmult", "complex", "rotate"])
+@pytest.mark.parametrize(
+    ("kind", "name"),
+    [
+        *(pytest.param(CPUEngine, name, marks=needs_cpu) for name in ("transe", "distmult", "complex", "rotate")),
+        (GPUEngine, "rotate"),
+    ],
+)
 def test_every_operation(
     configure: Configure,
     graph: Graph,
     monkeypatch: pytest.MonkeyPatch,
+    kind: type[FusedEngine],
     name: str,
     loss: str,
     optimizer: str,
@@ -213,7 +219,7 @@ def test_every_operation(
 ) -> None:
     monkeypatch.setattr(distmult, "SCALE", 0.5)  # with embeddings near zero nothing would change
     settings = (f"loss.name={loss}", f"training.optimizer={optimizer}", f"negatives.per_triple={count}")
-    compare(CPUEngine, graph, configure(name, *settings, "loss.margin=0.3", "training.learning_rate=0.05"), triples=22)
+    compare(kind, graph, configure(name, *settings, "loss.margin=0.3", "training.learning_rate=0.05"), triples=22)
 
 
 @needs_cpu
@@ -308,6 +314,18 @@ def test_negatives_are_shared_within_a_batch_of_every_model(
     compare(GPUEngine, graph, configure(name, *settings))
 
 
+@pytest.mark.parametrize(
+    ("loss", "optimizer", "count"),
+    [("hinge", "sgd", 5), ("self_adversarial", "adagrad", 2), ("self_adversarial", "adam", 5)],
+)
+def test_shared_negatives_of_turned_vectors(
+    configure: Configure, graph: Graph, weigh: Callable[[Graph], Graph], loss: str, optimizer: str, count: int
+) -> None:
+    settings = (f"loss.name={loss}", f"training.optimizer={optimizer}", f"negatives.per_triple={count}")
+    shared = ("negatives.shared=true", "loss.margin=0.3", "loss.subsampling=0.5")
+    compare(GPUEngine, weigh(graph), configure("rotate", *settings, *shared), triples=12)
+
+
 @pytest.mark.parametrize("length", ["ball", "none"])
 def test_shared_negatives_under_every_constraint(configure: Configure, graph: Graph, length: str) -> None:
     settings = ("negatives.shared=true", "negatives.per_triple=4", "loss.name=self_adversarial")
@@ -381,6 +399,38 @@ def test_the_choice_of_an_engine(
     assert type(choose()) is engine_kind
     assert choose("loss.name=cross_entropy") is None
     assert (choose("negatives.shared=true") is None) == (engine_kind is CPUEngine)
+
+
+@pytest.mark.parametrize(
+    ("name", "operation", "compared", "known"),
+    [
+        ("rotate", "rotate", "modulus", True),
+        ("rotate", "rotate", "l1", False),
+        ("rotate", "add", "modulus", False),
+        ("distmult", "add", "dot", False),
+        ("distmult", "multiply", "dot", False),
+        ("transe", "add", "l2", True),
+        ("transe", "rotate", "modulus", False),  # it may project or constrain vectors
+    ],
+)
+def test_only_pairs_of_operations_and_comparisons_with_kernels_are_trained_on_a_gpu(
+    configure: Configure,
+    graph: Graph,
+    monkeypatch: pytest.MonkeyPatch,
+    name: str,
+    operation: str,
+    compared: str,
+    known: bool,
+) -> None:
+    trainer = make_trainer(graph, configure(name))
+    parts: Any = trainer.objective, trainer.optimizer, trainer.config
+    base = type(trainer.model)
+    other: Any = type("Other", (base,), {"fused": True, "operation": operation, "compare": compared})
+    model = other(trainer.model.sizes, trainer.model.config)
+    assert can_fuse(model, trainer.config)
+    for kind, expected in ((GPUEngine, known), (CPUEngine, True)):
+        monkeypatch.setattr(choice, "load_engine", lambda device, kind=kind: kind)
+        assert (make_engine(model, *parts) is not None) == expected
 
 
 class PlainITransF(ITransF):

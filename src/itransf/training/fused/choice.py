@@ -39,7 +39,7 @@ def make_engine(model: Model, objective: Objective, optimizer: RowOptimizer, con
     assert isinstance(model, QueryModel)
     assert isinstance(objective, ContrastObjective)
     kind = load_engine(objective.train.device.type)
-    if kind is None or model.operation not in kind.operations:
+    if kind is None or not kind.has_kernels(model):
         return None
     if config.negatives.shared and not kind.shares_negatives:
         return None

@@ -84,13 +84,50 @@ def read_negatives(
 
 
 @triton.jit
+def mask_distances(distances, inside, masks, places):
+    """Return distances that are large where shared negatives are masked."""
+    return tl.where(tl.load(masks + places, mask=inside, other=1) != 0, MASKED_DISTANCE, distances)
+
+
+@triton.jit
 def compare_negatives(constrained, target, inside, valid, masks, places, SHARED: tl.constexpr, NORM: tl.constexpr):
     """Return the differences of negatives from the target, (X, DIM), and their distances, (X,), large if masked."""
     z = tl.where(inside[:, None] & valid, constrained - target, 0.0)
     distances = measure(z, NORM)
     if SHARED:
-        distances = tl.where(tl.load(masks + places, mask=inside, other=1) != 0, MASKED_DISTANCE, distances)
+        distances = mask_distances(distances, inside, masks, places)
     return z, distances
+
+
+@triton.jit
+def add_negatives(
+    highest, total, weighted, distances, inside, d, margin, temperature, ADVERSARIAL: tl.constexpr
+):  # fmt: skip
+    """Return the sums that the loss needs after more negatives of a triple, whose own distance is `d`.
+
+    `highest` is the largest logit so far, and the others are the sum of the softmax and its sum weighted by
+    log-likelihoods (ADVERSARIAL), or `total` is the number and `weighted` the sum of violations of the margin.
+    """
+    if ADVERSARIAL:
+        logits = tl.where(inside, -distances * temperature, -float("inf"))
+        higher = tl.maximum(highest, tl.max(logits, 0))
+        powers = tl.exp(logits - higher)
+        shrink = tl.exp(highest - higher)
+        weighted = weighted * shrink + tl.sum(powers * log_sigmoid(distances - margin), 0)
+        return higher, total * shrink + tl.sum(powers, 0), weighted
+    else:  # noqa: RET505 - as above
+        violation = tl.where(inside, margin + d - distances, 0.0)
+        total += tl.sum(tl.where(violation > 0, 1.0, 0.0), 0)
+        return highest, total, weighted + tl.sum(tl.maximum(violation, 0.0), 0)
+
+
+@triton.jit
+def finish_loss(total, weighted, d, margin, share, n, ADVERSARIAL: tl.constexpr):
+    """Return a triple's loss, and the gradient of its share by its own distance."""
+    if ADVERSARIAL:
+        return -(log_sigmoid(margin - d) + weighted / total) / 2, share * sigmoid(d - margin) / 2
+    else:  # noqa: RET505 - as above
+        return weighted / n, share * total / n
 
 
 @triton.jit
@@ -143,11 +180,9 @@ def contrast(
         masks = masked + (step.to(tl.int64) * batch + triple) * negatives
 
         # First pass: the distances of the negatives, and the sums that the loss needs.
-        hinge_sum = tl.zeros((1,), dtype=tl.float32)
-        hinge_count = tl.zeros((1,), dtype=tl.float32)
         highest = tl.full((1,), -float("inf"), dtype=tl.float32)
         total = tl.zeros((1,), dtype=tl.float32)
-        log_sum = tl.zeros((1,), dtype=tl.float32)
+        weighted = tl.zeros((1,), dtype=tl.float32)
         for j in range(0, negatives, NEGATIVES):
             places = j + tl.arange(0, NEGATIVES)
             inside = places < negatives
@@ -156,25 +191,11 @@ def contrast(
                 vectors, row_entities, base, numbers, inside, valid, columns, dim, PROJECTED, CONSTRAINT
             )
             _, distances = compare_negatives(constrained, target, inside, valid, masks, places, SHARED, NORM)
-            if ADVERSARIAL:
-                logits = tl.where(inside, -distances * adversarial_temperature, -float("inf"))
-                higher = tl.maximum(highest, tl.max(logits, 0))
-                powers = tl.exp(logits - higher)
-                shrink = tl.exp(highest - higher)
-                total = total * shrink + tl.sum(powers, 0)
-                log_sum = log_sum * shrink + tl.sum(powers * log_sigmoid(distances - margin), 0)
-                highest = higher
-            else:
-                violation = tl.where(inside, margin + d - distances, 0.0)
-                hinge_sum += tl.sum(tl.maximum(violation, 0.0), 0)
-                hinge_count += tl.sum(tl.where(violation > 0, 1.0, 0.0), 0)
+            highest, total, weighted = add_negatives(
+                highest, total, weighted, distances, inside, d, margin, adversarial_temperature, ADVERSARIAL
+            )
         share = tl.load(shares + step * batch + triple)
-        if ADVERSARIAL:
-            loss = -(log_sigmoid(margin - d) + log_sum / total) / 2
-            by_distance = share * sigmoid(d - margin) / 2
-        else:
-            loss = hinge_sum / negatives
-            by_distance = share * hinge_count / negatives
+        loss, by_distance = finish_loss(total, weighted, d, margin, share, negatives, ADVERSARIAL)
         tl.store(losses + step * batch + triple + one, loss)
         if SHARED:
             tl.store(targets + triple * dim + columns[None, :], target, mask=valid)

@@ -9,7 +9,7 @@ import torch
 from itransf.models.projection import ConceptProjection
 from itransf.ops.compilation import announce_compilation
 from itransf.training.fused.compiled_step import ProjectionTables, Table, run_steps
-from itransf.training.fused.engine import OPERATIONS, Buffers, FusedEngine
+from itransf.training.fused.engine import COMPARISONS, OPERATIONS, Buffers, FusedEngine
 from itransf.training.fused.plan import Plan
 
 MOST_THREADS: int = numba.config.NUMBA_NUM_THREADS  # type: ignore[attr-defined]  # all cores, or what its environment allows
@@ -20,7 +20,7 @@ class CPUEngine(FusedEngine):
     """Runs all planned steps in one call of compiled code, on as many threads as torch uses."""
 
     shares_negatives, lists_entities = False, False
-    operations = tuple(OPERATIONS)
+    operations = dict.fromkeys(OPERATIONS, tuple(COMPARISONS))
 
     def run_planned(self, plan: Plan, steps: int) -> None:
         """Run the steps."""

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor
 from triton import cdiv, next_power_of_2
 
 from itransf.config import Config
+from itransf.models.base import QueryModel
 from itransf.models.projection import ConceptProjection
 from itransf.models.translation import Translation
-from itransf.training.fused import contrast_kernels, matrix_kernels, update_kernels
-from itransf.training.fused.engine import FusedEngine
+from itransf.training.fused import contrast_kernels, matrix_kernels, rotation_kernels, update_kernels
+from itransf.training.fused.engine import OPERATIONS, FusedEngine
 from itransf.training.fused.plan import Plan
 from itransf.training.fused.recording import record
 from itransf.training.objectives import ContrastObjective
@@ -33,10 +34,15 @@ class GPUEngine(FusedEngine):
     """Launches GPU kernels; without a GPU (under triton's interpreter) they run one by one."""
 
     shares_negatives, lists_entities = True, True
-    operations = ("add",)
+    operations: ClassVar[dict[str, tuple[str, ...]]] = {"add": ("l1", "l2"), "rotate": ("modulus",)}
+
+    @classmethod
+    def has_kernels(cls, model: QueryModel) -> bool:
+        """Return whether there are kernels for a model's operation and comparison; those that rotate do not project."""
+        return super().has_kernels(model) and (model.operation == "add" or not isinstance(model, Translation))
 
     def __init__(
-        self, model: Translation, objective: ContrastObjective, optimizer: RowOptimizer, config: Config
+        self, model: QueryModel, objective: ContrastObjective, optimizer: RowOptimizer, config: Config
     ) -> None:
         super().__init__(model, objective, optimizer, config)
         self.device = objective.train.device
@@ -51,20 +57,25 @@ class GPUEngine(FusedEngine):
             "counter": self.counter,
             "rates": self.rates,
             "losses": self.losses,
-            "entity_table": model.entities,
-            "relation_table": model.relations,
+            "entity_table": model.get_parameter("entities"),
+            "relation_table": model.get_parameter("relations"),
             "concept_table": getattr(model, "concepts", None),
         }
+        if not self.projections:
+            self.arguments["vectors"] = self.arguments["entity_table"]
+            self.arguments["gradients"] = self.buffers.entity_gradients
 
     def _choose_constants(self) -> dict[str, Any]:
         """Return the compile-time constants of the kernels."""
         layout, options = self.layout, self.options
-        width, places = max(16, next_power_of_2(layout.dim)), next_power_of_2(layout.support_size)
+        width, places = pad_width(layout.dim), next_power_of_2(layout.support_size)
         return {
             "DIM": width,
+            "RELATION_DIM": pad_width(layout.relation_dim),
             "NORM": options.comparison,
             "OPTIMIZER": options.optimizer,
             "ADVERSARIAL": options.adversarial,
+            "CONSTRAINT": options.projected_constraint,
             "PROJECTED": options.projection > 0,
             "FREE": options.projection == 3,
             "SHARED": layout.shared,
@@ -152,17 +163,13 @@ class GPUEngine(FusedEngine):
 
     def _contrast(self) -> None:
         layout = self.layout
-        arguments: dict[str, Any] = {
-            "CONSTRAINT": self.options.projected_constraint,
-            # Distances are summed inside a warp, without waiting for others, while its registers hold the vectors.
-            "num_warps": max(1, self.arguments["DIM"] // WIDE),
-        }
-        if not self.projections:
-            arguments |= {"vectors": self.model.entities, "gradients": self.buffers.entity_gradients}
-        self._launch(contrast_kernels.contrast, layout.batch, **arguments)
+        kernels: Any = rotation_kernels if self.options.operation == OPERATIONS["rotate"] else contrast_kernels
+        # Distances are summed inside a warp, without waiting for others, while its registers hold the vectors.
+        warps = max(1, self.arguments["DIM"] // WIDE)
+        self._launch(kernels.contrast, layout.batch, num_warps=warps)
         if layout.shared:
             blocks = cdiv(layout.negatives, self.arguments["NEGATIVES"])
-            self._launch(contrast_kernels.sum_shared_gradients, layout.slots, blocks, **arguments)
+            self._launch(kernels.sum_shared_gradients, layout.slots, blocks, num_warps=warps)
 
     def _update_projections(self) -> None:
         slots, size = self.layout.slots, self.layout.matrix_size
@@ -187,7 +194,8 @@ class GPUEngine(FusedEngine):
     def _update_embeddings(self, plan: Plan) -> None:
         buffers, warps = self.buffers, 4 if self.arguments["DIM"] >= WIDE else 1
         lists = {"keys": plan.slot_relations, "offsets": plan.slot_offsets, "gradients": buffers.relation_gradients}
-        self._update_rows("relations", **lists, LISTED=False, CONSTRAINT=0, num_warps=warps)
+        widths = {"dim": self.layout.relation_dim, "DIM": self.arguments["RELATION_DIM"]}
+        self._update_rows("relations", **lists, **widths, LISTED=False, CONSTRAINT=0, num_warps=warps)
         lists = {"keys": plan.entity_keys, "offsets": plan.entity_offsets, "gradients": buffers.entity_gradients}
         constraint = self.options.entity_constraint
         self._update_rows("entities", **lists, LISTED=True, CONSTRAINT=constraint, num_warps=warps)
@@ -200,6 +208,11 @@ class GPUEngine(FusedEngine):
         """Return a parameter, its optimizer states and its learning-rate factor as arguments of update kernels."""
         table, first, second = self.with_states(name)
         return {"table": table, "first_state": first, "second_state": second, "factor": self.optimizer.factors[name]}
+
+
+def pad_width(dim: int) -> int:
+    """Return the power of two by which kernels hold vectors of `dim` numbers."""
+    return max(16, int(next_power_of_2(dim)))
 
 
 def choose_precision(device: torch.device) -> str:
