@@ -5,8 +5,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-BITS = 32
-LAST = (1 << BITS) - 1
+LAST = (1 << 32) - 1
+COMPARED = 24  # bits of a hash that decide, so that kernels need no whole number beyond 31 bits
 MIXING = ((16, 0x7FEB352D), (15, 0x846CA68B), (16, 1))  # shifts and factors of a hash of 32 bits
 
 
@@ -35,9 +35,9 @@ def kept_shares(seed: int, first: int, rows: int, columns: int, share: float, de
     """
     numbers = torch.arange(first * columns, (first + rows) * columns, device=device)
     hashed = mix((numbers & LAST) ^ mix_seeds(torch.tensor(seed, device=device)))
-    return (hashed >= find_threshold(share)).float().view(rows, columns) / (1 - share)
+    return (hashed >> (32 - COMPARED) >= find_threshold(share)).float().view(rows, columns) / (1 - share)
 
 
 def find_threshold(share: float) -> int:
-    """Return the hash below which a number is dropped."""
-    return round(share * (1 << BITS))
+    """Return the first bits of a hash, as a whole number, below which a number is dropped."""
+    return round(share * (1 << COMPARED))

@@ -17,8 +17,8 @@ DIM = 300  # no power of two, and too wide for a matrix to be read at once
 SIZES = {"dim": DIM, "relation_dim": DIM, "matrix_size": DIM**2}
 TABLES = ("relation_table", "entity_table", "concept_table", "losses", "source", "products", "scores", "weights",
           "table", "first_state", "second_state", "rates", *Buffers._fields)  # fmt: skip
-NUMBERS = ("margin", "adversarial_temperature", "attention_temperature", "l1_weight", "l2_weight", "factor",
-           "angle")  # fmt: skip
+NUMBERS = ("kept_share", "margin", "adversarial_temperature", "attention_temperature", "l1_weight", "l2_weight",
+           "factor", "angle")  # fmt: skip
 TYPES = {
     **dict.fromkeys(TABLES, "*fp32"),
     **dict.fromkeys(("counter", "keys", "offsets", *Plan._fields), "*i32"),
@@ -26,6 +26,7 @@ TYPES = {
     "masked": "*i8",
     "shares": "*fp32",
     "support": "*i64",
+    "seeds": "*i64",
 }
 KINDS: list[dict[str, Any]] = [
     {
@@ -33,6 +34,7 @@ KINDS: list[dict[str, Any]] = [
         "ADVERSARIAL": adversarial,
         "NORM": norm,
         "CONSTRAINT": constraint,
+        "DROPS": adversarial,
         "NEGATIVES": 4,
         "DIM": 512,
     }

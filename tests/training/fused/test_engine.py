@@ -222,6 +222,22 @@ def test_every_operation(
     compare(kind, graph, configure(name, *settings, "loss.margin=0.3", "training.learning_rate=0.05"), triples=22)
 
 
+@pytest.mark.parametrize(
+    ("name", "loss", "norm", "shared"),
+    [
+        ("lineare", "hinge", 1, False),
+        ("lineare", "self_adversarial", 2, True),
+        ("ilineare", "self_adversarial", 1, True),
+    ],
+)
+def test_kernels_drop_the_same_numbers_as_plain_steps(
+    configure: Configure, graph: Graph, name: str, loss: str, norm: int, shared: bool
+) -> None:
+    negatives = (f"negatives.shared={shared}".lower(), "negatives.per_triple=5", "training.batch_size=4")
+    settings = (f"loss.name={loss}", f"model.p_norm={norm}", "model.dropout=0.4", "loss.margin=0.7", "seed=3")
+    compare(GPUEngine, graph, configure(name, *settings, *negatives, "training.optimizer=sgd"), triples=10)
+
+
 @needs_cpu
 @pytest.mark.parametrize("name", ["transe", "rotate", "stranse"])
 def test_threads_do_not_change_results(configure: Configure, graph: Graph, name: str) -> None:
@@ -446,7 +462,11 @@ def test_only_what_the_kernels_know_exactly_is_fused(configure: Configure, graph
     for name in ("lineare", "ilineare"):
         dropping = configure(name, "model.dropout=0.05")
         assert can_fuse(build_model(graph, configure(name), DEVICE), configure(name))
-        assert not can_fuse(build_model(graph, dropping, DEVICE), dropping)
+        model = build_model(graph, dropping, DEVICE)
+        assert can_fuse(model, dropping)
+        assert (GPUEngine.has_kernels(model), CPUEngine.has_kernels(model)) == (True, False)
+        model.is_random = False  # then it may also be random elsewhere
+        assert not can_fuse(model, dropping)
 
     class OtherMatrices(FullProjection):
         pass

@@ -70,7 +70,7 @@ def can_fuse(model: Model, config: Config) -> bool:
     has_l2 = config.regularizer.name == "l2" and type(model).factors is Translation.factors
     return (
         has_known_projections(model)
-        and not model.is_random
+        and model.is_random == (model.dropout > 0)  # no other part of a score is random
         and model.operation in OPERATIONS
         and model.compare in COMPARISONS
         and all(parameter.dtype == torch.float32 for parameter in model.parameters())

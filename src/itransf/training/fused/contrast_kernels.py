@@ -6,7 +6,12 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
+from itransf.ops.dropout import COMPARED, MIXING
+
 MASKED_DISTANCE = tl.constexpr(1e9)
+FIRST_SHIFT, FIRST_FACTOR = tl.constexpr(MIXING[0][0]), tl.constexpr(MIXING[0][1])
+SECOND_SHIFT, SECOND_FACTOR = tl.constexpr(MIXING[1][0]), tl.constexpr(MIXING[1][1])
+THIRD_SHIFT, UNUSED_BITS = tl.constexpr(MIXING[2][0]), tl.constexpr(32 - COMPARED)
 
 
 @triton.jit
@@ -84,19 +89,41 @@ def read_negatives(
 
 
 @triton.jit
+def drop(differences, numbers, columns, seed, dropped, kept_share, dim: tl.constexpr, DROPS: tl.constexpr):
+    """Return differences (X, DIM) with dropout, and the factors (X, DIM) of `ops.dropout`, given their numbers (X,)."""
+    if DROPS:
+        x = (numbers[:, None].to(tl.uint32) * dim + columns[None, :].to(tl.uint32)) ^ seed
+        x = (x ^ (x >> FIRST_SHIFT)) * FIRST_FACTOR
+        x = (x ^ (x >> SECOND_SHIFT)) * SECOND_FACTOR
+        x = x ^ (x >> THIRD_SHIFT)
+        kept = tl.where((x >> UNUSED_BITS).to(tl.int32) >= dropped, kept_share, 0.0)
+        return differences * kept, kept
+    else:  # noqa: RET505 - as above
+        return differences, 1.0
+
+
+@triton.jit
 def mask_distances(distances, inside, masks, places):
     """Return distances that are large where shared negatives are masked."""
     return tl.where(tl.load(masks + places, mask=inside, other=1) != 0, MASKED_DISTANCE, distances)
 
 
 @triton.jit
-def compare_negatives(constrained, target, inside, valid, masks, places, SHARED: tl.constexpr, NORM: tl.constexpr):
-    """Return the differences of negatives from the target, (X, DIM), and their distances, (X,), large if masked."""
+def compare_negatives(
+    constrained, target, inside, valid, masks, places, first, columns, seed, dropped, kept_share,
+    dim: tl.constexpr, SHARED: tl.constexpr, NORM: tl.constexpr, DROPS: tl.constexpr,
+):  # fmt: skip
+    """Return the distances of negatives from the target, (X,), large if masked, and their gradients, (X, DIM).
+
+    `first` is the number of the triple's first negative among all of the step.
+    """
     z = tl.where(inside[:, None] & valid, constrained - target, 0.0)
+    z, kept = drop(z, first + places, columns, seed, dropped, kept_share, dim, DROPS)
     distances = measure(z, NORM)
+    gradient = measure_gradient(z, distances, NORM) * kept
     if SHARED:
         distances = mask_distances(distances, inside, masks, places)
-    return z, distances
+    return distances, gradient
 
 
 @triton.jit
@@ -147,9 +174,9 @@ def loss_gradient(distances, first, total, margin, temperature, share, n, ADVERS
 def contrast(
     counter, relations, replaces_head, shares, row_entities, vectors, relation_table, gradients,
     relation_gradients, triple_slots, masked, targets, statistics, losses, margin, adversarial_temperature,
-    l2_weight, step_sizes, batch, rows, negatives, dim: tl.constexpr,
+    l2_weight, seeds, dropped, kept_share, step_sizes, batch, rows, negatives, dim: tl.constexpr,
     SHARED: tl.constexpr, PROJECTED: tl.constexpr, ADVERSARIAL: tl.constexpr, NORM: tl.constexpr,
-    CONSTRAINT: tl.constexpr, NEGATIVES: tl.constexpr, DIM: tl.constexpr,
+    CONSTRAINT: tl.constexpr, DROPS: tl.constexpr, NEGATIVES: tl.constexpr, DIM: tl.constexpr,
 ):  # fmt: skip
     """Score one triple against its negatives; write its loss and the gradients of all its rows.
 
@@ -170,7 +197,9 @@ def contrast(
         r = tl.load(relation_table + relation.to(tl.int64) * dim + columns[None, :], mask=valid, other=0.0)
         head_divisor, tail_divisor = constraint_divisor(head, CONSTRAINT), constraint_divisor(tail, CONSTRAINT)
         h, t = head / head_divisor[:, None], tail / tail_divisor[:, None]
-        difference = h + r - t
+        seed, size = tl.load(seeds + step).to(tl.uint32), tl.load(step_sizes + step).to(tl.int32)
+        number = size * negatives + triple + one  # after all negatives of the step
+        difference, kept = drop(h + r - t, number, columns, seed, dropped, kept_share, dim, DROPS)
         d = measure(difference, NORM)  # (1,)
         of_head = tl.load(replaces_head + step * batch + triple) == 1
         target = tl.where(of_head, t - r, h + r)
@@ -190,7 +219,10 @@ def contrast(
             _, _, constrained = read_negatives(
                 vectors, row_entities, base, numbers, inside, valid, columns, dim, PROJECTED, CONSTRAINT
             )
-            _, distances = compare_negatives(constrained, target, inside, valid, masks, places, SHARED, NORM)
+            distances, _ = compare_negatives(
+                constrained, target, inside, valid, masks, places, triple * negatives, columns, seed, dropped,
+                kept_share, dim, SHARED, NORM, DROPS,
+            )  # fmt: skip
             highest, total, weighted = add_negatives(
                 highest, total, weighted, distances, inside, d, margin, adversarial_temperature, ADVERSARIAL
             )
@@ -211,19 +243,22 @@ def contrast(
             y, divisor, constrained = read_negatives(
                 vectors, row_entities, base, numbers, inside, valid, columns, dim, PROJECTED, CONSTRAINT
             )
-            z, distances = compare_negatives(constrained, target, inside, valid, masks, places, SHARED, NORM)
+            distances, slope = compare_negatives(
+                constrained, target, inside, valid, masks, places, triple * negatives, columns, seed, dropped,
+                kept_share, dim, SHARED, NORM, DROPS,
+            )  # fmt: skip
             first = highest if ADVERSARIAL else d
             by_negative = loss_gradient(
                 distances, first, total, margin, adversarial_temperature, share, negatives, ADVERSARIAL
             )
-            g = tl.where(inside, by_negative, 0.0)[:, None] * measure_gradient(z, distances, NORM)
+            g = tl.where(inside, by_negative, 0.0)[:, None] * slope
             target_gradient -= tl.sum(g, 0)[None, :]
             if not SHARED:
                 g = backpropagate_constraint(g, constrained, divisor, y, CONSTRAINT)
                 where = gradients + numbers.to(tl.int64)[:, None] * dim + columns[None, :]
                 tl.store(where, g, mask=inside[:, None] & valid)
 
-        direct = by_distance[:, None] * measure_gradient(difference, d, NORM)
+        direct = by_distance[:, None] * measure_gradient(difference, d, NORM) * kept
         decay = 2 * l2_weight / tl.load(step_sizes + step)
         head_gradient = decay * h + direct + tl.where(of_head, 0.0, target_gradient)
         tail_gradient = decay * t + tl.where(of_head, target_gradient, 0.0) - direct
@@ -240,9 +275,9 @@ def contrast(
 @triton.jit
 def sum_shared_gradients(
     counter, shares, slot_relations, slot_offsets, row_entities, masked, vectors, targets, statistics, gradients,
-    margin, adversarial_temperature, batch, slots, rows, negatives, dim: tl.constexpr,
+    margin, adversarial_temperature, seeds, dropped, kept_share, batch, slots, rows, negatives, dim: tl.constexpr,
     PROJECTED: tl.constexpr, ADVERSARIAL: tl.constexpr, NORM: tl.constexpr, CONSTRAINT: tl.constexpr,
-    NEGATIVES: tl.constexpr, DIM: tl.constexpr,
+    DROPS: tl.constexpr, NEGATIVES: tl.constexpr, DIM: tl.constexpr,
 ):  # fmt: skip
     """Sum the gradients of some of a slot's shared replacements over the triples of the slot."""
     step, slot, part = tl.load(counter), tl.program_id(0), tl.program_id(1)
@@ -254,19 +289,22 @@ def sum_shared_gradients(
         y, divisor, constrained = read_negatives(
             vectors, row_entities, base, numbers, inside, valid, columns, dim, PROJECTED, CONSTRAINT
         )
-        gradient = tl.zeros((NEGATIVES, DIM), dtype=tl.float32)
+        gradient, seed = tl.zeros((NEGATIVES, DIM), dtype=tl.float32), tl.load(seeds + step).to(tl.uint32)
         start = tl.load(slot_offsets + step * (slots + 1) + slot)
         end = tl.load(slot_offsets + step * (slots + 1) + slot + 1)
         for triple in range(start, end):
             target = tl.load(targets + triple * dim + columns[None, :], mask=valid, other=0.0)
             masks = masked + (step.to(tl.int64) * batch + triple) * negatives
-            z, distances = compare_negatives(constrained, target, inside, valid, masks, places, True, NORM)
+            distances, slope = compare_negatives(
+                constrained, target, inside, valid, masks, places, triple * negatives, columns, seed, dropped,
+                kept_share, dim, True, NORM, DROPS,
+            )  # fmt: skip
             first, total = tl.load(statistics + 2 * triple), tl.load(statistics + 2 * triple + 1)
             share = tl.load(shares + step * batch + triple)
             by_negative = loss_gradient(
                 distances, first, total, margin, adversarial_temperature, share, negatives, ADVERSARIAL
             )
-            gradient += tl.where(inside, by_negative, 0.0)[:, None] * measure_gradient(z, distances, NORM)
+            gradient += tl.where(inside, by_negative, 0.0)[:, None] * slope
         gradient = backpropagate_constraint(gradient, constrained, divisor, y, CONSTRAINT)
         where = gradients + numbers.to(tl.int64)[:, None] * dim + columns[None, :]
         tl.store(where, gradient, mask=inside[:, None] & valid)

@@ -19,7 +19,7 @@ NO_SUPPORT = np.zeros((0, 0), dtype=np.int64)
 class CPUEngine(FusedEngine):
     """Runs all planned steps in one call of compiled code, on as many threads as torch uses."""
 
-    shares_negatives, lists_entities = False, False
+    shares_negatives, lists_entities, drops = False, False, False
     operations = dict.fromkeys(OPERATIONS, tuple(COMPARISONS))
 
     def run_planned(self, plan: Plan, steps: int) -> None:

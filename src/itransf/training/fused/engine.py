@@ -96,6 +96,7 @@ class FusedEngine(ABC):
     Attributes:
         shares_negatives: Whether the triples of a relation may share negatives.
         lists_entities: Whether the plan lists the rows of each entity.
+        drops: Whether differences may have dropout.
         operations: Operations of models that are trained, each with the comparisons that it can have.
 
     Args:
@@ -107,12 +108,13 @@ class FusedEngine(ABC):
 
     shares_negatives: ClassVar[bool]
     lists_entities: ClassVar[bool]
+    drops: ClassVar[bool]
     operations: ClassVar[dict[str, tuple[str, ...]]]
 
     @classmethod
     def has_kernels(cls, model: QueryModel) -> bool:
-        """Return whether the engine knows a model's operation with its comparison."""
-        return model.compare in cls.operations.get(model.operation or "", ())
+        """Return whether the engine knows a model's operation with its comparison, and its dropout, if any."""
+        return (cls.drops or not model.dropout) and model.compare in cls.operations.get(model.operation or "", ())
 
     def __init__(
         self, model: QueryModel, objective: ContrastObjective, optimizer: RowOptimizer, config: Config

@@ -12,6 +12,7 @@ from itransf.config import Config
 from itransf.models.base import QueryModel
 from itransf.models.projection import ConceptProjection
 from itransf.models.translation import Translation
+from itransf.ops.dropout import find_threshold, mix_seeds
 from itransf.training.fused import contrast_kernels, matrix_kernels, rotation_kernels, update_kernels
 from itransf.training.fused.engine import OPERATIONS, FusedEngine
 from itransf.training.fused.plan import Plan
@@ -33,13 +34,14 @@ WIDE = 512  # vectors from this length on are summed by more than one warp
 class GPUEngine(FusedEngine):
     """Launches GPU kernels; without a GPU (under triton's interpreter) they run one by one."""
 
-    shares_negatives, lists_entities = True, True
+    shares_negatives, lists_entities, drops = True, True, True
     operations: ClassVar[dict[str, tuple[str, ...]]] = {"add": ("l1", "l2"), "rotate": ("modulus",)}
 
     @classmethod
     def has_kernels(cls, model: QueryModel) -> bool:
-        """Return whether there are kernels for a model's operation and comparison; those that rotate do not project."""
-        return super().has_kernels(model) and (model.operation == "add" or not isinstance(model, Translation))
+        """Return whether there are kernels for a model; those that rotate neither project nor drop."""
+        plain = not isinstance(model, Translation) and not model.dropout
+        return super().has_kernels(model) and (model.operation == "add" or plain)
 
     def __init__(
         self, model: QueryModel, objective: ContrastObjective, optimizer: RowOptimizer, config: Config
@@ -49,12 +51,16 @@ class GPUEngine(FusedEngine):
         self.recording: Any = None
         self.plan: Plan | None = None
         self.counter = torch.zeros(1, dtype=torch.int32, device=self.device)
+        self.seeds = torch.zeros(self.planned_steps, dtype=torch.int64, device=self.device)
         self.arguments: dict[str, Any] = {
             **self.layout._asdict(),
             **self.options._asdict(),
             **self.buffers._asdict(),
             **self._choose_constants(),
             "counter": self.counter,
+            "seeds": self.seeds,
+            "dropped": find_threshold(model.dropout),
+            "kept_share": 1 / (1 - model.dropout),
             "rates": self.rates,
             "losses": self.losses,
             "entity_table": model.get_parameter("entities"),
@@ -76,6 +82,7 @@ class GPUEngine(FusedEngine):
             "OPTIMIZER": options.optimizer,
             "ADVERSARIAL": options.adversarial,
             "CONSTRAINT": options.projected_constraint,
+            "DROPS": self.model.dropout > 0,
             "PROJECTED": options.projection > 0,
             "FREE": options.projection == 3,
             "SHARED": layout.shared,
@@ -107,6 +114,8 @@ class GPUEngine(FusedEngine):
         plan = self.plan
         self.arguments |= plan._asdict()
         self.counter.zero_()
+        numbers = torch.arange(self.planned_steps, device="cpu")
+        self.seeds.copy_(mix_seeds(self.config.seed + self.optimizer.steps + numbers))
         if self.device.type != "cuda":
             for _ in range(steps):
                 self._launch_step(plan)
