@@ -410,9 +410,9 @@ class QueryModel(Model):
         """Score triples beside negatives they share, each of which has one vector in its group."""
         if self._drops and self.noise is not None:
             n = replacements.shape[1]
-            others = list_negatives(heads, relations, tails, owners, replaces_head, replacements)
-            negative = self._score_dropped(*others, 0).view(-1, n)
-            return self._score_dropped(heads, relations, tails, len(heads) * n), negative
+            negatives = list_negatives(heads, relations, tails, owners, replaces_head, replacements)
+            dropped = self._score_dropped(*negatives, 0).view(-1, n)
+            return self._score_dropped(heads, relations, tails, len(heads) * n), dropped
         if self._drops or not self._has_answers:
             return super().score_shared(heads, relations, tails, owners, replaces_head, replacements)
         n, queries = replacements.shape[1], self.queries(heads, relations, "tail")
