@@ -383,7 +383,7 @@ class QueryModel(Model):
         assert self.noise is not None, "scores are random in training steps"
         queries, answers = self.queries(heads, relations, "tail"), self.answers(tails, relations, "tail")
         seed = self.noise.initial_seed()
-        kept = kept_shares(seed, first, *queries.shape, self.dropout, queries.device).to(queries.dtype)
+        kept = kept_shares(seed, first, len(queries), queries.shape[1], self.dropout, queries.device).to(queries.dtype)
         return compare_rows(kept * queries, kept * answers, self.compare)
 
     @property
