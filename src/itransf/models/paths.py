@@ -132,15 +132,23 @@ class MinedPaths(Model):
         return super()._apply(fn, recurse)  # type: ignore[no-untyped-call]
 
     def connect(self, heads: Tensor, relations: Tensor, tails: Tensor) -> Entries:
-        """Return the paths of triples' relations that lead from their heads to their tails."""
+        """Return the paths of triples' relations that lead from their heads to their tails.
+
+        Each path is followed from the end with fewer links of its step there; most pairs have none.
+        """
         slots, first, second = self._list_slots(relations)
-        starts, ends = (each[slots // self.paths.shape[1]] for each in (heads, tails))
-        rows, places = self.follow(starts, first, 0)
-        wanted = (self.find_targets(places) * self.steps + second[rows]) * self.sizes.entities + ends[rows]
+        heads, tails = (each[slots // self.paths.shape[1]] for each in (heads, tails))
+        (places, ahead), (others, behind) = self._bounds(heads, first), self._bounds(tails, invert(second))
+        way = torch.gt(ahead, behind).long()  # whether the path is followed backwards
+        is_back = way == 1
+        far, step = torch.where(is_back, heads, tails), torch.where(is_back, invert(first), second)
+        rows, places = expand(torch.where(is_back, others, places), torch.minimum(ahead, behind))
+        wanted = (self.find_targets(places) * self.steps + step[rows]) * self.sizes.entities + far[rows]
         found = torch.searchsorted(self.links.keys, wanted).clamp_max(len(self.links.keys) - 1)
-        kept = (self.links.keys[found] == wanted) & (starts[rows] != ends[rows]) & self.is_followed(found, 0)
+        kept = (self.links.keys[found] == wanted) & (heads != tails)[rows]
+        kept &= self.is_followed(places, way[rows]) & self.is_followed(found, way[rows])
         rows, places, found = rows[kept], places[kept], found[kept]
-        return self._enter(slots[rows], starts[rows], ends[rows], places, found, 0)
+        return self._enter(slots[rows], heads[rows], tails[rows], places, found, way[rows])
 
     def reach(self, anchors: Tensor, relations: Tensor, side: Side) -> Entries | None:
         """Return the paths of queries' relations from or to their anchors; None if they are too many queries at once.
@@ -202,16 +210,18 @@ class MinedPaths(Model):
         """Return the steps of links."""
         return torch.remainder(self.links.keys[places] // self.sizes.entities, self.steps)
 
-    def is_followed(self, places: Tensor, way: int) -> Tensor:
+    def is_followed(self, places: Tensor, way: int | Tensor) -> Tensor:
         """Return which links have no more than the allowed number beside them."""
         return torch.le(self.links.fans[way, places], self.config.fan_out)
 
-    def weigh(self, first: Tensor, second: Tensor, way: int) -> Tensor:
+    def weigh(self, first: Tensor, second: Tensor, way: int | Tensor) -> Tensor:
         """Return the share of resource that arrives over each path, given the places of its links, (n,)."""
         fans = self.links.fans[way, first] * self.links.fans[way, second]
         return (torch.ones_like(fans) if self.is_binary else 1 / fans.double()).to(self.confidence.dtype)
 
-    def _enter(self, slots: Tensor, heads: Tensor, tails: Tensor, first: Tensor, second: Tensor, way: int) -> Entries:
+    def _enter(
+        self, slots: Tensor, heads: Tensor, tails: Tensor, first: Tensor, second: Tensor, way: int | Tensor
+    ) -> Entries:
         """Return paths by their slots (b p) and the places of their links."""
         count = self.paths.shape[1]
         return Entries(slots // count, slots % count, heads, tails, self.weigh(first, second, way))
