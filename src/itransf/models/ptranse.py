@@ -52,9 +52,12 @@ class PTransE(PathTranslation):
     def penalty(self, heads: Tensor, relations: Tensor, tails: Tensor) -> Tensor | None:
         """Return the loss of paths; the other relation of a triple is that of the triple half a batch away."""
         entries, others = self.connect(heads, relations, tails), relations.roll(len(relations) // 2)
-        vectors = self.entry_vectors(relations, entries)
-        near, far = (
-            distance(vectors - self.translate(each)[entries.rows], self.config.p_norm) for each in (relations, others)
-        )
-        losses = relu(self.config.path_margin + near - far) * (relations != others)[entries.rows]
-        return self.config.path_weight * self.mean_of_paths(losses, entries, len(heads))
+        count = self.paths.shape[1]
+        kinds = (relations * self.sizes.relations + others)[entries.rows] * count + entries.slots
+        kinds, places = torch.unique(kinds, return_inverse=True)  # a path's loss depends on these alone
+        own, other = kinds // count // self.sizes.relations, kinds // count % self.sizes.relations
+        distinct, rows = torch.unique(own, return_inverse=True)
+        vectors = self.path_vectors(distinct)[rows, kinds % count]
+        near, far = (distance(vectors - self.translate(each), self.config.p_norm) for each in (own, other))
+        losses = relu(self.config.path_margin + near - far) * (own != other)
+        return self.config.path_weight * self.mean_of_paths(losses[places], entries, len(heads))
