@@ -15,6 +15,7 @@ from pathlib import Path
 from benchmarks import (
     calibration,
     ceilings,
+    concepts,
     defaults,
     doubt,
     engine,
@@ -56,6 +57,7 @@ PAGES: Mapping[str, Mapping[str, Callable[[Record], str]]] = {
     },
     "teaching": {"teaching": teaching.render, "updates": updates.render},
     "defaults": {"defaults": defaults.render},
+    "models": {"concepts": concepts.render},
     "reading": {"ensembles": ensembles.render},
     "data-splits": {"weights": weights.render, "typed": typed.render},
     "explaining": {"new_triples": new_triples.render, "removal": removal.render},
