@@ -68,7 +68,7 @@ def test_evaluation_equals_the_naive_reference(name: str) -> None:
 
 @pytest.mark.parametrize("name", CASES)
 @pytest.mark.parametrize("loss", ["hinge", "cross_entropy"])
-def test_a_training_with_dropout_takes_plain_steps(
+def test_a_training_with_dropout_takes_plain_steps_on_a_cpu(
     name: str, loss: str, random_graph: GraphMaker, configure: Configure
 ) -> None:
     graph = random_graph(entities=12, relations=2, train=30)
@@ -95,3 +95,18 @@ def test_the_model_it_starts_from_has_the_same_dropout(configure: Configure) -> 
 def test_dropping_everything_is_refused(name: str) -> None:
     with pytest.raises(ConfigError, match=r"model\.dropout must be below one, not 1\.0"):
         MODELS[name].Config(dropout=1.0)
+
+
+def test_a_score_of_its_own_counts_with_dropout_and_shared_negatives() -> None:
+    class Shifted(MODELS["lineare"]):  # type: ignore[misc, valid-type]
+        def score(self, heads: torch.Tensor, relations: torch.Tensor, tails: torch.Tensor) -> torch.Tensor:
+            return super().score(heads, relations, tails) + 1e6
+
+    usual = make_even("lineare")
+    model = Shifted(usual.sizes, usual.config).double().train()
+    model.noise = torch.Generator().manual_seed(0)
+    heads, relations, tails = random_triples(3)
+    owners, replaces_head = torch.arange(3), torch.tensor([True, False, True])
+    positive, negative = model.score_shared(heads, relations, tails, owners, replaces_head, tails[:, None])
+    assert positive.min().item() > 5e5
+    assert negative.min().item() > 5e5

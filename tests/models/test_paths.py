@@ -11,7 +11,10 @@ import pytest
 import torch
 
 import itransf
-from contracts.references import TRAIN
+from contracts.cases import make_model, numpy_weights
+from contracts.references import TRAIN, add_steps, find_paths
+from contracts.references import measure as find_length
+from contracts.references.pitransf import path_energy
 from itransf.data.graph import Graph
 from itransf.errors import ConfigError
 from itransf.models import MODELS
@@ -152,3 +155,64 @@ def test_a_run_can_be_used_and_explained(name: str, composed: Graph, tmp_path: A
     )
     assert run.predict(head="e18", relation="r2", top=1)
     run.export(tmp_path / "tables")
+
+
+def distance_by_hand(config: Any, *signed: tuple[int, Any]) -> float:
+    """Return the length of a sum of vectors with signs."""
+    columns = zip(*(vector for _, vector in signed), strict=True)
+    return find_length([sum(sign * float(v) for (sign, _), v in zip(signed, c, strict=True)) for c in columns], config)
+
+
+def path_loss_by_hand(model: Any, weights: Any, triple: Path, other: Path) -> float | None:
+    """Return the mean loss of the paths of a triple, given the one that lends it another tail or relation."""
+    (h, r, t), config, entities, relations = triple, model.config, weights["entities"], weights["relations"]
+    found = find_paths(weights, config, h, r, t)
+    total = 0.0
+    for slot, share in found:
+        p = add_steps(weights, r, slot)
+        if model.name == "ptranse":
+            near, far = (distance_by_hand(config, (1, p), (-1, relations[each])) for each in (r, other[1]))
+            loss = max(0.0, config.path_margin + near - far) if r != other[1] else 0.0
+        elif model.name == "rtranse":
+            near, far = (
+                distance_by_hand(config, (1, entities[h]), (1, p), (-1, entities[each])) for each in (t, other[2])
+            )
+            apart = distance_by_hand(config, (1, p), (-1, relations[r]))
+            loss = max(0.0, config.path_margin + near - far) + config.composition_weight * apart
+        else:
+            near, far = (path_energy(weights, config, h, r, slot, each) for each in (t, other[2]))
+            loss = max(0.0, config.path_margin + near - far)
+        total += share * loss
+    return total / sum(share for _, share in found) if found else None
+
+
+PATH_CASES: list[tuple[str, dict[str, Any]]] = [
+    ("ptranse", {}),
+    ("rtranse", {"composition_weight": 0.3}),
+    ("pitransf", {"concepts": 6, "support_size": 2, "path_attention": "own"}),
+    ("pitransf", {"concepts": 6, "support_size": 2, "path_attention": "composed"}),
+]
+
+
+@pytest.mark.parametrize(("name", "case"), PATH_CASES)
+@pytest.mark.parametrize("p_norm", [1, 2])
+def test_the_loss_of_paths_is_that_of_plain_loops(name: str, case: dict[str, Any], p_norm: int) -> None:
+    model: Any = make_model(name, {"dim": 4, "paths": 6, "p_norm": p_norm, "path_weight": 0.7, **case})
+    model.name = name
+    weights, train = numpy_weights(model), sorted(TRAIN, key=lambda triple: triple[1])
+    others = [train[place - len(train) // 2] for place in range(len(train))]
+    found = [path_loss_by_hand(model, weights, *pair) for pair in zip(train, others, strict=True)]
+    losses = [loss for loss in found if loss is not None]
+    assert 0 < len(losses) < len(train)  # some triples have no path
+    value = model.penalty(*torch.tensor(train).unbind(1))
+    assert value.item() == pytest.approx(0.7 * sum(losses) / len(train))
+
+
+@pytest.mark.parametrize(("name", "case"), PATH_CASES)
+def test_triples_without_paths_have_no_loss_of_paths(name: str, case: dict[str, Any]) -> None:
+    model: Any = make_model(name, {"dim": 4, "paths": 6, **case})
+    heads = torch.arange(2)
+    value = model.penalty(heads, torch.zeros_like(heads), heads)  # no path leads from an entity to itself
+    value.backward()
+    assert value.item() == 0.0
+    assert all(not bool(p.grad.to_dense().any()) for p in model.parameters() if p.grad is not None)

@@ -20,7 +20,7 @@ from torch.nn.functional import embedding
 
 from itransf.errors import ConfigError
 from itransf.ops.distance import distance, grouped_distance, grouped_modulus_distance, moduli
-from itransf.ops.dropout import kept_shares
+from itransf.ops.dropout import dropout_mask
 from itransf.ops.grouped import Grouping, group_rows, grouped_product, one_group, sorted_grouping
 
 Side = Literal["head", "tail"]
@@ -367,12 +367,14 @@ class QueryModel(Model):
         """Return the comparison of each tail query with its own tail, (b,)."""
         queries, answers = self.queries(heads, relations, "tail"), self.answers(tails, relations, "tail")
         if self._drops:
-            kept = self.drop(torch.ones_like(queries), self.dropout)  # of both, and so of their difference
-            queries, answers = kept * queries, kept * answers
+            mask = self.drop(torch.ones_like(queries), self.dropout)  # of both, and so of their difference
+            queries, answers = mask * queries, mask * answers
         return compare_rows(queries, answers, self.compare)
 
     def _score_dropped(self, heads: Tensor, relations: Tensor, tails: Tensor, first: int) -> Tensor:
-        """Return the scores (b,) with masks of the differences that the fused steps draw, too.
+        """Return the scores (b,) with dropout of the differences.
+
+        A mask depends only on the seed of the step and the number of the triple, so that fused steps draw the same.
 
         Args:
             heads: (b,)
@@ -383,8 +385,8 @@ class QueryModel(Model):
         assert self.noise is not None, "scores are random in training steps"
         queries, answers = self.queries(heads, relations, "tail"), self.answers(tails, relations, "tail")
         seed = self.noise.initial_seed()
-        kept = kept_shares(seed, first, len(queries), queries.shape[1], self.dropout, queries.device).to(queries.dtype)
-        return compare_rows(kept * queries, kept * answers, self.compare)
+        mask = dropout_mask(seed, first, len(queries), queries.shape[1], self.dropout, queries.device).to(queries.dtype)
+        return compare_rows(mask * queries, mask * answers, self.compare)
 
     @property
     def _drops(self) -> bool:
@@ -408,11 +410,11 @@ class QueryModel(Model):
         replacements: Tensor,
     ) -> tuple[Tensor, Tensor]:
         """Score triples beside negatives they share, each of which has one vector in its group."""
-        if self._drops and self.noise is not None:
+        if self._drops and self.noise is not None and self._has_answers:
             n = replacements.shape[1]
             negatives = list_negatives(heads, relations, tails, owners, replaces_head, replacements)
-            dropped = self._score_dropped(*negatives, 0).view(-1, n)
-            return self._score_dropped(heads, relations, tails, len(heads) * n), dropped
+            negative_scores = self._score_dropped(*negatives, 0).view(-1, n)
+            return self._score_dropped(heads, relations, tails, len(heads) * n), negative_scores
         if self._drops or not self._has_answers:
             return super().score_shared(heads, relations, tails, owners, replaces_head, replacements)
         n, queries = replacements.shape[1], self.queries(heads, relations, "tail")

@@ -138,12 +138,12 @@ class MinedPaths(Model):
         """
         slots, first, second = self._list_slots(relations)
         heads, tails = (each[slots // self.paths.shape[1]] for each in (heads, tails))
-        (places, ahead), (others, behind) = self._bounds(heads, first), self._bounds(tails, invert(second))
-        way = torch.gt(ahead, behind).long()  # whether the path is followed backwards
-        is_back = way == 1
-        far, step = torch.where(is_back, heads, tails), torch.where(is_back, invert(first), second)
-        rows, places = expand(torch.where(is_back, others, places), torch.minimum(ahead, behind))
-        wanted = (self.find_targets(places) * self.steps + step[rows]) * self.sizes.entities + far[rows]
+        (of_head, ahead), (of_tail, behind) = self._bounds(heads, first), self._bounds(tails, invert(second))
+        is_back = ahead > behind
+        way = is_back.long()
+        ends, last = torch.where(is_back, heads, tails), torch.where(is_back, invert(first), second)
+        rows, places = expand(torch.where(is_back, of_tail, of_head), torch.minimum(ahead, behind))
+        wanted = (self.find_targets(places) * self.steps + last[rows]) * self.sizes.entities + ends[rows]
         found = torch.searchsorted(self.links.keys, wanted).clamp_max(len(self.links.keys) - 1)
         kept = (self.links.keys[found] == wanted) & (heads != tails)[rows]
         kept &= self.is_followed(places, way[rows]) & self.is_followed(found, way[rows])
@@ -316,8 +316,12 @@ class StepVectors(MinedPaths, Translation):
 
     def entry_vectors(self, relations: Tensor, entries: Entries) -> Tensor:
         """Return the vector of each path, (n, d), given the relation of each row, (b,)."""
+        return self.slot_vectors(relations[entries.rows], entries.slots)
+
+    def slot_vectors(self, relations: Tensor, slots: Tensor) -> Tensor:
+        """Return the vector of the path in a slot of each relation (n,), (n, d)."""
         distinct, places = torch.unique(relations, return_inverse=True)
-        return self.path_vectors(distinct)[places[entries.rows], entries.slots]
+        return self.path_vectors(distinct)[places, slots]
 
     def mean_of_paths(self, losses: Tensor, entries: Entries, count: int) -> Tensor:
         """Return the mean over `count` triples of the losses of their paths (n,), weighted by R(p | h, t)."""

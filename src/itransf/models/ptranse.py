@@ -56,8 +56,7 @@ class PTransE(PathTranslation):
         kinds = (relations * self.sizes.relations + others)[entries.rows] * count + entries.slots
         kinds, places = torch.unique(kinds, return_inverse=True)  # a path's loss depends on these alone
         own, other = kinds // count // self.sizes.relations, kinds // count % self.sizes.relations
-        distinct, rows = torch.unique(own, return_inverse=True)
-        vectors = self.path_vectors(distinct)[rows, kinds % count]
+        vectors = self.slot_vectors(own, kinds % count)
         near, far = (distance(vectors - self.translate(each), self.config.p_norm) for each in (own, other))
         losses = relu(self.config.path_margin + near - far) * (own != other)
         return self.config.path_weight * self.mean_of_paths(losses[places], entries, len(heads))

@@ -12,22 +12,26 @@ CASES = [
 ]
 
 
+def path_energy(weights: Weights, config: Any, head: int, relation: int, slot: int, tail: int) -> float:
+    first, second = weights["paths"][relation, slot].tolist()
+    ends = {"head": (head, first), "tail": (tail, second or first)}
+    vectors = []
+    for side, (entity, step) in ends.items():
+        if config.path_attention == "own":
+            parts = ("scores", "support")
+            own = {f"project_{side}.{part}": weights[f"path_projections.{side}.{part}"] for part in parts}
+            matrix = composed_matrix({**weights, **own}, side, relation * config.paths + slot, config)
+        else:
+            at = side if step % 2 == 0 else {"head": "tail", "tail": "head"}[side]
+            matrix = composed_matrix(weights, at, step // 2 - 1, config)
+        vectors.append(limit(multiply(matrix, weights["entities"][entity].tolist()), config.projected_constraint))
+    middle = add_steps(weights, relation, slot)
+    return measure([h + p - t for h, p, t in zip(vectors[0], middle, vectors[1], strict=True)], config)
+
+
 def score(weights: Weights, config: Any, head: int, relation: int, tail: int) -> float:
     total = score_direct(weights, config, head, relation, tail)
     for slot, share in find_paths(weights, config, head, relation, tail):
-        first, second = weights["paths"][relation, slot].tolist()
-        ends = {"head": (head, first), "tail": (tail, second or first)}
-        vectors = []
-        for side, (entity, step) in ends.items():
-            if config.path_attention == "own":
-                parts = ("scores", "support")
-                own = {f"project_{side}.{part}": weights[f"path_projections.{side}.{part}"] for part in parts}
-                matrix = composed_matrix({**weights, **own}, side, relation * config.paths + slot, config)
-            else:
-                at = side if step % 2 == 0 else {"head": "tail", "tail": "head"}[side]
-                matrix = composed_matrix(weights, at, step // 2 - 1, config)
-            vectors.append(limit(multiply(matrix, weights["entities"][entity].tolist()), config.projected_constraint))
-        middle = add_steps(weights, relation, slot)
-        gap = [h + p - t for h, p, t in zip(vectors[0], middle, vectors[1], strict=True)]
-        total += share * float(weights["confidence"][relation, slot]) * (config.path_bonus - measure(gap, config))
+        energy = path_energy(weights, config, head, relation, slot, tail)
+        total += share * float(weights["confidence"][relation, slot]) * (config.path_bonus - energy)
     return total

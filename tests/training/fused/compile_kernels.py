@@ -17,7 +17,7 @@ DIM = 300  # no power of two, and too wide for a matrix to be read at once
 SIZES = {"dim": DIM, "relation_dim": DIM, "matrix_size": DIM**2}
 TABLES = ("relation_table", "entity_table", "concept_table", "losses", "source", "products", "scores", "weights",
           "table", "first_state", "second_state", "rates", *Buffers._fields)  # fmt: skip
-NUMBERS = ("kept_share", "margin", "adversarial_temperature", "attention_temperature", "l1_weight", "l2_weight",
+NUMBERS = ("keep_scale", "margin", "adversarial_temperature", "attention_temperature", "l1_weight", "l2_weight",
            "factor", "angle")  # fmt: skip
 TYPES = {
     **dict.fromkeys(TABLES, "*fp32"),

@@ -6,12 +6,12 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
-from itransf.ops.dropout import COMPARED, MIXING
+from itransf.ops.dropout import COMPARED_BITS, MIXING
 
 MASKED_DISTANCE = tl.constexpr(1e9)
 FIRST_SHIFT, FIRST_FACTOR = tl.constexpr(MIXING[0][0]), tl.constexpr(MIXING[0][1])
 SECOND_SHIFT, SECOND_FACTOR = tl.constexpr(MIXING[1][0]), tl.constexpr(MIXING[1][1])
-THIRD_SHIFT, UNUSED_BITS = tl.constexpr(MIXING[2][0]), tl.constexpr(32 - COMPARED)
+THIRD_SHIFT, UNUSED_BITS = tl.constexpr(MIXING[2][0]), tl.constexpr(32 - COMPARED_BITS)
 
 
 @triton.jit
@@ -89,14 +89,14 @@ def read_negatives(
 
 
 @triton.jit
-def drop(differences, numbers, columns, seed, dropped, kept_share, dim: tl.constexpr, DROPS: tl.constexpr):
+def drop(differences, numbers, columns, seed, drop_threshold, keep_scale, dim: tl.constexpr, DROPS: tl.constexpr):
     """Return differences (X, DIM) with dropout, and the factors (X, DIM) of `ops.dropout`, given their numbers (X,)."""
     if DROPS:
         x = (numbers[:, None].to(tl.uint32) * dim + columns[None, :].to(tl.uint32)) ^ seed
         x = (x ^ (x >> FIRST_SHIFT)) * FIRST_FACTOR
         x = (x ^ (x >> SECOND_SHIFT)) * SECOND_FACTOR
         x = x ^ (x >> THIRD_SHIFT)
-        kept = tl.where((x >> UNUSED_BITS).to(tl.int32) >= dropped, kept_share, 0.0)
+        kept = tl.where((x >> UNUSED_BITS).to(tl.int32) >= drop_threshold, keep_scale, 0.0)
         return differences * kept, kept
     else:  # noqa: RET505 - as above
         return differences, 1.0
@@ -110,7 +110,7 @@ def mask_distances(distances, inside, masks, places):
 
 @triton.jit
 def compare_negatives(
-    constrained, target, inside, valid, masks, places, first, columns, seed, dropped, kept_share,
+    constrained, target, inside, valid, masks, places, first, columns, seed, drop_threshold, keep_scale,
     dim: tl.constexpr, SHARED: tl.constexpr, NORM: tl.constexpr, DROPS: tl.constexpr,
 ):  # fmt: skip
     """Return the distances of negatives from the target, (X,), large if masked, and their gradients, (X, DIM).
@@ -118,7 +118,7 @@ def compare_negatives(
     `first` is the number of the triple's first negative among all of the step.
     """
     z = tl.where(inside[:, None] & valid, constrained - target, 0.0)
-    z, kept = drop(z, first + places, columns, seed, dropped, kept_share, dim, DROPS)
+    z, kept = drop(z, first + places, columns, seed, drop_threshold, keep_scale, dim, DROPS)
     distances = measure(z, NORM)
     gradient = measure_gradient(z, distances, NORM) * kept
     if SHARED:
@@ -174,7 +174,7 @@ def loss_gradient(distances, first, total, margin, temperature, share, n, ADVERS
 def contrast(
     counter, relations, replaces_head, shares, row_entities, vectors, relation_table, gradients,
     relation_gradients, triple_slots, masked, targets, statistics, losses, margin, adversarial_temperature,
-    l2_weight, seeds, dropped, kept_share, step_sizes, batch, rows, negatives, dim: tl.constexpr,
+    l2_weight, seeds, drop_threshold, keep_scale, step_sizes, batch, rows, negatives, dim: tl.constexpr,
     SHARED: tl.constexpr, PROJECTED: tl.constexpr, ADVERSARIAL: tl.constexpr, NORM: tl.constexpr,
     CONSTRAINT: tl.constexpr, DROPS: tl.constexpr, NEGATIVES: tl.constexpr, DIM: tl.constexpr,
 ):  # fmt: skip
@@ -199,7 +199,7 @@ def contrast(
         h, t = head / head_divisor[:, None], tail / tail_divisor[:, None]
         seed, size = tl.load(seeds + step).to(tl.uint32), tl.load(step_sizes + step).to(tl.int32)
         number = size * negatives + triple + one  # after all negatives of the step
-        difference, kept = drop(h + r - t, number, columns, seed, dropped, kept_share, dim, DROPS)
+        difference, kept = drop(h + r - t, number, columns, seed, drop_threshold, keep_scale, dim, DROPS)
         d = measure(difference, NORM)  # (1,)
         of_head = tl.load(replaces_head + step * batch + triple) == 1
         target = tl.where(of_head, t - r, h + r)
@@ -220,8 +220,8 @@ def contrast(
                 vectors, row_entities, base, numbers, inside, valid, columns, dim, PROJECTED, CONSTRAINT
             )
             distances, _ = compare_negatives(
-                constrained, target, inside, valid, masks, places, triple * negatives, columns, seed, dropped,
-                kept_share, dim, SHARED, NORM, DROPS,
+                constrained, target, inside, valid, masks, places, triple * negatives, columns, seed, drop_threshold,
+                keep_scale, dim, SHARED, NORM, DROPS,
             )  # fmt: skip
             highest, total, weighted = add_negatives(
                 highest, total, weighted, distances, inside, d, margin, adversarial_temperature, ADVERSARIAL
@@ -244,8 +244,8 @@ def contrast(
                 vectors, row_entities, base, numbers, inside, valid, columns, dim, PROJECTED, CONSTRAINT
             )
             distances, slope = compare_negatives(
-                constrained, target, inside, valid, masks, places, triple * negatives, columns, seed, dropped,
-                kept_share, dim, SHARED, NORM, DROPS,
+                constrained, target, inside, valid, masks, places, triple * negatives, columns, seed, drop_threshold,
+                keep_scale, dim, SHARED, NORM, DROPS,
             )  # fmt: skip
             first = highest if ADVERSARIAL else d
             by_negative = loss_gradient(
@@ -275,8 +275,8 @@ def contrast(
 @triton.jit
 def sum_shared_gradients(
     counter, shares, slot_relations, slot_offsets, row_entities, masked, vectors, targets, statistics, gradients,
-    margin, adversarial_temperature, seeds, dropped, kept_share, batch, slots, rows, negatives, dim: tl.constexpr,
-    PROJECTED: tl.constexpr, ADVERSARIAL: tl.constexpr, NORM: tl.constexpr, CONSTRAINT: tl.constexpr,
+    margin, adversarial_temperature, seeds, drop_threshold, keep_scale, batch, slots, rows, negatives,
+    dim: tl.constexpr, PROJECTED: tl.constexpr, ADVERSARIAL: tl.constexpr, NORM: tl.constexpr, CONSTRAINT: tl.constexpr,
     DROPS: tl.constexpr, NEGATIVES: tl.constexpr, DIM: tl.constexpr,
 ):  # fmt: skip
     """Sum the gradients of some of a slot's shared replacements over the triples of the slot."""
@@ -296,8 +296,8 @@ def sum_shared_gradients(
             target = tl.load(targets + triple * dim + columns[None, :], mask=valid, other=0.0)
             masks = masked + (step.to(tl.int64) * batch + triple) * negatives
             distances, slope = compare_negatives(
-                constrained, target, inside, valid, masks, places, triple * negatives, columns, seed, dropped,
-                kept_share, dim, True, NORM, DROPS,
+                constrained, target, inside, valid, masks, places, triple * negatives, columns, seed, drop_threshold,
+                keep_scale, dim, True, NORM, DROPS,
             )  # fmt: skip
             first, total = tl.load(statistics + 2 * triple), tl.load(statistics + 2 * triple + 1)
             share = tl.load(shares + step * batch + triple)

@@ -12,7 +12,7 @@ from itransf.config import Config
 from itransf.models.base import QueryModel
 from itransf.models.projection import ConceptProjection
 from itransf.models.translation import Translation
-from itransf.ops.dropout import find_threshold, mix_seeds
+from itransf.ops.dropout import MASK_32, find_threshold, mix_seeds
 from itransf.training.fused import contrast_kernels, matrix_kernels, rotation_kernels, update_kernels
 from itransf.training.fused.engine import OPERATIONS, FusedEngine
 from itransf.training.fused.plan import Plan
@@ -59,8 +59,8 @@ class GPUEngine(FusedEngine):
             **self._choose_constants(),
             "counter": self.counter,
             "seeds": self.seeds,
-            "dropped": find_threshold(model.dropout),
-            "kept_share": 1 / (1 - model.dropout),
+            "drop_threshold": find_threshold(model.dropout),
+            "keep_scale": 1 / (1 - model.dropout),
             "rates": self.rates,
             "losses": self.losses,
             "entity_table": model.get_parameter("entities"),
@@ -115,7 +115,7 @@ class GPUEngine(FusedEngine):
         self.arguments |= plan._asdict()
         self.counter.zero_()
         numbers = torch.arange(self.planned_steps, device="cpu")
-        self.seeds.copy_(mix_seeds(self.config.seed + self.optimizer.steps + numbers))
+        self.seeds.copy_(mix_seeds((self.config.seed + self.optimizer.steps & MASK_32) + numbers))
         if self.device.type != "cuda":
             for _ in range(steps):
                 self._launch_step(plan)

@@ -1,6 +1,7 @@
 """GPU kernels that make the matrices of a step, multiply rows by them, and sum their gradients.
 
-Arguments named as a field of `Plan`, `Layout`, `Options` or `Buffers` are that field. Every kernel reads the number of
+Arguments named as a field of `Plan`, `Layout`, `Options` or `Buffers` are that field; `seeds`, `drop_threshold` and
+`keep_scale` belong to the dropout of `ops.dropout`. Every kernel reads the number of
 its step from the counter, so that the same launch serves all steps of a plan. No two programs write to one place, and
 sums have a fixed order: the same step gives the same bits.
 """
