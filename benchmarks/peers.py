@@ -38,7 +38,7 @@ TARGETS: dict[str, Any] = {
         "ratio": {"wn18": 15.0, "fb15k-237": 15.0},
         "peak_bytes": {"wn18": 1.5e9},
     },
-    "seconds": {"import": 0.3, "help": 0.5, "demo": 120.0},
+    "seconds": {"import": 0.3, "help": 0.5, "demo": 60.0},
 }
 STARTS = {
     "python": (("-c", "pass"), "`python -c pass`, for comparison"),
