@@ -214,3 +214,4 @@ def test_the_nearest_vectors_are_of_the_same_kind_whatever_their_sign(signed_run
 def test_a_summand_that_is_alone_leaves_a_score_of_zero(sums: list[ConceptCard]) -> None:
     card = next(card for card in sums if card.ablation is not None)
     assert "score 0" in replace(card, alone=card.users[:1]).describe_ablation()
+    assert "where they are" in replace(card, alone=card.users[:1], symmetry="").describe_ablation()  # of ILineaRE

@@ -238,3 +238,10 @@ def test_mistakes_are_reported() -> None:
     table = make_case("table")
     with pytest.raises(ConfigError, match="cannot be compared"):
         profile_relation(table.model, table.graph, "r1")
+
+
+def test_matrices_of_zeros_can_be_compared() -> None:
+    model = MODELS["lineare"](Sizes(entities=4, relations=2), MODELS["lineare"].Config(dim=3))  # untrained
+    shares, cosines = similarity.compare_width(model, torch.tensor([0]), torch.tensor([1]))
+    assert bool(shares.isfinite().all())
+    assert bool(cosines.isfinite().all())

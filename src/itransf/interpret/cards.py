@@ -125,7 +125,7 @@ class ConceptCard:
         """Return what validation loses without the concept, without a full stop."""
         if self.ablation is None:
             return "not known: its users have no validation triples"
-        left = "give every triple the score 0" if self.movement is None else "leave entities where they are"
+        left = "give every triple the score 0" if self.symmetry else "leave entities where they are"
         alone = f"; {len(self.alone)} of them use nothing else and then {left}"
         return self.ablation.describe() + alone * bool(self.alone)
 

@@ -347,7 +347,7 @@ def compare_width(model: Translation, narrow: Tensor, wide: Tensor) -> tuple[Ten
         maps.append(torch.cat([head, -tail], 2))
         vectors.append(model.relations.detach()[relations].double())
     gram = maps[0] @ maps[0].transpose(1, 2)  # (u, d, d)
-    mean = gram.diagonal(dim1=1, dim2=2).mean(1).clamp_min(torch.finfo(gram.dtype).tiny)
+    mean = gram.diagonal(dim1=1, dim2=2).mean(1).clamp_min(torch.finfo(gram.dtype).eps)  # above zero if maps are zero
     ridge = _RIDGE * mean[:, None, None] * torch.eye(gram.shape[1], dtype=gram.dtype, device=gram.device)
     best = torch.linalg.solve(gram + ridge, maps[0] @ maps[1].transpose(1, 2)).transpose(1, 2)  # A, (u, d, d)
     left, values, right = torch.linalg.svd(best)
