@@ -28,6 +28,7 @@ from benchmarks import (
     peers,
     removal,
     scaling,
+    steps,
     teaching,
     typed,
     updates,
@@ -43,6 +44,7 @@ from itransf.files import write_text
 PAGES: Mapping[str, Mapping[str, Callable[[Record], str]]] = {
     "performance": {
         "engine": engine.render,
+        "steps": steps.render,
         "scaling": scaling.render,
         "large": large.render,
         "ceilings": ceilings.render,
