@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from itransf.ops import ranks
-from itransf.ops.distance import Norm
+from itransf.ops.distance import Counted, Norm
 from itransf.ops.ranks import BYTES_PER_SCORE, count_closer, count_rivals, count_rows
 from itransf.progress import track
 
@@ -40,7 +40,7 @@ class Case:
         self.known, self.offsets = flatten(known), torch.tensor([0, *np.cumsum([len(row) for row in known])])
         self.answer_queries = torch.tensor([i for i, row in enumerate(answers) for _ in row], dtype=torch.int64)
 
-    def count(self, norm: Norm, memory: int = 1 << 20) -> tuple[list[list[int]], list[list[int]]]:
+    def count(self, norm: Counted, memory: int = 1 << 20) -> tuple[list[list[int]], list[list[int]]]:
         lists = (self.answers, self.offsets, self.known)
         above, tied = count_closer(self.queries, self.table, *lists, norm, self.answer_queries, memory)
         return above.tolist(), tied.tolist()
@@ -97,6 +97,13 @@ def test_small_whole_numbers_are_counted_exactly(way: str, norm: Norm, q: int, n
     for seed in range(5):
         case = draw_case(seed, q, n, d)
         assert case.count(norm) == case.count_one_by_one(norm)
+
+
+def test_moduli_of_complex_numbers_are_counted_exactly(way: str) -> None:
+    for seed, shape in enumerate([(5, 13, 3), (1, 1, 1), (4, 9, 4), (3, 200, 6)]):
+        case = draw_case(seed, *shape)
+        turned = Case(*(torch.cat([3 * each, -4 * each], 1) for each in (case.queries, case.table)), *case.lists)
+        assert turned.count("moduli") == case.count(1)  # |3 x - 4 i x| = 5 |x|
 
 
 @settings(deadline=None, max_examples=60)

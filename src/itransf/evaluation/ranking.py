@@ -16,12 +16,17 @@ from itransf.data import Booleans, Floats, Graph, Integers, KnownIndex, Triples,
 from itransf.errors import ITransFError
 from itransf.models.base import SIDES, Model, QueryModel, Scorer, Side, compare_all, has_query_form
 from itransf.ops.counting_cuda import DEFAULT_TILING, KnownLists, Tiling, count_grouped_cuda
-from itransf.ops.distance import has_triton
+from itransf.ops.distance import Counted, has_triton
 from itransf.ops.ranks import CHUNK_MEMORY, count_by_scores, count_closer
 from itransf.progress import Tracker, track
 
 Ties = Literal["realistic", "optimistic", "pessimistic"]
 DEFAULT_MEMORY = CHUNK_MEMORY
+NORMS: dict[str, Counted] = {
+    "l1": 1,
+    "l2": 2,
+    "modulus": "moduli",
+}  # comparisons of which rivals are counted as distances
 MOST_SCORES, FEWEST_RANKED = 10**10, 1000  # triples times entities beyond which a sample is ranked; its least size
 MOST_TRIPLES = 4096  # triples counted between two updates of the progress bar
 COPIES = 3  # copies of a projected table on a GPU at once: multiplied, constrained to its length, transposed
@@ -303,8 +308,8 @@ def count_in_table(model: QueryModel, table: Tensor, side: Side, memory: int, pa
     """Count rivals by comparing query vectors with a table of candidates (e, d)."""
     queries = model.queries(part.anchors, part.relations, side)
     lists = (part.answers, part.offsets, part.excluded)
-    if model.compare in ("l1", "l2"):
-        return count_closer(queries, table, *lists, 1 if model.compare == "l1" else 2, part.places, memory)
+    if model.compare in NORMS:
+        return count_closer(queries, table, *lists, NORMS[model.compare], part.places, memory)
 
     def score(rows: slice) -> Tensor:
         return compare_all(queries[rows], table, model.compare)

@@ -20,9 +20,10 @@ import torch
 from torch import Tensor
 
 from itransf.ops.compilation import announce_compilation, compiled
-from itransf.ops.distance import Norm
+from itransf.ops.distance import Counted
 
 LANES = 128  # candidates of a tile: with 50 dimensions it takes 25 kB
+MODULI = 3  # in place of a norm
 PARTS_PER_THREAD = 4  # faster threads take more parts
 Floats = npt.NDArray[np.float32]
 Integers = npt.NDArray[np.int64]
@@ -38,7 +39,7 @@ class Inputs(NamedTuple):
         starts: (q + 1,)
         known: Known candidates, those of query i from offsets[i] to offsets[i + 1].
         offsets: (q + 1,)
-        norm: Norm of the distance.
+        norm: Norm of the distance, or MODULI.
     """
 
     queries: Floats
@@ -51,7 +52,13 @@ class Inputs(NamedTuple):
 
 
 def count_closer_cpu(
-    queries: Tensor, table: Tensor, answers: Tensor, offsets: Tensor, known: Tensor, norm: Norm, answer_queries: Tensor
+    queries: Tensor,
+    table: Tensor,
+    answers: Tensor,
+    offsets: Tensor,
+    known: Tensor,
+    norm: Counted,
+    answer_queries: Tensor,
 ) -> tuple[Tensor, Tensor]:
     """Count, for each answer, the candidates closer to its query, and those as close.
 
@@ -61,7 +68,7 @@ def count_closer_cpu(
         answers: True candidates, (f,).
         offsets: Start of each query's known candidates in `known`, (q + 1,).
         known: Candidates left out of the filtered counts; they may include the answer.
-        norm: Norm of the distance.
+        norm: Norm of the distance, or "moduli".
         answer_queries: Query of each answer, ascending, (f,).
 
     Returns:
@@ -69,7 +76,8 @@ def count_closer_cpu(
     """
     starts = torch.searchsorted(answer_queries, torch.arange(len(queries) + 1, device="cpu"))
     arrays = (x.detach().contiguous().numpy() for x in (queries, table, answers, starts, known, offsets))
-    inputs, own = Inputs._make((*arrays, norm)), np.empty(len(answers), np.float32)
+    code = MODULI if norm == "moduli" else norm
+    inputs, own = Inputs._make((*arrays, code)), np.empty(len(answers), np.float32)
     with announce_compilation("the ranking"):
         known_above, known_tied = run_in_threads(count_known, len(queries), inputs, own)
         above, tied = run_in_threads(count_tiles, -(-len(table) // LANES), inputs, own)
@@ -173,9 +181,27 @@ def measure_l2(distances: Floats, left: Floats, right: Floats, tile: Floats) -> 
 
 
 @parallel
+def measure_moduli(distances: Floats, left: Floats, right: Floats, tile: Floats) -> None:
+    """Measure sums of the moduli of complex differences, whose real parts come first."""
+    half = len(left) // 2
+    for lane in range(len(distances)):
+        distances[lane] = 0
+    for k in range(half):
+        a, b, c, d = left[k], left[half + k], right[k], right[half + k]
+        real, imaginary = tile[k], tile[half + k]
+        for lane in range(LANES):
+            x, y = a - real[lane], b - imaginary[lane]
+            distances[lane] += np.sqrt(x * x + y * y)
+            x, y = c - real[lane], d - imaginary[lane]
+            distances[LANES + lane] += np.sqrt(x * x + y * y)
+
+
+@parallel
 def measure(norm: int, distances: Floats, left: Floats, right: Floats, tile: Floats) -> None:
-    """Measure distances of either norm; see `measure_as`."""
-    if norm == 1:
+    """Measure distances of either norm, see `measure_as`, or of moduli."""
+    if norm == MODULI:
+        measure_moduli(distances, left, right, tile)
+    elif norm == 1:
         measure_l1(distances, left, right, tile)
     else:
         measure_l2(distances, left, right, tile)

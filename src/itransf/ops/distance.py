@@ -12,6 +12,7 @@ from torch import Tensor
 from itransf.ops.grouped import Grouping, one_group, transpose
 
 Norm = Literal[1, 2]
+Counted = Literal[1, 2, "moduli"]  # distances that candidates are ranked by: of either norm, or the sum of moduli
 Length = Literal["unit", "ball", "none"]
 SQUARE_FLOOR = 1e-12  # keeps the root differentiable where rounding gives zero or less
 MODULI_AT_ONCE = {"cpu": 1 << 17, "cuda": 1 << 27}  # complex differences in memory; those of a CPU fit in its cache

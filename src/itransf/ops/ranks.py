@@ -9,7 +9,8 @@ import torch
 from torch import Tensor
 
 from itransf.ops.counting_cuda import count_closer_cuda
-from itransf.ops.distance import Norm, has_triton, pairwise_distance
+from itransf.ops.distance import Counted, grouped_modulus_distance, has_triton, pairwise_distance
+from itransf.ops.grouped import one_group
 
 CHUNK_MEMORY = 512 * 2**20  # bytes one chunk of scores may take
 BYTES_PER_SCORE = 12  # a float32 score, a copy of it, and the result of comparing it
@@ -22,7 +23,7 @@ def count_closer(
     answers: Tensor,
     offsets: Tensor,
     known: Tensor,
-    norm: Norm,
+    norm: Counted,
     answer_queries: Tensor | None = None,
     memory: int = CHUNK_MEMORY,
 ) -> tuple[Tensor, Tensor]:
@@ -38,7 +39,7 @@ def count_closer(
         answers: True candidates: one for each query, (q,), or with `answer_queries` any number, (f,).
         offsets: Start of each query's known candidates in `known`, (q + 1,).
         known: Candidates left out of the filtered counts, without repetition; they may include the answer.
-        norm: Norm of the distance.
+        norm: Norm of the distance, or "moduli" of complex differences, real parts first.
         answer_queries: Query of each answer, ascending, (f,); None if each query has one.
         memory: Bytes for one chunk of distances.
 
@@ -48,7 +49,7 @@ def count_closer(
     if answer_queries is None:
         answer_queries = torch.arange(len(queries), device=queries.device)
     if queries.dtype == torch.float32:  # the type of the kernels
-        if queries.is_cuda and has_triton():
+        if queries.is_cuda and has_triton() and norm != "moduli":
             lists = repeat_lists(offsets, known, answer_queries)
             return count_closer_cuda(queries[answer_queries], table, answers, *lists, norm)
         if queries.device.type == "cpu" and (count_compiled := load_compiled()):
@@ -68,12 +69,14 @@ def load_compiled() -> Callable[..., tuple[Tensor, Tensor]] | None:
     return count_closer_cpu
 
 
-def prepare_scores(queries: Tensor, table: Tensor, norm: Norm) -> Callable[[slice], Tensor]:
+def prepare_scores(queries: Tensor, table: Tensor, norm: Counted) -> Callable[[slice], Tensor]:
     """Return a function from a range of queries to scores (q, n) that order candidates as their distances do.
 
     The scores for l2 come from matrix products: exact for small whole numbers, else rounded as the vectors' squared
     lengths are, so that equal candidates may differ by such a rounding.
     """
+    if norm == "moduli":
+        return lambda rows: -grouped_modulus_distance(queries[rows], table[None], one_group(queries[rows]))
     if norm == 1:
         return lambda rows: -pairwise_distance(queries[rows], table, norm)
     transposed, lengths = table.t().contiguous(), torch.linalg.vecdot(table, table)
