@@ -92,6 +92,7 @@ def tiled_product(rows: Tensor, matrices: Tensor, counts: list[int]) -> Tensor:
     """Return the product of each row (n, d), sorted by group, with its group's matrix (u, p, d), (n, p).
 
     Groups are cut into tiles of rows, padded with zeros, so that a GPU launches one product instead of one per group.
+    The gradient by a matrix is a sum over its tiles, whose order a GPU keeps only with `training.deterministic`.
     """
     sizes = torch.tensor(counts, dtype=torch.int64, device="cpu")
     tiles = -(-sizes // TILE)
