@@ -184,8 +184,9 @@ def measure_variant(graph: Graph, config: Config, train: Training, seeds: int, d
 def measure(options: argparse.Namespace, record: dict[str, Any]) -> None:
     """Measure all variants and store each as it ends."""
     graph, device = itransf.load(options.dataset, progress=False), choose_device(options.device)
-    settings = [*options.set, *(["model.name=icomplex"] if not options.preset else [])]
-    config = resolve_config(graph, preset=options.preset, settings=settings, device=str(device))
+    preset = None if options.preset.lower() == "none" else options.preset
+    settings = [*options.set, *([] if preset else ["model.name=icomplex"])]
+    config = resolve_config(graph, preset=preset, settings=settings, device=str(device))
     record |= {"settings": config.to_dict(), "variants": {}}
     for name, (changes, train) in list_variants(config).items():
         changed = replace(config, model=replace(config.model, **changes))
@@ -212,8 +213,8 @@ def main() -> None:
     """Measure, and write the record."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--dataset", default="world")
-    parser.add_argument("--preset", help="settings to start from; by default those of the graph")
-    parser.add_argument("--set", metavar="KEY=VALUE", action="append", default=[], help="override in every variant")
+    parser.add_argument("--preset", default="none", help="settings to start from; none takes those of the graph")
+    parser.add_argument("--set", metavar="KEY=VALUE", nargs="*", default=[], help="overrides in every variant")
     parser.add_argument("--seeds", type=int, default=3, help="number of seeds, from 0")
     parser.add_argument("--device", default="cpu")
     options = parser.parse_args()

@@ -30,8 +30,7 @@ def config(graph: Graph) -> Config:
 
 def test_variants_are_stored_and_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(concepts, "RESULTS", tmp_path)
-    sets = (word for setting in SMALL for word in ("--set", setting))
-    monkeypatch.setattr(sys, "argv", ["concepts", "--seeds", "2", *sets])
+    monkeypatch.setattr(sys, "argv", ["concepts", "--seeds", "2", "--set", *SMALL])
     concepts.main()
     record = read_records(tmp_path)["concepts-world"]
     page = concepts.render(record)
