@@ -74,6 +74,7 @@ class Workshop:
             folder.clear()
         options: dict[str, Any] = {"preset": job.preset, "settings": job.all_settings, "seed": job.seed}
         options |= {"out": folder.path, "resume": True, "device": self.device, "progress": self.progress}
+        options["calibrate"] = False
         return train(load_once(job.dataset), **options)
 
 

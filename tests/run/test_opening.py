@@ -373,6 +373,20 @@ def test_weights_of_a_larger_model_are_refused_before_it_is_built(
             open_run(path, device="cpu")
 
 
+@pytest.mark.parametrize("seeds", [1, 2])
+def test_probabilities_are_fitted_unless_they_are_not_wanted(
+    short: Any, random_graph: GraphMaker, tmp_path: Path, seeds: int
+) -> None:
+    graph = random_graph(entities=20, relations=6, train=160, valid=40, test=40)
+    for calibrate in (True, False):
+        out = tmp_path / f"{calibrate}"
+        runs = [short(graph, calibrate=calibrate, seeds=seeds), short(graph, calibrate=calibrate, seeds=seeds, out=out)]
+        for run in (*runs, open_run(out, device="cpu")):
+            assert (run.calibration is not None) == calibrate
+            answer = run.predict(head=graph.entities.names[0], relation=graph.relations.names[0], top=1, typed=False)
+            assert (answer[0].probability is not None) == calibrate
+
+
 class TestFinal:
     def test_it_sees_all_triples_and_keeps_the_metrics_of_the_run_it_was_chosen_by(
         self, short: Any, graph: Graph, tmp_path: Path

@@ -50,6 +50,7 @@ def train(
     overwrite: bool = False,
     device: Device = "auto",
     progress: bool = True,
+    calibrate: bool = True,
 ) -> Run:
     """Train a model.
 
@@ -66,6 +67,7 @@ def train(
         overwrite: Whether to replace the run in `out`.
         device: "auto", "cpu", "cuda" or "cuda:1", or a torch device.
         progress: Whether to show progress.
+        calibrate: Whether to fit probabilities on validation triples at the end, which ranks many of them.
 
     Raises:
         ConfigError: A setting is wrong, or `resume` is given without `out`.
@@ -81,6 +83,7 @@ def train(
     folder = None if out is None else RunFolder(Path(out))
     if seeds > 1:
         options: dict[str, Any] = {"resume": resume, "overwrite": overwrite, "device": place, "progress": progress}
+        options["calibrate"] = calibrate
         return train_ensemble(triples, seeds, folder, (preset, config, chosen), **options)
     stored = None
     if resume and folder is not None and folder.checkpoints:
@@ -89,16 +92,17 @@ def train(
     check_memory(triples, resolved, place)
     if folder is None:
         fit = Fit(triples, choose_weight(triples, resolved, place, progress), place, progress=progress)
-        return Run(triples, fit.config, fit.run(), fit.history).calibrate()
+        run = Run(triples, fit.config, fit.run(), fit.history)
+        return run.calibrate() if calibrate else run
     with folder.locked():
         if stored is not None:
             folder.verify([name for name in folder.files if name not in folder.checkpoints])
             check_same(folder, triples, resolved, stored)
-            return finish(Fit(triples, resolved, place, folder, progress), folder, resume=True)
+            return finish(Fit(triples, resolved, place, folder, progress), folder, True, calibrate)
         with folder.replaced(overwrite):
             fit = Fit(triples, choose_weight(triples, resolved, place, progress), place, folder, progress)
             folder.create(triples, fit.config)
-            return finish(fit, folder, resume=False)
+            return finish(fit, folder, False, calibrate)
 
 
 def train_final(run: Run, out: str | Path | None = None, **options: Any) -> Run:
@@ -128,7 +132,7 @@ def train_final(run: Run, out: str | Path | None = None, **options: Any) -> Run:
         "which metrics and calibration come."
     )
     graph = replace(run.graph.merged(), notes=(*run.graph.notes, Remark(note)))
-    final = train(graph, config=config, out=out, **options)
+    final = train(graph, config=config, out=out, calibrate=False, **options)
     final.record = replace(final.record, parent=run.record.id, final=True, metrics=run.record.metrics)
     final.calibration = run.calibration
     if out is not None:
@@ -148,7 +152,7 @@ def train_ensemble(
         seeds: Number of members.
         folder: Folder of the ensemble, if any.
         given: Preset, config and settings.
-        **options: Arguments of `train`: resume, overwrite, device and progress.
+        **options: Arguments of `train`: resume, overwrite, device, progress and calibrate.
     """
     device, progress = options["device"], options["progress"]
     begun = folder.members if options["resume"] and folder is not None else []
@@ -173,7 +177,9 @@ def train_ensemble(
                 print(f"Seed {number} of {seeds}", file=sys.stderr, flush=True)
             out = None if folder is None else folder.path / name_member(seed)
             members.append(train(graph, config=config, seed=seed, out=out, **options))
-        run = EnsembleRun(members).calibrate()
+        run = EnsembleRun(members)
+        if options["calibrate"]:
+            run.calibrate()
         if folder is not None:
             run.write_result(folder)
         return run
@@ -185,12 +191,14 @@ def clear_empty(folder: RunFolder) -> None:
         folder.clear()
 
 
-def finish(fit: Fit, folder: RunFolder, resume: bool) -> Run:
-    """Train to the end and write the result."""
+def finish(fit: Fit, folder: RunFolder, resume: bool, calibrate: bool) -> Run:
+    """Train to the end, calibrate if wanted, and write the result."""
     names = folder.read_concept_names() if resume else {}
     model = fit.run(resume)
     record = replace(folder.read_record(), metrics={})
-    run = Run(fit.graph, fit.config, model, fit.history, names, record=record).calibrate()
+    run = Run(fit.graph, fit.config, model, fit.history, names, record=record)
+    if calibrate:
+        run.calibrate()
     run.write_result(folder)
     return run
 
