@@ -23,7 +23,7 @@ from itransf.run.settings import resolve_config
 
 COMMON = ("training.epochs=1000000", "validation.every=0", "warm_start.epochs=0", "training.batch_size=1000")
 N3 = ("regularizer.weight=0.02", "training.optimizer=adagrad")
-SAMPLED = ("loss.name=self_adversarial", "negatives.per_triple=64", "regularizer.weight=0.0")
+SAMPLED = ("loss.name=self_adversarial", "negatives.per_triple=64", "negatives.shared=false", "regularizer.weight=0.0")
 CASES: dict[str, tuple[str, ...]] = {
     "IComplEx, all entities, N3": ("model.name=icomplex", "loss.candidates=0", *N3),
     "IComplEx, 512 candidates, N3": ("model.name=icomplex", "loss.candidates=512", *N3),
