@@ -22,11 +22,8 @@ from itransf.progress import Tracker, track
 
 Ties = Literal["realistic", "optimistic", "pessimistic"]
 DEFAULT_MEMORY = CHUNK_MEMORY
-NORMS: dict[str, Counted] = {
-    "l1": 1,
-    "l2": 2,
-    "modulus": "moduli",
-}  # comparisons of which rivals are counted as distances
+# Comparisons of which rivals are counted as distances.
+NORMS: dict[str, Counted] = {"l1": 1, "l2": 2, "modulus": "moduli"}
 MOST_SCORES, FEWEST_RANKED = 10**10, 1000  # triples times entities beyond which a sample is ranked; its least size
 MOST_TRIPLES = 4096  # triples counted between two updates of the progress bar
 COPIES = 3  # copies of a projected table on a GPU at once: multiplied, constrained to its length, transposed
