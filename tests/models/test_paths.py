@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -27,8 +27,8 @@ USING = [name for name in MODELS if MODELS[name].uses]
 Path = tuple[int, int, int]
 
 
-def mine_by_hand(triples: list[tuple[int, int, int]], relations: int, fan_out: int) -> dict[Path, float]:
-    """Return the resource that each path of two steps brings to the tails of each relation's pairs."""
+def walk(triples: list[tuple[int, int, int]], relations: int, fan_out: int) -> Iterator[tuple[int, int, int, int, float]]:
+    """Yield head, first step, second step, tail and share of the head's resource of every walk of two steps."""
     links = defaultdict[tuple[int, int], set[int]](set)
     for h, r, t in triples:
         if h != t:
@@ -36,16 +36,13 @@ def mine_by_hand(triples: list[tuple[int, int, int]], relations: int, fan_out: i
             links[t, 2 * r + 3].add(h)
     for entity in {e for h, _, t in triples for e in (h, t)}:
         links[entity, 0].add(entity)
-    sums = defaultdict[Path, float](float)
-    for h, r, t in triples:
-        for (source, first), middles in list(links.items()):
-            if source == h and h != t and first != 0 and len(middles) <= fan_out:
-                for middle in middles:
-                    for second in range(2 * relations + 2):
-                        ends = links.get((middle, second), set())
-                        if t in ends and len(ends) <= fan_out:
-                            sums[r, first, second] += 1 / (len(middles) * len(ends))
-    return sums
+    for (head, first), middles in list(links.items()):
+        for middle in middles if first != 0 and len(middles) <= fan_out else ():
+            for second in range(2 * relations + 2):
+                ends = links.get((middle, second), set())
+                for tail in ends if len(ends) <= fan_out else ():
+                    if tail != head:
+                        yield head, first, second, tail, 1 / (len(middles) * len(ends))
 
 
 def build(graph: Graph, **settings: Any) -> PathModel:
@@ -70,10 +67,11 @@ def composed(number_graph: GraphMaker) -> Graph:
 @pytest.mark.parametrize("fan_out", [1, 2, 100])
 def test_mined_paths_are_those_of_plain_loops(number_graph: GraphMaker, fan_out: int) -> None:
     model = build(number_graph(TRAIN), paths=400, fan_out=fan_out)
-    sums = mine_by_hand(TRAIN, 4, fan_out)
-    totals = defaultdict[tuple[int, int], float](float)
-    for (_, *path), value in sums.items():
-        totals[path[0], path[1]] += value
+    sums, totals = defaultdict[Path, float](float), defaultdict[tuple[int, int], float](float)
+    for head, first, second, tail, share in walk(TRAIN, 4, fan_out):
+        totals[first, second] += share
+        for relation in {r for h, r, t in TRAIN if (h, t) == (head, tail)}:
+            sums[relation, first, second] += share
     found = {
         (r, *map(int, steps)): float(model.confidence[r, slot])
         for r in range(4)
@@ -85,6 +83,13 @@ def test_mined_paths_are_those_of_plain_loops(number_graph: GraphMaker, fan_out:
     for relation in range(4):
         values = [sums[(relation, *map(int, steps))] for steps in model.paths[relation] if steps[0] > 1]
         assert values == pytest.approx(sorted(values, reverse=True))
+
+
+def test_confidence_counts_all_that_a_path_reaches(number_graph: GraphMaker) -> None:
+    links = [(head, 0, 10 + head) for head in range(10)] + [(10 + head, 1, 20 + head) for head in range(10)]
+    model = build(number_graph([*links, (0, 2, 20), (1, 2, 21)]), paths=1)
+    assert model.paths[2, 0].tolist() == [2, 4]
+    assert float(model.confidence[2, 0]) == pytest.approx(0.2)  # it leads on from ten heads, two of which have r2
 
 
 def test_the_best_paths_are_kept(number_graph: GraphMaker) -> None:

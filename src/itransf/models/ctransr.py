@@ -12,7 +12,8 @@ from itransf.models.base import Model, Pool, Side, Sizes, TrainingGraph, look_up
 from itransf.models.projection import FullProjection
 from itransf.models.translation import TranslationConfig, start_vectors
 from itransf.models.transr import TransR
-from itransf.ops.distance import distance, limit_length, pairwise_distance
+from itransf.ops.distance import distance, grouped_distance, limit_length
+from itransf.ops.grouped import Grouping, group_rows
 
 FEWEST = 10  # training triples of a cluster, on average
 ROUNDS = 10  # of k-means
@@ -110,19 +111,19 @@ class CTransR(Model):
 
     def score_pool(self, anchors: Tensor, relations: Tensor, side: Side, pool: Pool) -> Tensor:
         """Return the scores (b, n) of the pool; it is projected once per relation."""
+        grouping = group_rows(relations)
+        if grouping.order is not None:
+            scores = self.score_pool(anchors[grouping.order], relations[grouping.order], side, pool)
+            return torch.empty_like(scores).index_copy(0, grouping.order, scores)
         table = self.entities if pool.entities is None else look_up(self.entities, pool.entities)
-        scores = table.new_empty(len(anchors), len(table))
-        for relation in torch.unique(relations):
-            rows, one = (relations == relation).nonzero().squeeze(1), relation[None]
-            candidates = self.projection.project_table(table, one)[0]
-            candidates = limit_length(candidates, self.config.projected_constraint)
-            translations, costs = self.translate(one)
-            known = self.project(anchors[rows], relations[rows])[:, None]
-            wanted = known + translations if side == "tail" else known - translations  # (q, c, d)
-            gaps = pairwise_distance(wanted.flatten(0, 1), candidates, self.config.p_norm)
-            best = (gaps.view(len(rows), -1, len(table)) + costs[:, :, None]).amin(1)
-            scores = scores.index_copy(0, rows, -best)
-        return scores
+        tables = self.projection.project_table(table, grouping.keys)  # (u, n, d)
+        translations, costs = self.translate(relations)
+        known = self.project(anchors, relations)[:, None]
+        wanted = known + translations if side == "tail" else known - translations  # (b, c, d)
+        by_cluster = Grouping(grouping.keys, [count * self.config.clusters for count in grouping.counts], None)
+        tables = limit_length(tables, self.config.projected_constraint)
+        gaps = grouped_distance(wanted.flatten(0, 1), tables, by_cluster, self.config.p_norm)  # (b c, n)
+        return -(gaps.view(len(anchors), -1, len(table)) + costs[:, :, None]).amin(1)
 
     def factors(self, heads: Tensor, relations: Tensor, tails: Tensor) -> tuple[Tensor, ...]:
         """Return the embeddings of each triple, and its entities as projected."""

@@ -44,7 +44,7 @@ class NodeLink(RandomWalk):
     def __init__(self, sizes: Sizes, config: NodeLinkConfig) -> None:
         super().__init__(sizes, config)
         self.heads, self.tails = (
-            nn.Parameter(torch.zeros(sizes.relations, sizes.entities, device="cpu")) for _ in range(2)
+            nn.Parameter(torch.zeros(sizes.relations * sizes.entities, 1, device="cpu")) for _ in range(2)
         )
 
     @classmethod
@@ -53,9 +53,9 @@ class NodeLink(RandomWalk):
         return super().defaults(graph, device) | {"regularizer": {"name": "l2", "weight": 0.001}}
 
     def node_weights(self, relations: Tensor, entities: Tensor, side: Side) -> Tensor:
-        """Return the weights of entities at one end of relations, (b,)."""
-        distinct, places = torch.unique(relations, return_inverse=True)
-        return look_up(self.heads if side == "head" else self.tails, distinct)[places, entities]
+        """Return the weights of entities at one end of relations, of their common shape."""
+        table = self.heads if side == "head" else self.tails
+        return look_up(table, relations * self.sizes.entities + entities).squeeze(-1)
 
     def direct(self, heads: Tensor, relations: Tensor, tails: Tensor) -> Tensor:
         """Return the bias and the weights of the nodes of each triple, (b,)."""
@@ -65,9 +65,9 @@ class NodeLink(RandomWalk):
     def direct_pool(self, anchors: Tensor, relations: Tensor, side: Side, pool: Pool) -> Tensor:
         """Return the bias and the weights of each query's node and of the pool's, (b, n)."""
         distinct, places = torch.unique(relations, return_inverse=True)
-        weights = look_up(self.heads if side == "head" else self.tails, distinct)
+        entities = torch.arange(self.sizes.entities, device=anchors.device) if pool.entities is None else pool.entities
         known = self.node_weights(relations, anchors, SIDES[side == "head"])
-        nodes = known[:, None] + (weights if pool.entities is None else weights[:, pool.entities])[places]
+        nodes = known[:, None] + self.node_weights(distinct[:, None], entities, side)[places]
         return super().direct_pool(anchors, relations, side, pool) + nodes
 
     def split_direct(self, triples: Tensor) -> Split:

@@ -8,6 +8,7 @@ from torch import Tensor, nn
 
 from itransf.config import setting
 from itransf.models.base import Model, Paper, Pool, Side, Sizes, TrainingGraph, look_up
+from itransf.ops.grouped import group_rows, grouped_product
 
 
 @dataclass(frozen=True)
@@ -48,35 +49,30 @@ class NTN(Model):
         return found | {"validation": {**found["validation"], "triples": 500}}
 
     def score(self, heads: Tensor, relations: Tensor, tails: Tensor) -> Tensor:
-        """Return the scores, one relation after the other, so that each tensor is in memory once."""
-        d, s = self.config.dim, self.config.slices
+        """Return the scores, (b,); each relation's tensor is looked up once."""
+        d, s, grouping = self.config.dim, self.config.slices, group_rows(relations)
         h, t = look_up(self.entities, heads), look_up(self.entities, tails)
-        scores = h.new_empty(len(heads))
-        for relation in torch.unique(relations):
-            rows, one = (relations == relation).nonzero().squeeze(1), relation[None]
-            tensor = look_up(self.tensors, one).view(s, d, d)
-            layer = look_up(self.layers, one).view(s, 2 * d)
-            bilinear = torch.einsum("ni,sij,nj->ns", h[rows], tensor, t[rows])  # (n, s)
-            linear = torch.cat([h[rows], t[rows]], dim=1) @ layer.T + look_up(self.biases, one)
-            found = (torch.tanh(bilinear + linear) * look_up(self.outputs, one)).sum(1)
-            scores = scores.index_copy(0, rows, found)
-        return scores
+        tensors = look_up(self.tensors, grouping.keys).view(-1, s * d, d)
+        layers = look_up(self.layers, grouping.keys).view(-1, s, 2 * d)
+        bilinear = (grouped_product(t, tensors, grouping).view(-1, s, d) * h[:, None]).sum(2)  # (b, s)
+        linear = grouped_product(torch.cat([h, t], dim=1), layers, grouping) + look_up(self.biases, relations)
+        return (torch.tanh(bilinear + linear) * look_up(self.outputs, relations)).sum(1)
 
     def score_pool(self, anchors: Tensor, relations: Tensor, side: Side, pool: Pool) -> Tensor:
         """Return the scores (b, n) of the pool; a relation's tensor is multiplied with each anchor once."""
         d, s = self.config.dim, self.config.slices
         table = self.entities if pool.entities is None else look_up(self.entities, pool.entities)  # (n, d)
-        scores = table.new_empty(len(anchors), len(table))
-        for relation in torch.unique(relations):
-            rows, one = (relations == relation).nonzero().squeeze(1), relation[None]
-            known, tensor = look_up(self.entities, anchors[rows]), look_up(self.tensors, one).view(s, d, d)
-            own, asked = look_up(self.layers, one).view(s, 2, d).unbind(1)  # of heads and of tails
+        scores, distinct = table.new_empty(len(anchors), len(table)), torch.unique(relations)
+        parameters = (look_up(each, distinct).unbind() for each in (self.tensors, self.layers, self.biases, self.outputs))
+        for relation, tensor, layer, bias, output in zip(distinct, *parameters, strict=True):
+            rows, cube = (relations == relation).nonzero().squeeze(1), tensor.view(s, d, d)
+            own, asked = layer.view(s, 2, d).unbind(1)  # of heads and of tails
             if side == "head":
-                tensor, own, asked = tensor.transpose(1, 2), asked, own
-            queries = known @ tensor + asked[:, None]  # (s, b', d)
-            added = (known @ own.T + look_up(self.biases, one)).T[:, :, None]  # (s, b', 1)
-            weights = look_up(self.outputs, one).view(s, 1, 1)
-            found = (torch.tanh(queries @ table.T + added) * weights).sum(0)  # (b', n)
+                cube, own, asked = cube.transpose(1, 2), asked, own
+            known = look_up(self.entities, anchors[rows])
+            queries = known @ cube + asked[:, None]  # (s, b', d)
+            added = (known @ own.T + bias).T[:, :, None]  # (s, b', 1)
+            found = (torch.tanh(queries @ table.T + added) * output[:, None, None]).sum(0)  # (b', n)
             scores = scores.index_copy(0, rows, found)
         return scores
 

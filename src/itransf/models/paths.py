@@ -100,7 +100,8 @@ class MinedPaths(Model):
         length: Maximum number of links of a path.
         is_binary: Whether R is one wherever a path exists.
         paths: The steps of each relation's paths, (r, p, 2).
-        confidence: Pr(r | p): of the resource that p brings to tails of training pairs, the share of r's pairs, (r, p).
+        confidence: Pr(r | p): of the resource that p brings from all heads to other entities, the share that arrives at
+            tails of r's training pairs, (r, p).
     """
 
     uses: ClassVar[str] = "paths"
@@ -138,7 +139,7 @@ class MinedPaths(Model):
         """
         slots, first, second = self._list_slots(relations)
         heads, tails = (each[slots // self.paths.shape[1]] for each in (heads, tails))
-        (of_head, ahead), (of_tail, behind) = self._bounds(heads, first), self._bounds(tails, invert(second))
+        (of_head, ahead), (of_tail, behind) = self.bounds(heads, first), self.bounds(tails, invert(second))
         is_back = ahead > behind
         way = is_back.long()
         ends, last = torch.where(is_back, heads, tails), torch.where(is_back, invert(first), second)
@@ -163,7 +164,7 @@ class MinedPaths(Model):
         rows, places = self.follow(starts, first, way)
         middles, seconds = self.find_targets(places), second[rows]
         most = MOST_WALKS[anchors.device.type]
-        if len(anchors) > 1 and int(self._bounds(middles, seconds)[1].sum()) > most:
+        if len(anchors) > 1 and int(self.bounds(middles, seconds)[1].sum()) > most:
             return None
         walks, found = self.follow(middles, seconds, way)
         ends = self.find_targets(found)
@@ -187,7 +188,7 @@ class MinedPaths(Model):
             steps: (n,)
             way: Whether links are followed forwards (0) or backwards (1), which decides whose fan-out is limited.
         """
-        rows, places = expand(*self._bounds(entities, steps))
+        rows, places = expand(*self.bounds(entities, steps))
         kept = self.is_followed(places, way)
         return rows[kept], places[kept]
 
@@ -196,7 +197,7 @@ class MinedPaths(Model):
         """Number of steps, with STAY and the one that leads nowhere."""
         return 2 * self.sizes.relations + 2
 
-    def _bounds(self, entities: Tensor, steps: Tensor) -> tuple[Tensor, Tensor]:
+    def bounds(self, entities: Tensor, steps: Tensor) -> tuple[Tensor, Tensor]:
         """Return the place of the first link of each entity and step, and the number of links."""
         wanted = (entities * self.steps + steps) * self.sizes.entities
         first = torch.searchsorted(self.links.keys, wanted)
@@ -368,15 +369,36 @@ def mine_paths(model: MinedPaths, triples: Tensor) -> None:
     found = [count_paths(model, part, stride, pairs, order) for part in parts]
     codes, sums = sum_alike(*(torch.cat(column) for column in zip(*found, strict=True)))
     relations, paths = codes // model.steps**2, codes % model.steps**2
-    distinct, totals = sum_alike(paths, sums)
-    shares = sums / totals[torch.searchsorted(distinct, paths)]
     is_own = paths == (2 * relations + 2) * model.steps + STAY
     best = torch.argsort(sums.masked_fill(is_own, 0.0), descending=True, stable=True)
     best = best[~is_own[best]]
     slots = occurrence_numbers(relations[best])
     best, slots = best[slots < model.config.paths], slots[slots < model.config.paths]
+    distinct, places = torch.unique(paths[best], return_inverse=True)
+    shares = sums[best] / count_resource(model, distinct)[places]
     model.paths[relations[best], slots] = torch.stack([paths[best] // model.steps, paths[best] % model.steps], dim=1)
-    model.confidence[relations[best], slots] = shares[best].to(model.confidence.dtype)
+    model.confidence[relations[best], slots] = shares.clamp_max(1).to(model.confidence.dtype)  # sums are of a sample
+
+
+def count_resource(model: MinedPaths, paths: Tensor) -> Tensor:
+    """Return the resource that paths (p,), first step * steps + second, bring from all heads to other entities, (p,)."""
+    keys, entities, steps = model.links.keys, model.sizes.entities, model.steps
+    by_step = torch.argsort(model.find_steps(torch.arange(len(keys))), stable=True)
+    counts = torch.bincount(model.find_steps(by_step), minlength=steps)
+    begin, totals = counts.cumsum(0) - counts, torch.zeros(len(paths), dtype=torch.float64)
+    at_once = MOST_WALKS["cpu"] * len(paths) // max(int(counts[paths // steps].sum()), 1)
+    for part in torch.split(torch.arange(len(paths)), max(at_once, 1)):
+        first, second = paths[part] // steps, paths[part] % steps
+        rows, places = expand(begin[first], counts[first])
+        links = by_step[places]
+        middles, heads = model.find_targets(links), keys[links] // (steps * entities)
+        onward, fans = model.bounds(middles, second[rows])
+        back = (middles * steps + second[rows]) * entities + heads
+        returns = keys[torch.searchsorted(keys, back).clamp_max(len(keys) - 1)] == back
+        kept = model.is_followed(links, 0) & (fans > 0) & (fans <= model.config.fan_out)
+        arriving = model.weigh(links[kept], onward[kept], 0).double() * (fans - returns.long())[kept]
+        totals.index_add_(0, part[rows[kept]], arriving)
+    return totals
 
 
 def count_paths(model: MinedPaths, triples: Tensor, stride: Tensor, pairs: Tensor, order: Tensor) -> list[Tensor]:

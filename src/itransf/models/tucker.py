@@ -68,13 +68,10 @@ class TuckER(QueryModel):
 
     def contract(self, vectors: Tensor, relations: Tensor, side: Side) -> Tensor:
         """Return the products of vectors (b, d) of the other side with the matrices of relations, (b, d)."""
-        d = self.config.dim
-        distinct, places = torch.unique(relations, return_inverse=True)
-        matrices = self.drop(look_up(self.relations, distinct) @ self.core, self.config.hidden_dropout).view(-1, d, d)
-        matrices = matrices if side == "head" else matrices.transpose(1, 2)
-        if vectors.is_cuda:  # one batched product
-            return (matrices.index_select(0, places) @ vectors[:, :, None]).squeeze(2)
-        return grouped_product(vectors, matrices, group_rows(relations))
+        grouping = group_rows(relations)
+        matrices = look_up(self.relations, grouping.keys) @ self.core
+        matrices = self.drop(matrices, self.config.hidden_dropout).view(-1, self.config.dim, self.config.dim)
+        return grouped_product(vectors, matrices if side == "head" else matrices.transpose(1, 2), grouping)
 
     def queries(self, anchors: Tensor, relations: Tensor, side: Side) -> Tensor:
         """Return the queries and what is added to their products, (b, d + 1)."""

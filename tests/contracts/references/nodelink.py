@@ -9,6 +9,7 @@ CASES: list[Case] = [{"paths": 6}]
 
 def score(weights: Weights, config: Any, head: int, relation: int, tail: int) -> float:
     links = {slot for slot, _ in find_paths(weights, config, head, relation, tail)}
-    nodes = weights["heads"][relation, head] + weights["tails"][relation, tail]
+    of_head, of_tail = (weights[name].reshape(len(weights["relations"]), -1) for name in ("heads", "tails"))
+    nodes = of_head[relation, head] + of_tail[relation, tail]
     own = weights["relations"][relation]
     return float(own[-1] + nodes + sum(own[slot] for slot in links))
