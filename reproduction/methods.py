@@ -18,6 +18,7 @@ from itransf.data import Graph, load
 from itransf.data.graph import SPLITS
 from itransf.data.leakage import measure_leakage
 from itransf.evaluation import Ranks, RuleList, rank_triples
+from itransf.evaluation.rules import blend_with_rules
 from itransf.fitting import build_model
 from itransf.interpret import read_attention
 from itransf.models import STransE
@@ -104,6 +105,14 @@ def train_and_validate(job: Job, shop: Workshop) -> dict[str, Any]:
 def rank_valid(run: Run, shop: Workshop) -> Ranks:
     """Rank validation triples without looking at test."""
     return rank_triples(run.model, run.graph.valid, run.graph.known_in(*VALID_FILTER), progress=shop.progress)
+
+
+def blend_and_rank(job: Job, shop: Workshop) -> dict[str, Any]:
+    """Train, then rank test triples by scores blended with one-hop rules; weights are chosen on valid."""
+    run = shop.obtain_run(job)
+    blend = blend_with_rules(run.model, run.graph, RuleList(run.graph), shop.progress)
+    ranks = rank_triples(blend, run.graph.test, run.graph.known, progress=shop.progress)
+    return describe_run(run) | {"attention": None} | measure_ranks(run.graph, ranks)
 
 
 def apply_rules(job: Job, shop: Workshop) -> dict[str, Any]:
@@ -219,6 +228,7 @@ METHODS = {
     "train": Method(train_and_rank),
     "validate": Method(train_and_validate),
     "rules": Method(apply_rules, "rules"),
+    "with-rules": Method(blend_and_rank, "models"),
     "describe": Method(describe_graph, "datasets"),
     "timing": Method(time_epochs, "sparseness"),
     "sparse-coding": Method(code_and_rank, "sparse_encoding"),

@@ -217,6 +217,13 @@ def write_training(found: Found) -> str:
     return f"{write_seconds(record['training']['seconds'])} ({record['device'].replace('cuda', 'gpu').upper()})"
 
 
+def list_uses(found: Found) -> str:
+    """Return what a row uses beside single triples and parameters."""
+    row = found.row
+    model = MODELS[row.make_job().resolve().name].uses if row.preset else ""
+    return ", ".join(filter(None, (model, "rules" if "rules" in row.method else "")))
+
+
 def write_coding(found: Found, key: str, scale: float) -> str:
     """Return a figure of the sparse coding."""
     coding = found.records[0].get("coding")
@@ -263,7 +270,7 @@ COLUMNS: dict[str, tuple[str, Callable[[Found], str]]] = {
     "matrices": ("Matrices", lambda found: f"{found.records[0]['matrices']:,}" if found.row.preset else MISSING),
     "epochs": ("Epochs", lambda found: f"{found.records[0]['config']['training']['epochs']:,}"),
     "time": ("Epoch", write_time),
-    "uses": ("Uses", lambda found: MODELS[found.row.make_job().resolve().name].uses if found.row.preset else "train"),
+    "uses": ("Uses", list_uses),
     "parameters": ("Parameters", lambda found: f"{found.records[0]['parameters']:,}" if found.row.preset else MISSING),
     "training": ("Training", write_training),
     "large_weights": ("Large weights", write_large),
