@@ -20,6 +20,7 @@ class NodeLinkConfig(PathConfig):
     fan_out: int = setting(
         1_000_000, "Maximum number of links of one relation and direction at an entity that count as features."
     )
+    binary: bool = setting(True, "Count a link as one, not as one divided by the number of such links at the head.")
 
 
 class NodeLink(RandomWalk):
@@ -33,7 +34,6 @@ class NodeLink(RandomWalk):
     config: NodeLinkConfig
     uses: ClassVar[str] = "features"
     length: ClassVar[int] = 1
-    is_binary: ClassVar[bool] = True
     paper: ClassVar[Paper | None] = Paper(
         "Observed versus Latent Features for Knowledge Base and Text Inference",
         "Toutanova, Chen",

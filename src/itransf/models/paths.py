@@ -39,6 +39,7 @@ class PathConfig:
     fan_out: int = setting(
         100, "Maximum number of links of one relation and direction at an entity; a path does not follow more."
     )
+    binary: bool = setting(False, "Count a path as one wherever it exists, not as the share of resource that arrives.")
 
     def __post_init__(self) -> None:
         """Refuse impossible numbers."""
@@ -98,7 +99,6 @@ class MinedPaths(Model):
 
     Attributes:
         length: Maximum number of links of a path.
-        is_binary: Whether R is one wherever a path exists.
         paths: The steps of each relation's paths, (r, p, 2).
         confidence: Pr(r | p): of the resource that p brings from all heads to other entities, the share that arrives at
             tails of r's training pairs, (r, p).
@@ -106,7 +106,6 @@ class MinedPaths(Model):
 
     uses: ClassVar[str] = "paths"
     length: ClassVar[int] = 2
-    is_binary: ClassVar[bool] = False
     paths: Tensor
     confidence: Tensor
 
@@ -218,7 +217,7 @@ class MinedPaths(Model):
     def weigh(self, first: Tensor, second: Tensor, way: int | Tensor) -> Tensor:
         """Return the share of resource that arrives over each path, given the places of its links, (n,)."""
         fans = self.links.fans[way, first] * self.links.fans[way, second]
-        return (torch.ones_like(fans) if self.is_binary else 1 / fans.double()).to(self.confidence.dtype)
+        return (torch.ones_like(fans) if self.config.binary else 1 / fans.double()).to(self.confidence.dtype)
 
     def _enter(
         self, slots: Tensor, heads: Tensor, tails: Tensor, first: Tensor, second: Tensor, way: int | Tensor

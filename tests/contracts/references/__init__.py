@@ -66,7 +66,7 @@ def find_paths(weights: Weights, config: Any, head: int, relation: int, tail: in
             ends = links[middle].get(second, set())
             fans = len(links[head][first]), len(ends)
             if tail in ends and max(fans) <= config.fan_out:
-                found.append((slot, 1 / (fans[0] * fans[1])))
+                found.append((slot, 1.0 if config.binary else 1 / (fans[0] * fans[1])))
     return found
 
 

@@ -4,7 +4,7 @@ from typing import Any
 
 from contracts.references import Case, Weights, find_paths
 
-CASES: list[Case] = [{"paths": 6}, {"paths": 30, "fan_out": 2}]
+CASES: list[Case] = [{"paths": 6}, {"paths": 30, "fan_out": 2}, {"paths": 6, "binary": True}]
 
 
 def score(weights: Weights, config: Any, head: int, relation: int, tail: int) -> float:
