@@ -36,7 +36,8 @@ def write_page() -> str:
 def write_line(setting: Setting) -> str:
     """Return one setting as an item of a list."""
     auto = f" Auto: {setting.auto}." if setting.auto else ""
-    return f"- `{setting.key} = {json.dumps(setting.default)}` ({setting.values}): {setting.description}{auto}"
+    values = "a name in [models.md](models.md)" if setting.key == "model.name" else setting.values
+    return f"- `{setting.key} = {json.dumps(setting.default)}` ({values}): {setting.description}{auto}"
 
 
 if __name__ == "__main__":

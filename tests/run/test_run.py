@@ -17,7 +17,7 @@ from itransf.data.graph import Graph
 from itransf.errors import CheckpointError, ConfigError, DataError, RunError, WriteError
 from itransf.evaluation import evaluate
 from itransf.interpret import explain, export, make_cards
-from itransf.models import MODELS
+from itransf.models import MODELS, ConceptModel
 from itransf.prediction import complete, score_triples
 from itransf.run import Run, open_run, train
 from itransf.storage import RunFolder
@@ -69,9 +69,7 @@ class TestUse:
     def test_the_model_is_ready_for_use(self, short: Any, graph: Graph) -> None:
         assert not short(graph).model.training
 
-    @pytest.mark.parametrize(
-        "name", [name for name in MODELS if name not in ("itransf", "icomplex", "ilineare", "pitransf")]
-    )
+    @pytest.mark.parametrize("name", [name for name in MODELS if not issubclass(MODELS[name], ConceptModel)])
     def test_other_models_have_no_concepts(self, short: Any, graph: Graph, name: str) -> None:
         with pytest.raises(ConfigError, match=f"model {name} has no concepts"):
             short(graph, name).concepts()
