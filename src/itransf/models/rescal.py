@@ -1,0 +1,63 @@
+"""RESCAL."""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import torch
+from torch import Tensor, nn
+
+from itransf.config import setting
+from itransf.models.base import Compare, Paper, QueryModel, Side, Sizes, TrainingGraph, look_up
+from itransf.ops.grouped import group_rows, grouped_product
+
+
+@dataclass(frozen=True)
+class RescalConfig:
+    """Settings of RESCAL."""
+
+    dim: int = setting(64, "Dimension d of entity embeddings; a relation has d^2 numbers.", "64")
+
+
+class Rescal(QueryModel):
+    """h M[r] t, with a matrix for each relation   (Nickel et al., 2011)."""
+
+    Config: ClassVar[type] = RescalConfig
+    config: RescalConfig
+    paper = Paper(
+        "A Three-Way Model for Collective Learning on Multi-Relational Data",
+        "Nickel, Tresp, Kriegel",
+        "ICML 2011",
+        "https://icml.cc/2011/papers/438_icmlpaper.pdf",
+    )
+    compare: Compare = "dot"
+
+    def __init__(self, sizes: Sizes, config: RescalConfig) -> None:
+        super().__init__(sizes, config)
+        d = config.dim
+        self.entities = nn.Parameter(torch.randn(sizes.entities, d, device="cpu") / (10 * d**0.5))
+        self.relations = nn.Parameter(torch.randn(sizes.relations, d * d, device="cpu") / (10 * d**0.5))
+
+    @classmethod
+    def defaults(cls, graph: TrainingGraph, device: str) -> dict[str, dict[str, Any]]:
+        """Return settings for a graph: those of bilinear models."""
+        found = super().defaults(graph, device)
+        found["training"] |= {"optimizer": "adagrad", "learning_rate": 0.1, "lr_decay": "none"}
+        return found | {"model": {"dim": 64}, "regularizer": {"weight": 0.01}}
+
+    def queries(self, anchors: Tensor, relations: Tensor, side: Side) -> Tensor:
+        """Return h M[r] where tails are asked for, M[r] t where heads are, (b, d)."""
+        grouping = group_rows(relations)
+        matrices = look_up(self.relations, grouping.keys).view(-1, self.config.dim, self.config.dim)
+        matrices = matrices if side == "head" else matrices.transpose(1, 2)
+        return grouped_product(look_up(self.entities, anchors), matrices, grouping)
+
+    @torch.no_grad()
+    def start_relation(self, heads: Tensor, tails: Tensor) -> None:
+        """Start the last relation at the mean outer product of its triples' ends, as long as the others' median."""
+        mean = torch.einsum("ni,nj->ij", self.entities[heads], self.entities[tails]).flatten()
+        length = self.relations[:-1].norm(dim=1).median()
+        self.relations[-1] = length * nn.functional.normalize(mean, dim=0)
+
+    def factors(self, heads: Tensor, relations: Tensor, tails: Tensor) -> tuple[Tensor, ...]:
+        """Return the embeddings of each triple, with its matrix as a vector."""
+        return look_up(self.entities, heads), look_up(self.relations, relations), look_up(self.entities, tails)
