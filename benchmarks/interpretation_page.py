@@ -80,11 +80,11 @@ def _describe_models(record: Record) -> list[str]:
         runs, models = ([one for one in record[key] if one.get("support size") == size] for key in ("runs", "models"))
         if size is not None:
             parts.append(f"### At most {size} concept{'' if size == 1 else 's'} on a side\n")
-        parts += [_tabulate_accuracy(runs), *_tabulate_findings(models)]
+        parts += [_tabulate_accuracy(runs, record["settings"]), *_tabulate_findings(models)]
     return parts
 
 
-def _tabulate_accuracy(runs: Sequence[Found]) -> str:
+def _tabulate_accuracy(runs: Sequence[Found], settings: Mapping[str, Any]) -> str:
     """Return the filtered accuracy of each model, with the standard deviation over seeds."""
     rows = []
     for model in dict.fromkeys(run["model"] for run in runs):
@@ -97,6 +97,8 @@ def _tabulate_accuracy(runs: Sequence[Found]) -> str:
         for values in ([run[split][key] for run in done] for split in ("valid", "test") for key in ("mrr", "hits@10")):
             cells.append(f"{mean(values):.3f}" + (f" ± {stdev(values):.3f}" if len(values) > 1 else ""))
         epochs, seconds = (f"{mean(run[key] for run in done):.0f}" for key in ("epochs", "seconds"))
+        warm = settings.get(model, {}).get("warm_start", {}).get("epochs", 0)
+        epochs = f"{warm} + {epochs}" if warm else epochs
         rows.append([TITLES[model], str(len(done)), *cells, epochs, seconds])
     titles = ["model", "seeds", "valid MRR", "valid Hits@10", "test MRR", "test Hits@10", "epochs", "training, s"]
     return make_table(titles, rows)
@@ -133,7 +135,12 @@ def _judge(findings: Iterable[Found]) -> list[str]:
 
 
 def _compare(main: Found, others: Sequence[Found]) -> list[str]:
-    """Return in which measures the model has the highest value, and which models have higher ones."""
+    """Return in which measures the model has the highest value, and which models have higher ones.
+
+    Random attention alone is nothing to compare with.
+    """
+    if all(other["name"] == "random" for other in others):
+        return []
     ahead, behind = [], []
     for finding in main["findings"]:
         values = {
