@@ -101,3 +101,10 @@ def test_ctransr_starts_with_the_clusters_of_the_offsets_of_transe() -> None:
 def test_settings_without_sense_are_refused(name: str, settings: dict[str, Any], message: str) -> None:
     with pytest.raises(ConfigError, match=message):
         MODELS[name].Config(**settings)
+
+
+@pytest.mark.parametrize("name", ["kg2e", "transd"])
+def test_entities_are_compared_by_their_first_vectors(name: str) -> None:
+    model = make_model(name, {"dim": 4})
+    assert model.embeddings()["entities"].shape[1] == 8
+    torch.testing.assert_close(model.entity_vectors(), model.embeddings()["entities"].detach()[:, :4])

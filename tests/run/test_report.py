@@ -166,12 +166,16 @@ def test_every_measure_ends_with_a_verdict(signed_page: str) -> None:
         assert re.match("Good|Too few to tell|At chance|Worse than chance|Not good", last)
 
 
-def test_a_model_that_cannot_be_explained_has_a_report_that_says_so(
+def test_a_score_without_parts_has_a_report_that_says_so_and_gives_reasons(
     random_graph: Callable, short: Callable, tmp_path: Path
 ) -> None:
-    run = short(random_graph(), "transe")
-    model = BilinearModel(Sizes(len(run.graph.entities), len(run.graph.relations)), BilinearConfig())
-    text = "".join(check_page(write(Run(run.graph, run.config, model, run.history), tmp_path)).text)
+    trained = short(random_graph(), "transe")
+    model = BilinearModel(Sizes(len(trained.graph.entities), len(trained.graph.relations)), BilinearConfig())
+    run = Run(trained.graph, trained.config, model, trained.history)
+    text = "".join(check_page(write(run, tmp_path)).text)
+    row = next(chain(*choose_triples(run.evaluate().typed_ranks)))
+    names = name_triple(run.graph, run.evaluate().typed_ranks.triples[row].tolist())[:3]
+    assert run.explain(*names, removals=False).sentence in text
     assert "BilinearModel has no concepts" in text
     assert "BilinearModel cannot be split" in text
     assert "MRR on test" in text

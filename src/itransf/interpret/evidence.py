@@ -87,8 +87,8 @@ def compare_summands(model: DistMult, triples: Triples, triple: Triple, memory: 
 
 
 def compare_ends(model: Model, triples: Triples, triple: Triple, memory: int) -> Floats:
-    """Return the cosine of the embeddings of both ends of triples (n, 3) with those of a triple, (n,)."""
-    table = model.embeddings()["entities"]
+    """Return the cosine of the vectors of both ends of triples (n, 3) with those of a triple, (n,)."""
+    table = model.entity_vectors()
     ends = torch.tensor(np.append(triples, [triple], axis=0)[:, ::2], device=table.device)
     vectors = (table[part].flatten(1) for part in torch.split(ends[:-1], count_rows(model, memory)))
     parts = [cosine_similarity(each, table[ends[-1:]].flatten(1)) for each in vectors]

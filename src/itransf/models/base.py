@@ -301,6 +301,10 @@ class Model(nn.Module, ABC):
         found = {name: getattr(self, name, None) for name in ("entities", "relations")}
         return {name: table for name, table in found.items() if isinstance(table, nn.Parameter)}
 
+    def entity_vectors(self) -> Tensor:
+        """Return the vectors by which entities are compared with each other, (e, d); by default their embeddings."""
+        return self.embeddings()["entities"].detach().flatten(1)
+
     @torch.no_grad()
     def start_from(self, model: Model, counts: Tensor) -> None:
         """Start with what another model learned on the same graph; by default, with its embeddings.

@@ -105,6 +105,10 @@ class KG2E(Model):
         weighed = torch.einsum("...d,...d->...", squares + variances, 1 / own)
         return (weighed - variances.log().sum(-1) + own.log().sum(-1) - self.config.dim) / -2
 
+    def entity_vectors(self) -> Tensor:
+        """Return the means, (e, d)."""
+        return self.entities.detach()[:, : self.config.dim]
+
     def factors(self, heads: Tensor, relations: Tensor, tails: Tensor) -> tuple[Tensor, ...]:
         """Return the means of each triple."""
         rows = look_up(self.entities, heads), look_up(self.relations, relations), look_up(self.entities, tails)

@@ -39,6 +39,10 @@ class TransD(Translation):
         vectors, others = rows.chunk(2, dim=1)
         return torch.cat([limit_length(vectors, self.config.entity_constraint), others], dim=1)
 
+    def entity_vectors(self) -> Tensor:
+        """Return the first vector of each entity, (e, d)."""
+        return self.entities.detach()[:, : self.config.dim]
+
     @torch.no_grad()
     def start_from(self, model: Model, counts: Tensor) -> None:
         """Start with the embeddings of TransE; projection vectors keep their random start."""

@@ -59,14 +59,14 @@ class HeldOut(NamedTuple):
         rank: Rank of its tail by the rule of predictions.
         candidates: Number of tails that it was compared with, and itself.
         answers: The first answers for its tail.
-        explanation: Explanation of its score; None if the score cannot be split.
+        explanation: Reasons for the answer, with the parts of its score if it can be split.
     """
 
     triple: LabelledTriple
     rank: float
     candidates: int
     answers: list[Prediction]
-    explanation: Explanation | None
+    explanation: Explanation
 
 
 def write_report(
@@ -171,10 +171,10 @@ def show_held_out(run: Run, evaluation: Evaluation | None) -> list[list[HeldOut]
 
 
 def show_triple(run: Run, ranks: Ranks, row: int) -> HeldOut:
-    """Return a ranked triple with the answers of the model and, where the score can be split, its explanation."""
+    """Return a ranked triple with the answers of the model and an explanation."""
     triple, side = LabelledTriple(*name_triple(run.graph, ranks.triples[row].tolist())), SIDES.index("tail")
     names = (triple.head, triple.relation, triple.tail)
-    explained = run.explain(*names, removals=False) if run.chosen.model.is_explainable else None
+    explained = run.explain(*names, removals=False)
     answers = run.predict(triple.head, triple.relation, top=ANSWERS)
     return HeldOut(triple, float(ranks.ranks("tail")[row]), int(ranks.rivals[0, side, row]) + 1, answers, explained)
 

@@ -219,7 +219,7 @@ def find_closest(model: Model, graph: Graph, entity: int, top: int = 5) -> list[
     """Return the labels of the entities with the most similar embeddings, if the model has some, and the cosines."""
     if "entities" not in model.embeddings():
         return []
-    vectors = torch.nn.functional.normalize(model.embeddings()["entities"].flatten(1), dim=1)
+    vectors = torch.nn.functional.normalize(model.entity_vectors(), dim=1)
     cosines = vectors @ vectors[entity]
     cosines[entity] = -torch.inf
     found = cosines.topk(min(top, len(cosines) - 1))
