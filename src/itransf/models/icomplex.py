@@ -41,7 +41,7 @@ class IComplExConfig(DistMultConfig):
     attention_lr_factor: float = setting(
         1.0,
         "Learning-rate multiplier for attention. Values below 1 keep the codes of the warm start.",
-        "0.1 under 20,000 triples, where runs with different seeds then agree more; 1 from there on",
+        "0.1 under 20,000 triples, 1 from there on",
     )
 
     def __post_init__(self) -> None:
