@@ -27,7 +27,9 @@ USING = [name for name in MODELS if MODELS[name].uses]
 Path = tuple[int, int, int]
 
 
-def walk(triples: list[tuple[int, int, int]], relations: int, fan_out: int) -> Iterator[tuple[int, int, int, int, float]]:
+def walk(
+    triples: list[tuple[int, int, int]], relations: int, fan_out: int
+) -> Iterator[tuple[int, int, int, int, float]]:
     """Yield head, first step, second step, tail and share of the head's resource of every walk of two steps."""
     links = defaultdict[tuple[int, int], set[int]](set)
     for h, r, t in triples:

@@ -63,7 +63,9 @@ class NTN(Model):
         d, s = self.config.dim, self.config.slices
         table = self.entities if pool.entities is None else look_up(self.entities, pool.entities)  # (n, d)
         scores, distinct = table.new_empty(len(anchors), len(table)), torch.unique(relations)
-        parameters = (look_up(each, distinct).unbind() for each in (self.tensors, self.layers, self.biases, self.outputs))
+        parameters = (
+            look_up(each, distinct).unbind() for each in (self.tensors, self.layers, self.biases, self.outputs)
+        )
         for relation, tensor, layer, bias, output in zip(distinct, *parameters, strict=True):
             rows, cube = (relations == relation).nonzero().squeeze(1), tensor.view(s, d, d)
             own, asked = layer.view(s, 2, d).unbind(1)  # of heads and of tails

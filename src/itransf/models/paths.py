@@ -380,7 +380,7 @@ def mine_paths(model: MinedPaths, triples: Tensor) -> None:
 
 
 def count_resource(model: MinedPaths, paths: Tensor) -> Tensor:
-    """Return the resource that paths (p,), first step * steps + second, bring from all heads to other entities, (p,)."""
+    """Return the resource that paths (p,), first step * steps + second, bring from all heads to others, (p,)."""
     keys, entities, steps = model.links.keys, model.sizes.entities, model.steps
     by_step = torch.argsort(model.find_steps(torch.arange(len(keys))), stable=True)
     counts = torch.bincount(model.find_steps(by_step), minlength=steps)
