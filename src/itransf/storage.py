@@ -39,7 +39,7 @@ from torch import Tensor
 from itransf.config import Config, build_config, check_trusted, format_toml, parse_layer
 from itransf.data import SPLITS, Graph, Integers, SplitRule, Types, Vocabulary, Weights
 from itransf.errors import CheckpointError, ConfigError, DataError, RunError, WriteError
-from itransf.files import Checksum, lock, make_folder, replacing
+from itransf.files import Checksum, lock, make_folder, replacing, reporting
 from itransf.prediction.calibration import Calibration
 from itransf.records import (
     FILE,
@@ -246,7 +246,7 @@ class RunFolder:
         """Give the files of the last commit their names, and remove those that are not part of the run."""
         is_run = (self.path / FILE).exists()
         files = read_manifest(self.path).files if is_run else {}
-        with self._reporting_failure():
+        with reporting(f"{self.path} cannot be replaced", "choose another folder"):
             for name, checksum in files.items():
                 with suppress(FileNotFoundError):
                     self._staged_path(name, checksum).replace(self.path / name)
@@ -276,7 +276,7 @@ class RunFolder:
         members = list[Path]()
         with suppress(CheckpointError):  # of a run that cannot be read, only its own files are removed
             members = self.members
-        with self._reporting_failure():
+        with reporting(f"{self.path} cannot be replaced", "choose another folder"):
             (self.path / FILE).unlink(missing_ok=True)  # the first: without it there is no run
             for member in members:
                 RunFolder(member).clear()
@@ -285,13 +285,6 @@ class RunFolder:
                     entry.unlink()
         with suppress(OSError):  # it is not empty
             self.path.rmdir()
-
-    @contextmanager
-    def _reporting_failure(self) -> Iterator[None]:
-        try:
-            yield
-        except OSError as error:
-            raise WriteError(f"{self.path} cannot be replaced: {error.strerror}; choose another folder") from None
 
     def _staged_path(self, name: str, checksum: Checksum) -> Path:
         """Return where a file waits for the commit, and until it gets its name."""
