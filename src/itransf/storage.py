@@ -152,6 +152,15 @@ class RunFolder:
             found.append(RunFolder(path))
         return found
 
+    def check_free(self, overwrite: bool) -> None:
+        """Check that a new run can be written here, if need be over another run.
+
+        Raises:
+            RunError: A run is here and may not be overwritten, or something else is.
+        """
+        if self.is_occupied and not (overwrite and self.is_replaceable):
+            raise self.refuse()
+
     def refuse(self) -> RunError:
         """Return the error for a folder in which no new run can be started, with what can be done instead."""
         if not self.is_replaceable:
@@ -207,8 +216,7 @@ class RunFolder:
         Raises:
             RunError: A run is here and may not be overwritten, or something else is.
         """
-        if self.is_occupied and (not overwrite or not self.is_replaceable):
-            raise self.refuse()
+        self.check_free(overwrite)
         try:
             yield
         finally:
@@ -269,8 +277,7 @@ class RunFolder:
         Raises:
             RunError: The folder holds something else.
         """
-        if not self.is_replaceable:
-            raise self.refuse()
+        self.check_free(overwrite=True)
         if not self.path.is_dir():
             return
         members = list[Path]()

@@ -395,8 +395,8 @@ class Run:
             RunError: A run is in `out` and may not be overwritten.
         """
         folder = None if out is None else RunFolder(Path(out))
-        if folder is not None and folder.is_occupied and not (overwrite and folder.is_replaceable):
-            raise folder.refuse()
+        if folder is not None:
+            folder.check_free(overwrite)
         growth = new if isinstance(new, teaching.Growth) else teaching.grow_graph(self.graph, new, remove)
         updated = self._update(growth, epochs, progress)
         if folder is not None:
