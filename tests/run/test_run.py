@@ -73,7 +73,7 @@ class TestUse:
         "name", [name for name in MODELS if name not in ("itransf", "icomplex", "ilineare", "pitransf")]
     )
     def test_other_models_have_no_concepts(self, short: Any, graph: Graph, name: str) -> None:
-        with pytest.raises(ConfigError, match=f"model {name} has no concepts"):
+        with pytest.raises(ConfigError, match=f"model {MODELS[name].__name__} has no concepts"):
             short(graph, name).concepts()
 
     def test_info_tells_what_the_run_is(self, short: Any, graph: Graph) -> None:
