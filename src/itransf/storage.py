@@ -367,10 +367,6 @@ class RunFolder:
             if self._is_own(entry.name) and not entry.name.startswith(".") and entry.name != FILE
         }
 
-    def list_outdated(self) -> list[str]:
-        """Return the files that a finished run does not need: all checkpoints but the last."""
-        return self.checkpoints[1:]
-
     # Reading
 
     def verify(self, names: Collection[str] | None = None) -> None:

@@ -472,5 +472,5 @@ class Run:
         folder.stage_history(self.history)
         folder.stage_concept_names(self.concept_names)
         folder.stage_calibration(self.calibration)
-        folder.commit(self.record, drop=folder.list_outdated())
+        folder.commit(self.record, drop=folder.checkpoints[1:])  # the last one is kept
         self.is_stored = True
