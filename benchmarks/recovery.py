@@ -48,7 +48,7 @@ def measure_recovery(readings: Sequence[Reading], truths: Sequence[Planted], dra
 def list_true(truth: Planted) -> Uses:
     """Return which concepts each relation side was generated from, heads then tails, (2 r, m)."""
     supports = truth.geometry.supports.reshape(-1, truth.geometry.supports.shape[2])
-    uses = np.zeros((len(supports), len(truth.concepts)), dtype=np.bool_)
+    uses = np.zeros((len(supports), len(truth.geometry.concepts)), dtype=np.bool_)
     rows, places = np.nonzero(supports >= 0)
     uses[rows, supports[rows, places]] = True
     return uses

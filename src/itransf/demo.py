@@ -45,8 +45,7 @@ def run_demo(
     """
     make_folder(Path(out))
     folder = RunFolder(Path(out) / "run")
-    if not folder.is_replaceable:
-        raise folder.refuse()
+    folder.check_free(overwrite=True)
     graph, models, rare, run = load("world"), [], dict[str, Any](), None
     for model in MODELS:
         started = time.perf_counter()

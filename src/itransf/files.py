@@ -45,6 +45,19 @@ class Checksum(NamedTuple):
 
 
 @contextmanager
+def reporting(fault: str, advice: str = "choose another place") -> Iterator[None]:
+    """Turn errors of the operating system into errors of writing.
+
+    Raises:
+        WriteError: The block could not do what it should, in words such as "x.txt cannot be written".
+    """
+    try:
+        yield
+    except OSError as error:
+        raise WriteError(f"{fault}: {error.strerror or error}; {advice}") from None
+
+
+@contextmanager
 def replacing(path: Path, rename: Callable[[Path], Path] | None = None) -> Iterator[Path]:
     """Yield a temporary path that replaces `path` atomically and durably when the block ends without an error.
 
@@ -57,7 +70,7 @@ def replacing(path: Path, rename: Callable[[Path], Path] | None = None) -> Itera
     Raises:
         WriteError: The disk is full, or the folder may not be written.
     """
-    try:
+    with reporting(f"{path} cannot be written"):
         path.parent.mkdir(parents=True, exist_ok=True)
         handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".tmp")
         os.close(handle)
@@ -71,8 +84,6 @@ def replacing(path: Path, rename: Callable[[Path], Path] | None = None) -> Itera
         finally:
             with suppress(FileNotFoundError):
                 temporary.unlink()
-    except OSError as error:
-        raise WriteError(f"{path} cannot be written: {error.strerror or error}; choose another place") from None
 
 
 def write_text(path: Path, text: str) -> None:
@@ -98,11 +109,10 @@ def check_place(path: Path) -> None:
     """
     if path.is_dir():
         raise WriteError(f"{path} is a folder; name a file")
-    try:
-        with tempfile.TemporaryFile(dir=next(folder for folder in path.absolute().parents if folder.exists())):
+    with reporting(f"{path} cannot be written"):
+        folder = next(folder for folder in path.absolute().parents if folder.exists())
+        with tempfile.TemporaryFile(dir=folder):
             pass
-    except OSError as error:
-        raise WriteError(f"{path} cannot be written: {error.strerror or error}; choose another place") from None
 
 
 def make_folder(path: Path) -> None:
@@ -111,15 +121,10 @@ def make_folder(path: Path) -> None:
     Raises:
         WriteError: Files cannot be written into it.
     """
-    try:
+    with reporting(f"the folder {path} cannot be written", "choose another or change permissions"):
         path.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=path):
             pass
-    except OSError as error:
-        reason = error.strerror or error
-        raise WriteError(
-            f"the folder {path} cannot be written: {reason}; choose another or change permissions"
-        ) from None
 
 
 def _sync(path: Path) -> None:
@@ -146,10 +151,8 @@ def lock(path: Path) -> Iterator[bool]:
     The lock of a process that dies is released. Where files cannot be locked, it always succeeds.
     """
     while True:
-        try:
+        with reporting(f"{path} cannot be written"):
             descriptor = os.open(path, os.O_CREAT | os.O_RDWR, 0o666)
-        except OSError as error:
-            raise WriteError(f"{path} cannot be written: {error.strerror}; choose another place") from None
         try:
             if not _take(descriptor):
                 yield False

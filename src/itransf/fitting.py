@@ -126,7 +126,7 @@ class Fit:
 
     def _make_trainer(self, config: Config, validate: Callable[[Model], float] | None) -> Trainer:
         model = build_model(self.graph, config, self.device)
-        return Trainer(model, self.graph, config, validate, lower_is_better=config.validation.metric == "mr")
+        return Trainer(model, self.graph, config, validate)
 
     def _run_phase(
         self,

@@ -39,7 +39,7 @@ from torch import Tensor
 from itransf.config import Config, build_config, check_trusted, format_toml, parse_layer
 from itransf.data import SPLITS, Graph, Integers, SplitRule, Types, Vocabulary, Weights
 from itransf.errors import CheckpointError, ConfigError, DataError, RunError, WriteError
-from itransf.files import Checksum, lock, make_folder, replacing
+from itransf.files import Checksum, lock, make_folder, replacing, reporting
 from itransf.prediction.calibration import Calibration
 from itransf.records import (
     FILE,
@@ -152,6 +152,15 @@ class RunFolder:
             found.append(RunFolder(path))
         return found
 
+    def check_free(self, overwrite: bool) -> None:
+        """Check that a new run can be written here, if need be over another run.
+
+        Raises:
+            RunError: A run is here and may not be overwritten, or something else is.
+        """
+        if self.is_occupied and not (overwrite and self.is_replaceable):
+            raise self.refuse()
+
     def refuse(self) -> RunError:
         """Return the error for a folder in which no new run can be started, with what can be done instead."""
         if not self.is_replaceable:
@@ -207,8 +216,7 @@ class RunFolder:
         Raises:
             RunError: A run is here and may not be overwritten, or something else is.
         """
-        if self.is_occupied and (not overwrite or not self.is_replaceable):
-            raise self.refuse()
+        self.check_free(overwrite)
         try:
             yield
         finally:
@@ -246,7 +254,7 @@ class RunFolder:
         """Give the files of the last commit their names, and remove those that are not part of the run."""
         is_run = (self.path / FILE).exists()
         files = read_manifest(self.path).files if is_run else {}
-        with self._reporting_failure():
+        with reporting(f"{self.path} cannot be replaced", "choose another folder"):
             for name, checksum in files.items():
                 with suppress(FileNotFoundError):
                     self._staged_path(name, checksum).replace(self.path / name)
@@ -269,14 +277,13 @@ class RunFolder:
         Raises:
             RunError: The folder holds something else.
         """
-        if not self.is_replaceable:
-            raise self.refuse()
+        self.check_free(overwrite=True)
         if not self.path.is_dir():
             return
         members = list[Path]()
         with suppress(CheckpointError):  # of a run that cannot be read, only its own files are removed
             members = self.members
-        with self._reporting_failure():
+        with reporting(f"{self.path} cannot be replaced", "choose another folder"):
             (self.path / FILE).unlink(missing_ok=True)  # the first: without it there is no run
             for member in members:
                 RunFolder(member).clear()
@@ -285,13 +292,6 @@ class RunFolder:
                     entry.unlink()
         with suppress(OSError):  # it is not empty
             self.path.rmdir()
-
-    @contextmanager
-    def _reporting_failure(self) -> Iterator[None]:
-        try:
-            yield
-        except OSError as error:
-            raise WriteError(f"{self.path} cannot be replaced: {error.strerror}; choose another folder") from None
 
     def _staged_path(self, name: str, checksum: Checksum) -> Path:
         """Return where a file waits for the commit, and until it gets its name."""
@@ -366,10 +366,6 @@ class RunFolder:
             for entry in self.path.iterdir()
             if self._is_own(entry.name) and not entry.name.startswith(".") and entry.name != FILE
         }
-
-    def list_outdated(self) -> list[str]:
-        """Return the files that a finished run does not need: all checkpoints but the last."""
-        return self.checkpoints[1:]
 
     # Reading
 

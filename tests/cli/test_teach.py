@@ -221,7 +221,7 @@ def test_mistakes_about_edits_are_misuse(options: tuple[str, ...], message: str,
 def test_a_model_without_concepts_cannot_be_edited(transe_run: Path, tmp_path: Path) -> None:
     done = call("edit", transe_run, "--out", tmp_path / "new", "--prune", 1)
     assert done.code == 2
-    assert "transe has no concepts" in done.err
+    assert "TransE has no concepts" in done.err
 
 
 @pytest.mark.parametrize("is_file", [False, True])

@@ -44,7 +44,7 @@ def rank_by_truth(planted: Planted) -> np.ndarray:
 def test_default_sizes(planted: Planted) -> None:
     assert len(planted.graph.entities) == 1000
     assert len(planted.graph.relations) == 24
-    assert planted.concepts.shape == (8, 6, 6)
+    assert planted.geometry.concepts.shape == (8, 6, 6)
     assert len(planted.inverse_pairs) >= 3
     assert len(planted.symmetric) >= 2
     counts = count_triples(planted)
@@ -94,7 +94,7 @@ def test_inverse_and_symmetric_relations_mirror(planted: Planted) -> None:
 def test_composition_equals_the_sum_by_hand(planted: Planted) -> None:
     relation = int(np.argmax((planted.geometry.supports[0] >= 0).sum(axis=1)))
     (first, second), (left, right) = planted.geometry.supports[0][relation], planted.geometry.weights[0][relation]
-    expected = left * planted.concepts[first] + right * planted.concepts[second]
+    expected = left * planted.geometry.concepts[first] + right * planted.geometry.concepts[second]
     assert np.allclose(planted.geometry.matrix(relation, 0), expected)
     assert np.allclose(np.linalg.norm(planted.geometry.vectors, axis=1), 1)
 
@@ -133,8 +133,8 @@ def test_without_noise_the_truth_is_nearly_perfect_and_a_wrong_truth_is_not() ->
 def test_seeds_repeat_and_differ() -> None:
     first, again, other = (plant(seed=seed, entities=60, relations=8) for seed in (5, 5, 6))
     assert np.array_equal(first.graph.train, again.graph.train)
-    assert np.array_equal(first.concepts, again.concepts)
-    assert not np.array_equal(first.concepts, other.concepts)
+    assert np.array_equal(first.geometry.concepts, again.geometry.concepts)
+    assert not np.array_equal(first.geometry.concepts, other.geometry.concepts)
 
 
 def test_support_of_one_and_few_relations() -> None:

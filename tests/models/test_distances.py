@@ -10,6 +10,7 @@ import torch
 
 import itransf
 from contracts.cases import make_model, random_triples
+from itransf.config import Layer, build_config
 from itransf.errors import ConfigError
 from itransf.models import MODELS, Sizes
 from itransf.models.ctransr import FEWEST, find_centres
@@ -94,13 +95,19 @@ def test_ctransr_starts_with_the_clusters_of_the_offsets_of_transe() -> None:
     ("name", "settings", "message"),
     [
         ("ctransr", {"clusters": 0}, "clusters"),
+        ("irn", {"steps": 0}, "steps must be at least 1"),
+        ("nodelink", {"paths": 0}, "paths must be at least 1"),
+        ("ntn", {"slices": 0}, "slices must be at least 1"),
+        ("pitransf", {"fan_out": 0}, "fan_out must be at least 1"),
+        ("rotate", {"span": 0.0}, "span must be above zero"),
+        ("tucker", {"hidden_dropout": 1.0}, "hidden_dropout must be below one"),
         ("kg2e", {"min_variance": 0.0}, "min_variance"),
         ("kg2e", {"min_variance": 2.0, "max_variance": 1.0}, "max_variance"),
     ],
 )
 def test_settings_without_sense_are_refused(name: str, settings: dict[str, Any], message: str) -> None:
     with pytest.raises(ConfigError, match=message):
-        MODELS[name].Config(**settings)
+        build_config([Layer("test", {"model": {"name": name, **settings}})])
 
 
 @pytest.mark.parametrize("name", ["kg2e", "transd"])

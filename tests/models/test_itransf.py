@@ -6,6 +6,7 @@ import pytest
 import torch
 from torch import Tensor
 
+from itransf.config import Layer, build_config
 from itransf.errors import ConfigError
 from itransf.models import SIDES, ITransF, Side, Sizes, STransE
 from itransf.models.itransf import start_concepts
@@ -196,7 +197,7 @@ class TestSingleConceptScores:
 @pytest.mark.parametrize("setting", ["concepts", "support_size", "temperature"])
 def test_sizes_that_mean_nothing_are_refused(setting: str) -> None:
     with pytest.raises(ConfigError, match=rf"model\.{setting} .*above zero, not 0"):
-        ITransF.Config(**{setting: 0})
+        build_config([Layer("test", {"model": {"name": "itransf", setting: 0}})])
 
 
 def test_more_concepts_on_a_side_than_there_are_is_refused() -> None:

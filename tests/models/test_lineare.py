@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from contracts.cases import REFERENCES, make_model, numpy_weights, random_triples
+from itransf.config import Layer, build_config
 from itransf.errors import ConfigError
 from itransf.fitting import warm_config
 from itransf.models import MODELS, SIDES, Model
@@ -94,7 +95,7 @@ def test_the_model_it_starts_from_has_the_same_dropout(configure: Configure) -> 
 @pytest.mark.parametrize("name", CASES)
 def test_dropping_everything_is_refused(name: str) -> None:
     with pytest.raises(ConfigError, match=r"model\.dropout must be below one, not 1\.0"):
-        MODELS[name].Config(dropout=1.0)
+        build_config([Layer("test", {"model": {"name": name, "dropout": 1.0}})])
 
 
 def test_a_score_of_its_own_counts_with_dropout_and_shared_negatives() -> None:

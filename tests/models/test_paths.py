@@ -15,6 +15,7 @@ from contracts.cases import make_model, numpy_weights
 from contracts.references import TRAIN, add_steps, find_paths
 from contracts.references import measure as find_length
 from contracts.references.pitransf import path_energy
+from itransf.config import Layer, build_config
 from itransf.data.graph import Graph
 from itransf.errors import ConfigError
 from itransf.models import MODELS
@@ -132,7 +133,7 @@ def test_a_new_relation_leaves_the_scores_of_others_alone(name: str, number_grap
 @pytest.mark.parametrize(("key", "value"), [("paths", 0), ("fan_out", -1)])
 def test_impossible_settings_are_refused(key: str, value: int) -> None:
     with pytest.raises(ConfigError, match=f"model.{key} must be at least 1, not {value}"):
-        PathConfig(**{key: value})
+        build_config([Layer("test", {"model": {"name": "randomwalk", key: value}})])
 
 
 def measure(graph: Graph, name: str, *settings: str) -> float:

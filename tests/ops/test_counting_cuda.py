@@ -12,7 +12,7 @@ from torch import Tensor
 from fresh import Interpreters
 from interpreting import patch_language_once
 from itransf.ops import counting_cuda
-from itransf.ops.counting_cuda import KnownLists, Tiling, count_closer_cuda, count_grouped_cuda
+from itransf.ops.counting_cuda import KnownLists, Tiling, count_grouped_cuda
 from itransf.ops.distance import Norm
 from itransf.ops.ranks import count_rivals
 
@@ -54,6 +54,15 @@ def move(*tensors: Tensor) -> list[Tensor]:
     return [tensor.to(DEVICE) for tensor in tensors]
 
 
+def count_closer(
+    queries: Tensor, table: Tensor, answers: Tensor, offsets: Tensor, known: Tensor, norm: Norm
+) -> tuple[Tensor, Tensor]:
+    """Count among one table: the candidates above the answer, and those that tie with it."""
+    everyone, lists = torch.tensor([0, len(queries)]), KnownLists(*move(offsets[:-1], offsets[1:], known))
+    found = count_grouped_cuda(*move(queries, table[None], everyone, answers), lists, norm)
+    return found.above, found.tied
+
+
 @pytest.mark.parametrize("norm", [1, 2])
 @pytest.mark.parametrize(("count", "candidates", "dim"), [(5, 21, 7), (1, 1, 1), (3, 600, 3)])
 def test_small_whole_numbers_give_the_reference(norm: Norm, count: int, candidates: int, dim: int) -> None:
@@ -61,7 +70,7 @@ def test_small_whole_numbers_give_the_reference(norm: Norm, count: int, candidat
     queries, table = whole_numbers(count, dim), whole_numbers(candidates, dim)
     answers = torch.randint(0, candidates, (count,))
     known, offsets, values = draw_known(count, candidates, most=90)
-    found = count_closer_cuda(*move(queries, table, answers, offsets, values), norm)
+    found = count_closer(queries, table, answers, offsets, values, norm)
     wanted = reference(queries, table, answers, known, norm)
     assert torch.equal(torch.stack(found).cpu(), wanted)
     assert found[0].dtype == torch.int64
@@ -132,7 +141,7 @@ def test_what_is_not_a_number_comes_last_and_beats_nobody(norm: Norm) -> None:
     answers = torch.tensor([2, 5, 3, 3])
     known = [{1, 2, 5}, {5, 6}, {5}, set()]
     offsets, values = torch.tensor([0, 3, 5, 6, 6]), torch.tensor([1, 2, 5, 5, 6, 5])
-    found = count_closer_cuda(*move(queries, table, answers, offsets, values), norm)
+    found = count_closer(queries, table, answers, offsets, values, norm)
     assert torch.equal(torch.stack(found).cpu(), reference(queries, table, answers, known, norm))
     distances = torch.linalg.vector_norm(queries[:, None] - table, ord=norm, dim=-1)
     assert torch.equal(torch.stack(found).cpu(), torch.stack(count_rivals(-distances, answers, offsets, values)))
@@ -140,10 +149,8 @@ def test_what_is_not_a_number_comes_last_and_beats_nobody(norm: Norm) -> None:
 
 
 def test_no_queries_give_no_counts() -> None:
-    nothing = torch.zeros(0, dtype=torch.int64, device=DEVICE)
-    start = torch.zeros(1, dtype=torch.int64, device=DEVICE)
-    queries, table = torch.zeros(0, 3, device=DEVICE), torch.zeros(4, 3, device=DEVICE)
-    above, tied = count_closer_cuda(queries, table, nothing, start, nothing, 1)
+    nothing, start = torch.zeros(0, dtype=torch.int64), torch.zeros(1, dtype=torch.int64)
+    above, tied = count_closer(torch.zeros(0, 3), torch.zeros(4, 3), nothing, start, nothing, 1)
     assert above.shape == tied.shape == (2, 0)
 
 

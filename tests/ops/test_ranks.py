@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from typing import Any
 
 import numpy as np
 import pytest
@@ -161,14 +160,6 @@ def test_copies_of_the_answer_tie_with_it_wherever_they_lie(norm: Norm, d: int) 
     assert tied == [[n - 1, n - 1 - 200, n - 200, n - 2], [n - 1] * 4]
 
 
-def test_one_answer_for_each_query_needs_no_list_of_queries(way: str) -> None:
-    case = draw_case(5, 4, 11, 3)
-    answers = torch.tensor([3, 0, 10, 3])
-    found = count_closer(case.queries, case.table, answers, case.offsets, case.known, 1)
-    case = Case(case.queries, case.table, [[3], [0], [10], [3]], case.lists[1])
-    assert tuple(counts.tolist() for counts in found) == case.count_one_by_one(1)
-
-
 @pytest.mark.parametrize("norm", NORMS)
 def test_no_queries_and_no_answers_give_no_counts(way: str, norm: Norm) -> None:
     nothing = Case(torch.zeros(0, 3), torch.zeros(5, 3), [], [])
@@ -205,24 +196,6 @@ def test_doubles_are_scored(norm: Norm) -> None:
     wanted = case.count_one_by_one(norm)
     case.queries, case.table = case.queries.double(), case.table.double()
     assert case.count(norm) == wanted
-
-
-def test_vectors_on_a_gpu_are_counted_there_each_answer_with_a_query_and_a_list_of_its_own(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    class OnDevice(Tensor):
-        is_cuda = True
-
-    def count(queries: Tensor, table: Tensor, answers: Tensor, *lists: Any) -> tuple[Tensor, Tensor]:
-        assert len(queries) == len(answers) == len(lists[0]) - 1
-        return count_closer(queries.as_subclass(Tensor), table, answers, *lists)
-
-    monkeypatch.setattr(ranks, "has_triton", lambda: True)
-    monkeypatch.setattr(ranks, "count_closer_cuda", count)
-    case = draw_case(2, 6, 14, 3)
-    wanted = case.count_one_by_one(1)
-    case.queries = case.queries.as_subclass(OnDevice)
-    assert case.count(1) == wanted
 
 
 def test_the_kernel_is_used_where_numba_is_installed_only(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,7 +12,7 @@ from itransf.errors import ConfigError, DataError, ITransFError
 from itransf.interpret import explain
 from itransf.models import TransE
 from itransf.models.base import Sizes
-from itransf.prediction import complete, score_triples
+from itransf.prediction import complete, resolve_triples, score_triples
 from itransf.prediction.search import BYTES_PER_SCORE
 from prediction.conftest import name_triple
 
@@ -102,7 +102,7 @@ def test_a_place_is_looked_up_only_for_a_message(table_case: Any) -> None:
     def locate(row: int) -> str:
         raise AssertionError(row)
 
-    assert score_triples(table_case.model, table_case.graph, [("e0", "r0", "e1")], locate=locate)
+    assert len(resolve_triples(table_case.graph, [("e0", "r0", "e1")], locate))
 
 
 def test_a_triple_without_rivals_has_beaten_all_of_them() -> None:
@@ -139,7 +139,7 @@ def test_wrong_triples_are_reported_with_their_place(table_case: Any) -> None:
     with pytest.raises(DataError, match=r"triple 2: .*'Entity Onne'.* 'Entity One'"):
         score_triples(table_case.model, table_case.graph, triples)
     with pytest.raises(DataError, match=r"f.tsv, line 9: unknown"):
-        score_triples(table_case.model, table_case.graph, triples, locate=lambda row: f"f.tsv, line {row + 8}")
+        resolve_triples(table_case.graph, triples, lambda row: f"f.tsv, line {row + 8}")
     for wrong in (("e0", "r0"), "e0 ", "e01", None, 5, {"e0", "r0", "e1"}, {"head": "e0", "tail": "e1"}):
         with pytest.raises(DataError, match=r"triple 1: .*three names"):
             score_triples(table_case.model, table_case.graph, [wrong])  # type: ignore[list-item]

@@ -322,7 +322,7 @@ class TestReading:
         run = short(graph, "transe", seeds=2)
         assert run.chosen is run.members[0]
         assert not run.has_concepts
-        with pytest.raises(ConfigError, match="transe has no concepts"):
+        with pytest.raises(ConfigError, match="TransE has no concepts"):
             run.concepts()
         assert run.relation("r0").to_dict() == run.members[0].relation("r0").to_dict()
         assert repr(run) == "EnsembleRun(2 seeds of transe on numbers)"

@@ -71,7 +71,7 @@ class TestUse:
 
     @pytest.mark.parametrize("name", [name for name in MODELS if not issubclass(MODELS[name], ConceptModel)])
     def test_other_models_have_no_concepts(self, short: Any, graph: Graph, name: str) -> None:
-        with pytest.raises(ConfigError, match=f"model {name} has no concepts"):
+        with pytest.raises(ConfigError, match=f"model {MODELS[name].__name__} has no concepts"):
             short(graph, name).concepts()
 
     def test_info_tells_what_the_run_is(self, short: Any, graph: Graph) -> None:

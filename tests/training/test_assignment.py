@@ -12,6 +12,7 @@ from torch import Tensor
 from itransf.config import AssignmentConfig, LossConfig, NegativesConfig
 from itransf.data.graph import Graph
 from itransf.models import SIDES, ITransF, Side, Sizes
+from itransf.models.base import list_negatives
 from itransf.ops.grouped import occurrence_numbers
 from itransf.training import assignment as sampling
 from itransf.training.assignment import (
@@ -217,7 +218,9 @@ class TestSample:
     def test_negatives_belong_to_their_triples(self, graph: Graph) -> None:
         sample = make_sample(graph, triples=5, negatives=1)
         train = {tuple(triple) for triple in graph.train.tolist()}
-        heads, relations, tails = (part.tolist() for part in sampling.corrupted_triples(sample))
+        owners = torch.arange(len(sample.heads))
+        negatives = list_negatives(sample.heads, sample.relations, sample.tails, owners, *sample.corruption)
+        heads, relations, tails = (part.tolist() for part in negatives)
         made = list(zip(heads, relations, tails, strict=True))
         assert relations == sample.relations.tolist()
         assert sum(triple in train for triple in made) < len(made) / 4

@@ -23,11 +23,10 @@ def make_trainer(
     graph: Graph,
     config: Config,
     validate: Callable[[Model], float] | None = None,
-    lower_is_better: bool = False,
 ) -> Trainer:
     torch.manual_seed(config.seed)
     model = MODELS[config.name].build(graph, config.model)
-    return Trainer(model, graph, config, validate, lower_is_better)
+    return Trainer(model, graph, config, validate)
 
 
 def train(graph: Graph, config: Config) -> tuple[dict[str, Tensor], list[EpochReport]]:
@@ -223,12 +222,11 @@ class TestValidation:
         trainer = make_trainer(graph, config, looker([0.5, 0.4, 0.3, 0.2, 0.1]))
         assert len(list(trainer.epochs())) == 5
 
-    @pytest.mark.parametrize(("lower_is_better", "best_epoch"), [(False, 2), (True, 4)])
-    def test_the_best_weights_come_back(
-        self, configure: Configure, graph: Graph, lower_is_better: bool, best_epoch: int
-    ) -> None:
-        config = configure("itransf", "training.epochs=5", "validation.every=1", "assignment.every=1")
-        trainer = make_trainer(graph, config, looker([3.0, 7.0, 5.0, 2.0, 4.0]), lower_is_better)
+    @pytest.mark.parametrize(("metric", "best_epoch"), [("mrr", 2), ("mr", 4)])
+    def test_the_best_weights_come_back(self, configure: Configure, graph: Graph, metric: str, best_epoch: int) -> None:
+        schedule = ("training.epochs=5", "validation.every=1", "assignment.every=1")
+        config = configure("itransf", *schedule, f"validation.metric={metric}")
+        trainer = make_trainer(graph, config, looker([3.0, 7.0, 5.0, 2.0, 4.0]))
         kept = []
         for _ in trainer.epochs():
             kept.append({name: tensor.clone() for name, tensor in weights(trainer.model).items()})

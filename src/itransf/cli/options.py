@@ -105,8 +105,7 @@ def name_folder(name: str) -> Path:
 def refuse_taken(folder: Path, overwrite: bool) -> None:
     """Refuse a folder that is in use and may not be overwritten, before any work is done."""
     place = itransf.storage.RunFolder(folder)
-    if not place.is_replaceable:
-        raise place.refuse()
+    place.check_free(overwrite=True)
     if place.is_occupied and not overwrite:
         raise RunError(f"{folder}: is in use; replace the run with --overwrite, or choose another --out")
 

@@ -14,8 +14,7 @@ from itransf.config.sections import CHOOSE, DEFAULT_MODEL, Config
 from itransf.errors import ConfigError, did_you_mean
 from itransf.registry import BY_SETTING, MODELS, is_path
 
-ABOVE_ZERO = {"training.batch_size", "training.block_size", "negatives.per_triple", "assignment.negatives", "model.dim"}
-AT_MOST_ONE = {"training.weight_averaging", "negatives.domain_stop"}
+WORDS: dict[float, str] = {0: "zero", 1: "one"}  # for bounds
 LARGEST = 2**63 - 1  # of the integers in a tensor; the product of two such numbers is still a float
 BARE_NUMBER = re.compile(r"[+-]?(\.\d+|\d+\.)(e[+-]?\d+)?", re.IGNORECASE)  # forms that TOML does not have
 
@@ -124,11 +123,11 @@ class _Builder:
     def _check_values(self, kind: type, content: Mapping[str, Any], at: str, skip: str = "") -> dict[str, Any]:
         """Return the values of a section as its class wants them."""
         hints = get_type_hints(kind)
-        known = [entry.name for entry in fields(kind) if entry.name != skip]
+        known = {entry.name: entry.metadata.get("bounds", {}) for entry in fields(kind) if entry.name != skip}
         for key in content:
             if key not in known:
-                raise self._refuse(at + key, f"there is no setting {at + key!r}.{self._suggest(at, key, known)}")
-        return {key: self._check(value, hints[key], at + key) for key, value in content.items()}
+                raise self._refuse(at + key, f"there is no setting {at + key!r}.{self._suggest(at, key, list(known))}")
+        return {key: self._check(value, hints[key], at + key, known[key]) for key, value in content.items()}
 
     def _suggest(self, at: str, key: str, known: list[str]) -> str:
         """Return a similar key, the same key of another section, or the keys there are."""
@@ -138,7 +137,7 @@ class _Builder:
         elsewhere = f" Did you mean {' or '.join(map(repr, same))}?" if same else ""
         return did_you_mean(key, known, at) or elsewhere or f" Known here: {', '.join(known)}."
 
-    def _check(self, value: Any, hint: Any, key: str) -> Any:
+    def _check(self, value: Any, hint: Any, key: str, bounds: Mapping[str, float]) -> Any:
         """Return the value as the type wants it; numpy scalars count as Python numbers."""
         if type(value).__module__ == "numpy" and getattr(value, "ndim", None) == 0:  # without importing it
             value = value.item()
@@ -154,20 +153,21 @@ class _Builder:
         if not isinstance(value, hint) or (isinstance(value, bool) and hint is not bool):
             raise self._refuse(key, f"{key} must be {name_kind(hint)}, not {value!r}")
         if isinstance(value, int | float) and not isinstance(value, bool):
-            self._check_number(value, key)
+            self._check_number(value, key, bounds)
         return value
 
-    def _check_number(self, value: float, key: str) -> None:
-        """Refuse numbers that no setting can have."""
-        bound = ""
-        if not math.isfinite(value):
-            bound = "a finite number"
-        elif value < 0 or (value == 0 and key in ABOVE_ZERO):
-            bound = "above zero" if key in ABOVE_ZERO else "zero or more"
-        elif value > LARGEST:
-            bound = f"at most {LARGEST}"
-        elif value > 1 and key in AT_MOST_ONE:
-            bound = "at most one"
+    def _check_number(self, value: float, key: str, bounds: Mapping[str, float]) -> None:
+        """Refuse numbers that the setting cannot have; no model, built in or not, has a dimension of zero."""
+        above = 0 if key == "model.dim" else bounds.get("above", -math.inf)
+        least, below, most = bounds.get("least", 0), bounds.get("below", math.inf), bounds.get("most", LARGEST)
+        fits = {
+            "a finite number": math.isfinite(value),
+            f"above {WORDS.get(above, above)}": value > above,
+            f"at least {least}" if least else "zero or more": value >= least,
+            f"below {WORDS.get(below, below)}": value < below,
+            f"at most {WORDS.get(most, most)}": value <= most,
+        }
+        bound = next((bound for bound, is_met in fits.items() if not is_met), "")
         if bound and not (key == "regularizer.weight" and value == CHOOSE):
             raise self._refuse(key, f"{key} must be {bound}, not {value!r}")
 

@@ -7,15 +7,16 @@ DEFAULT_MODEL = "icomplex"
 CHOOSE = -1.0  # weight of the regularizer that is chosen on validation
 
 
-def setting(default: Any, description: str, auto: str = "") -> Any:
+def setting(default: Any, description: str, auto: str = "", **bounds: float) -> Any:
     """Declare a setting.
 
     Args:
         default: Value where nothing else is given.
         description: One or two sentences for the documentation.
         auto: How a training without a preset chooses the value, where it depends on the graph or the model.
+        bounds: Of a number: `least` (by default 0), `above`, `most` and `below`.
     """
-    return field(default=default, metadata={"description": description, "auto": auto})
+    return field(default=default, metadata={"description": description, "auto": auto, "bounds": bounds})
 
 
 @dataclass(frozen=True)
@@ -25,12 +26,15 @@ class TrainingConfig:
     epochs: int = setting(
         100, "Passes over the training triples.", "10 to 200, by the number of training triples and the device"
     )
-    batch_size: int = setting(1024, "Triples per update.", "32 to 512 on a graph under 20,000 triples, else 1024")
+    batch_size: int = setting(
+        1024, "Triples per update.", "32 to 512 on a graph under 20,000 triples, else 1024", above=0
+    )
     block_size: int = setting(
         128,
         "Triples of one relation that stay together when triples are shuffled. 1 shuffles freely. Larger blocks bring "
         "fewer relations into a batch, so fewer matrices are composed and matrix products are larger.",
         "an eighth of the batch",
+        above=0,
     )
     optimizer: str = setting("adam", "Optimizer: sgd, adagrad or adam. All update only the rows a batch touches.")
     learning_rate: float = setting(
@@ -44,6 +48,7 @@ class TrainingConfig:
         0.0,
         "Fraction of final epochs over which parameters are averaged (Polyak averaging). The average is validated and "
         "saved; optimization continues from the raw parameters. 0 switches it off.",
+        most=1,
     )
     max_minutes: float = setting(
         0.0, "Time limit in minutes, for the warm start and for training each. 0 sets no limit."
@@ -99,7 +104,7 @@ class RegularizerConfig:
 class NegativesConfig:
     """Negative sampling, for losses against sampled negatives."""
 
-    per_triple: int = setting(1, "Negatives per training triple.")
+    per_triple: int = setting(1, "Negatives per training triple.", above=0)
     sampler: str = setting(
         "bernoulli",
         "Which side of a triple is replaced: uniform (either side with probability 1/2) or bernoulli (by the "
@@ -110,7 +115,7 @@ class NegativesConfig:
         "Domain sampling (the paper's lambda): a replacement is drawn from the relation's own domain with probability "
         "min(lambda |M_tail| |M_head| / |N_r|, 0.5). 0 switches it off.",
     )
-    domain_stop: float = setting(1.0, "Fraction of epochs after which domain sampling ends. 1 never ends it.")
+    domain_stop: float = setting(1.0, "Fraction of epochs after which domain sampling ends. 1 never ends it.", most=1)
     filtered: bool = setting(
         False,
         "Avoid negatives that are training triples: draw again. With cross_entropy, mask other training answers.",
@@ -149,7 +154,7 @@ class AssignmentConfig:
         "if_better", "always, or if_better: only if the loss on the same triples and negatives does not rise."
     )
     triples: int = setting(300, "Maximum number of triples per relation to score concepts on. 0 takes all.")
-    negatives: int = setting(4, "Negatives per triple of this step.")
+    negatives: int = setting(4, "Negatives per triple of this step.", above=0)
 
 
 @dataclass(frozen=True)

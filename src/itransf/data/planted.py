@@ -77,12 +77,7 @@ class Planted:
     rare: tuple[int, ...]
 
     def __repr__(self) -> str:
-        return f"Planted({self.graph!r}, {len(self.concepts)} concepts)"
-
-    @property
-    def concepts(self) -> Floats:
-        """The true concept matrices, (m, d, d)."""
-        return self.geometry.concepts
+        return f"Planted({self.graph!r}, {len(self.geometry.concepts)} concepts)"
 
 
 def plant(

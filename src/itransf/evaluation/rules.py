@@ -16,7 +16,7 @@ import torch
 from torch import Tensor, nn
 
 from itransf.data.graph import Graph
-from itransf.data.known import Booleans, Floats, Integers, KnownIndex, PairIndex, is_among
+from itransf.data.known import Booleans, Floats, Integers, KnownIndex, PairIndex, expand_ranges, is_among
 from itransf.evaluation.ranking import rank_triples
 from itransf.models.base import SIDES, Model, Pool, Side, Sizes
 from itransf.models.ensemble import measure_scores
@@ -49,9 +49,7 @@ class Rules:
     def choose(self, relations: Integers) -> tuple[Integers, Integers]:
         """Return the rules that imply each of the relations (b,): numbers of relations and of rules, (m,) each."""
         starts, stops = (np.searchsorted(self.heads, relations, edge) for edge in ("left", "right"))
-        sizes = stops - starts
-        rows = np.repeat(np.arange(len(relations)), sizes)
-        return rows, np.repeat(starts - np.cumsum(sizes) + sizes, sizes) + np.arange(len(rows))
+        return expand_ranges(starts, stops - starts)
 
 
 class RuleList(Model):

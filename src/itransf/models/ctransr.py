@@ -7,7 +7,6 @@ import torch
 from torch import Tensor, nn
 
 from itransf.config import setting
-from itransf.errors import ConfigError
 from itransf.models.base import Model, Pool, Side, Sizes, TrainingGraph, look_up
 from itransf.models.projection import FullProjection
 from itransf.models.translation import TranslationConfig, start_vectors
@@ -24,16 +23,13 @@ SCALE = 0.1  # standard deviation of offsets of clusters that are not found in a
 class CTransRConfig(TranslationConfig):
     """Settings of CTransR beside those of the translation family."""
 
-    clusters: int = setting(4, "Most clusters of a relation's triples; there are fewer where it has few triples.")
+    clusters: int = setting(
+        4, "Most clusters of a relation's triples; there are fewer where it has few triples.", least=1
+    )
     cluster_weight: float = setting(
         0.001,
         "Weight of the squared distance of a cluster's translation from its relation's (alpha of the publication).",
     )
-
-    def __post_init__(self) -> None:
-        """Refuse relations without clusters."""
-        if self.clusters < 1:
-            raise ConfigError(f"model.clusters must be at least 1, not {self.clusters}")
 
 
 class CTransR(Model):

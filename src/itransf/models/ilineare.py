@@ -32,7 +32,6 @@ class ILineaREConfig(LineaREConfig):
 
     def __post_init__(self) -> None:
         """Refuse impossible sizes."""
-        super().__post_init__()
         if not 1 <= self.support_size <= self.concepts:
             raise ConfigError(
                 f"model.support_size must be from 1 to model.concepts = {self.concepts}, not {self.support_size}"

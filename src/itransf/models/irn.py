@@ -8,7 +8,6 @@ from torch import Tensor, nn
 from torch.nn.functional import normalize
 
 from itransf.config import setting
-from itransf.errors import ConfigError
 from itransf.models.base import Compare, Paper, Pool, QueryModel, Side, Sizes, TrainingGraph, look_up
 
 SHARPNESS = 10.0  # factor on cosines in the attention over memory (the publication's value)
@@ -19,14 +18,8 @@ class IRNConfig:
     """Settings of IRN."""
 
     dim: int = setting(100, "Dimension d of entity and relation embeddings.", "64 under 20,000 triples, else 100")
-    memory: int = setting(64, "Number of memory vectors that all queries share.")
-    steps: int = setting(5, "Maximum number of steps of the controller.")
-
-    def __post_init__(self) -> None:
-        """Refuse a network without memory or steps."""
-        for name in ("memory", "steps"):
-            if getattr(self, name) < 1:
-                raise ConfigError(f"model.{name} must be at least one, not {getattr(self, name)}")
+    memory: int = setting(64, "Number of memory vectors that all queries share.", least=1)
+    steps: int = setting(5, "Maximum number of steps of the controller.", least=1)
 
 
 class IRN(QueryModel):

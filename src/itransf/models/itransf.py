@@ -27,11 +27,12 @@ class ITransFConfig(TranslationConfig):
         30,
         "Number m of concept matrices that all relations share.",
         "three quarters of the relations under 20,000 triples, else half, from 8 to 300",
+        above=0,
     )
     support_size: int = setting(
-        5, "Maximum number k of concepts on one side of a relation.", "5 under 20,000 triples, else 3"
+        5, "Maximum number k of concepts on one side of a relation.", "5 under 20,000 triples, else 3", above=0
     )
-    temperature: float = setting(0.25, "Temperature of the softmax over a support (the paper's 1/4).")
+    temperature: float = setting(0.25, "Temperature of the softmax over a support (the paper's 1/4).", above=0)
     attention: Literal["sparse", "dense", "l1"] = setting(
         "sparse", "sparse (softmax over at most k concepts), dense (softmax over all) or l1 (free weights, penalized)."
     )
@@ -43,10 +44,7 @@ class ITransFConfig(TranslationConfig):
     )
 
     def __post_init__(self) -> None:
-        """Refuse impossible sizes."""
-        for key in ("concepts", "support_size", "temperature"):
-            if getattr(self, key) <= 0:
-                raise ConfigError(f"model.{key} must be above zero, not {getattr(self, key)}")
+        """Refuse more concepts on a side than there are."""
         if self.attention == "sparse" and self.support_size > self.concepts:
             raise ConfigError(
                 f"model.support_size = {self.support_size} is larger than model.concepts = {self.concepts}; lower it "

@@ -4,7 +4,6 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from itransf.config import setting
-from itransf.errors import ConfigError
 from itransf.models.base import Paper, Sizes, TrainingGraph
 from itransf.models.projection import DiagonalProjection
 from itransf.models.translation import Translation, TranslationConfig
@@ -14,12 +13,7 @@ from itransf.models.translation import Translation, TranslationConfig
 class LineaREConfig(TranslationConfig):
     """Settings of LineaRE beside those of the family."""
 
-    dropout: float = setting(0.0, "Dropout probability of the difference vector in training.")
-
-    def __post_init__(self) -> None:
-        """Refuse to drop everything."""
-        if self.dropout >= 1:
-            raise ConfigError(f"model.dropout must be below one, not {self.dropout}")
+    dropout: float = setting(0.0, "Dropout probability of the difference vector in training.", below=1)
 
 
 class LineaRE(Translation):

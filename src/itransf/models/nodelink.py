@@ -16,9 +16,11 @@ from itransf.models.randomwalk import RandomWalk
 class NodeLinkConfig(PathConfig):
     """Settings of node and link features."""
 
-    paths: int = setting(50, "Maximum number of other relations, in either direction, whose links are features of one.")
+    paths: int = setting(
+        50, "Maximum number of other relations, in either direction, whose links are features of one.", least=1
+    )
     fan_out: int = setting(
-        1_000_000, "Maximum number of links of one relation and direction at an entity that count as features."
+        1_000_000, "Maximum number of links of one relation and direction at an entity that count as features.", least=1
     )
     binary: bool = setting(True, "Count a link as one, not as one divided by the number of such links at the head.")
 

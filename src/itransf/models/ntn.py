@@ -16,7 +16,7 @@ class NTNConfig:
     """Settings of NTN."""
 
     dim: int = setting(64, "Dimension d of entity embeddings.")
-    slices: int = setting(4, "Number of tensor slices per relation.")
+    slices: int = setting(4, "Number of tensor slices per relation.", least=1)
 
 
 class NTN(Model):

@@ -19,7 +19,6 @@ import torch
 from torch import Tensor
 
 from itransf.config import setting
-from itransf.errors import ConfigError
 from itransf.models.base import SMALL, Model, Part, Pool, QueryModel, Side, Sizes, Split, TrainingGraph
 from itransf.models.translation import Translation
 from itransf.ops.grouped import occurrence_numbers
@@ -35,17 +34,13 @@ MOST_WALKS = {"cpu": 1 << 18, "cuda": 1 << 23}  # paths that are followed at onc
 class PathConfig:
     """Settings of models that use paths."""
 
-    paths: int = setting(20, "Maximum number of paths of a relation: those that connect its training pairs best.")
+    paths: int = setting(
+        20, "Maximum number of paths of a relation: those that connect its training pairs best.", least=1
+    )
     fan_out: int = setting(
-        100, "Maximum number of links of one relation and direction at an entity; a path does not follow more."
+        100, "Maximum number of links of one relation and direction at an entity; a path does not follow more.", least=1
     )
     binary: bool = setting(False, "Count a path as one wherever it exists, not as the share of resource that arrives.")
-
-    def __post_init__(self) -> None:
-        """Refuse impossible numbers."""
-        for key in ("paths", "fan_out"):
-            if getattr(self, key) < 1:
-                raise ConfigError(f"model.{key} must be at least 1, not {getattr(self, key)}")
 
 
 class Links(NamedTuple):

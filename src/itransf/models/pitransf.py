@@ -11,7 +11,7 @@ from itransf.config import setting
 from itransf.errors import ConfigError
 from itransf.models.base import SIDES, Side, Sizes, look_up
 from itransf.models.itransf import ITransF, ITransFConfig
-from itransf.models.paths import STAY, Entries, PathConfig, PathTranslation, find_relations
+from itransf.models.paths import STAY, Entries, PathTranslation, find_relations
 from itransf.models.projection import ConceptProjection
 from itransf.models.ptranse import PTransEConfig
 from itransf.ops.distance import distance
@@ -27,11 +27,6 @@ class PITransFConfig(PTransEConfig, ITransFConfig):
         "Attention of a path: own (weights of its own on the concepts of its ends) or composed (that of its first "
         "relation for the head, of its last relation for the tail).",
     )
-
-    def __post_init__(self) -> None:
-        """Refuse impossible numbers."""
-        ITransFConfig.__post_init__(self)
-        PathConfig.__post_init__(self)
 
 
 class PITransF(PathTranslation, ITransF):

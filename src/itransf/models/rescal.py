@@ -15,7 +15,7 @@ from itransf.ops.grouped import group_rows, grouped_product
 class RescalConfig:
     """Settings of RESCAL."""
 
-    dim: int = setting(64, "Dimension d of entity embeddings; a relation has d^2 numbers.", "64")
+    dim: int = setting(64, "Dimension d of entity embeddings; a relation has d^2 numbers.")
 
 
 class Rescal(QueryModel):

@@ -7,7 +7,6 @@ import torch
 from torch import Tensor, nn
 
 from itransf.config import setting
-from itransf.errors import ConfigError
 from itransf.models.base import Compare, Operation, Paper, QueryModel, Side, Sizes, TrainingGraph, look_up
 from itransf.ops.distance import moduli
 
@@ -21,12 +20,8 @@ class RotatEConfig:
         10.0,
         "Embeddings start uniformly between -span / d and span / d, which stands for an angle of pi in relations. Sun "
         "et al. (2019) take loss.margin + 2.",
+        above=0,
     )
-
-    def __post_init__(self) -> None:
-        """Refuse embeddings that are all zero."""
-        if self.span <= 0:
-            raise ConfigError(f"model.span must be above zero, not {self.span}")
 
 
 class RotatE(QueryModel):

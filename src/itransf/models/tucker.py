@@ -7,7 +7,6 @@ import torch
 from torch import Tensor, nn
 
 from itransf.config import setting
-from itransf.errors import ConfigError
 from itransf.models.base import SMALL, Compare, Paper, QueryModel, Side, Sizes, TrainingGraph, look_up
 from itransf.ops.grouped import group_rows, grouped_product
 
@@ -18,15 +17,11 @@ class TuckERConfig:
 
     dim: int = setting(100, "Dimension d of entity embeddings.", "64 under 20,000 triples, else 100")
     relation_dim: int = setting(0, "Dimension of relation embeddings. 0 takes that of entities.")
-    input_dropout: float = setting(0.3, "Dropout of entity embeddings.", "0.1 under 20,000 triples, else 0.3")
-    hidden_dropout: float = setting(0.4, "Dropout of relations' matrices.", "0.1 under 20,000 triples, else 0.4")
-    output_dropout: float = setting(0.5, "Dropout of queries.", "0.2 under 20,000 triples, else 0.5")
-
-    def __post_init__(self) -> None:
-        """Refuse to drop everything."""
-        for name in ("input_dropout", "hidden_dropout", "output_dropout"):
-            if getattr(self, name) >= 1:
-                raise ConfigError(f"model.{name} must be below one, not {getattr(self, name)}")
+    input_dropout: float = setting(0.3, "Dropout of entity embeddings.", "0.1 under 20,000 triples, else 0.3", below=1)
+    hidden_dropout: float = setting(
+        0.4, "Dropout of relations' matrices.", "0.1 under 20,000 triples, else 0.4", below=1
+    )
+    output_dropout: float = setting(0.5, "Dropout of queries.", "0.2 under 20,000 triples, else 0.5", below=1)
 
 
 class TuckER(QueryModel):

@@ -53,28 +53,6 @@ class Counts(NamedTuple):
     rivals: Tensor
 
 
-def count_closer_cuda(
-    queries: Tensor, table: Tensor, answers: Tensor, offsets: Tensor, known: Tensor, norm: Norm
-) -> tuple[Tensor, Tensor]:
-    """Count, for each query, the candidates closer than its answer and those as close.
-
-    Args:
-        queries: (q, d)
-        table: Candidates, (n, d).
-        answers: True candidate of each query, (q,).
-        offsets: Start of each query's known candidates in `known`, (q + 1,).
-        known: Candidates left out of the filtered counts; they may include the answer.
-        norm: Norm of the distance.
-
-    Returns:
-        (above, tied), both (2, q), as from `ranks.count_rivals` for minus the distances.
-    """
-    everyone = torch.tensor([0, len(queries)], device=queries.device)
-    lists = KnownLists(offsets[:-1], offsets[1:], known)
-    counts = count_grouped_cuda(queries, table[None], everyone, answers, lists, norm)
-    return counts.above, counts.tied
-
-
 def count_grouped_cuda(
     queries: Tensor,
     tables: Tensor,

@@ -8,8 +8,7 @@ from functools import cache
 import torch
 from torch import Tensor
 
-from itransf.ops.counting_cuda import count_closer_cuda
-from itransf.ops.distance import Counted, grouped_modulus_distance, has_triton, pairwise_distance
+from itransf.ops.distance import Counted, grouped_modulus_distance, pairwise_distance
 from itransf.ops.grouped import one_group
 
 CHUNK_MEMORY = 512 * 2**20  # bytes one chunk of scores may take
@@ -24,37 +23,31 @@ def count_closer(
     offsets: Tensor,
     known: Tensor,
     norm: Counted,
-    answer_queries: Tensor | None = None,
-    memory: int = CHUNK_MEMORY,
+    answer_queries: Tensor,
+    memory: int,
 ) -> tuple[Tensor, Tensor]:
     """Count, for each answer, the candidates closer to its query, and those as close.
 
-    Compiled kernels never write a matrix of distances. They run if numba (CPU, the extra `fast`) or triton (CUDA) is
-    installed; otherwise distances are computed and compared in chunks. All of them compute an answer's distance exactly
-    as those of its rivals, so it can neither beat nor lose to itself.
+    On a CPU a compiled kernel runs if numba (the extra `fast`) is installed; it never writes a matrix of distances.
+    Otherwise distances are computed and compared in chunks. Both compute an answer's distance exactly as those of its
+    rivals, so it can neither beat nor lose to itself.
 
     Args:
         queries: (q, d)
         table: Candidates, (n, d).
-        answers: True candidates: one for each query, (q,), or with `answer_queries` any number, (f,).
+        answers: True candidates, any number of each query, (f,).
         offsets: Start of each query's known candidates in `known`, (q + 1,).
         known: Candidates left out of the filtered counts, without repetition; they may include the answer.
         norm: Norm of the distance, or "moduli" of complex differences, real parts first.
-        answer_queries: Query of each answer, ascending, (f,); None if each query has one.
+        answer_queries: Query of each answer, ascending, (f,).
         memory: Bytes for one chunk of distances.
 
     Returns:
         (above, tied), both (2, f), filtered first, raw second, neither counting the answer itself.
     """
-    if answer_queries is None:
-        answer_queries = torch.arange(len(queries), device=queries.device)
-    if queries.dtype == torch.float32:  # the type of the kernels
-        if queries.is_cuda and has_triton() and norm != "moduli":
-            lists = repeat_lists(offsets, known, answer_queries)
-            return count_closer_cuda(queries[answer_queries], table, answers, *lists, norm)
-        if queries.device.type == "cpu" and (count_compiled := load_compiled()):
-            return count_compiled(queries, table, answers, offsets, known, norm, answer_queries)
-
+    is_fit = queries.dtype == torch.float32 and queries.device.type == "cpu"  # for the kernel
+    if is_fit and (count_compiled := load_compiled()):
+        return count_compiled(queries, table, answers, offsets, known, norm, answer_queries)
     score = prepare_scores(queries, table, norm)
     return count_by_scores(score, len(table), answers, offsets, known, answer_queries, memory)
 

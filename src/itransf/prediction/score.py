@@ -1,6 +1,6 @@
 """Scores of given triples: plausibility, and rank among the alternatives."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -44,7 +44,6 @@ def score_triples(
     memory: int = DEFAULT_MEMORY,
     progress: bool = False,
     *,
-    locate: Callable[[int], str] | None = None,
     calibration: Calibration | None = None,
 ) -> list[ScoredTriple]:
     """Return score, filtered ranks and percentile of each triple, in the order given.
@@ -59,7 +58,6 @@ def score_triples(
         triples: Names or labels of head, relation and tail: sequences, mappings or predictions.
         memory: Bytes for one chunk of scores.
         progress: Whether to show a progress bar.
-        locate: Function from a triple's index to its place in messages; "triple 1" and so on by default.
         calibration: Function from scores to probabilities; by default that of the run.
 
     Raises:
@@ -67,7 +65,7 @@ def score_triples(
         ConfigError: The memory is not a number of bytes.
     """
     search = Search(model, graph, memory=memory)
-    rows = resolve_triples(graph, triples, locate)
+    rows = resolve_triples(graph, triples)
     ranks = rank_as_predicted(model, graph, rows, memory, progress, keep_scores=True, title="scoring")
     assert ranks.scores is not None, "the ranker was asked to keep them"
     head_ranks, tail_ranks = ranks.ranks("head"), ranks.ranks("tail")

@@ -18,7 +18,8 @@ from itransf import evaluation, interpret, prediction, teaching
 from itransf.config import Config
 from itransf.data import SPLITS, TRIPLE, Graph
 from itransf.data.search import FoundName
-from itransf.errors import ConfigError, ITransFError, RunError
+from itransf.errors import ITransFError, RunError
+from itransf.interpret.attention import check_concepts
 from itransf.interpret.paths import give_reason
 from itransf.models import ConceptModel, Model
 from itransf.prediction import DEFAULT_MEMORY, GivenTriple, Search, resolve_triples
@@ -180,15 +181,9 @@ class Run:
         """Whether the relations of the model share concepts."""
         return isinstance(self.chosen.model, ConceptModel)
 
-    def _concept_model(self) -> ConceptModel:
-        """Return the model, if it has concepts."""
-        if not isinstance(self.chosen.model, ConceptModel):
-            raise ConfigError(f"the model {self.config.name} has no concepts; train itransf, icomplex or ilineare")
-        return self.chosen.model
-
     def concepts(self) -> interpret.Attention:
         """Return the concepts that each relation, or each of its sides, uses, with their weights."""
-        return interpret.read_attention(self._concept_model(), self.graph)
+        return interpret.read_attention(self.chosen.model, self.graph)
 
     def cards(
         self, concepts: Iterable[int | str] | None = None, most_triples: int = 1000, progress: bool = False
@@ -203,8 +198,8 @@ class Run:
         Raises:
             ConfigError: There is no such concept, or the model has no concepts.
         """
-        model, attention = self._concept_model(), self.concepts()
-        return interpret.make_cards(model, self.graph, attention, concepts, self.concept_names, most_triples, progress)
+        model, attention, names = self.chosen.model, self.concepts(), self.concept_names
+        return interpret.make_cards(model, self.graph, attention, concepts, names, most_triples, progress)
 
     def sharing(self) -> interpret.SharingGraph:
         """Return which relations share concepts, and which relations the rare ones learn from."""
@@ -349,7 +344,7 @@ class Run:
             ConfigError: The model has no concepts, or an edit is not possible.
         """
         model, graph, names = teaching.edit_concepts(
-            self._concept_model(),
+            check_concepts(self.chosen.model),
             self.graph,
             self.config,
             self.concept_names,
@@ -395,8 +390,8 @@ class Run:
             RunError: A run is in `out` and may not be overwritten.
         """
         folder = None if out is None else RunFolder(Path(out))
-        if folder is not None and folder.is_occupied and not (overwrite and folder.is_replaceable):
-            raise folder.refuse()
+        if folder is not None:
+            folder.check_free(overwrite)
         growth = new if isinstance(new, teaching.Growth) else teaching.grow_graph(self.graph, new, remove)
         updated = self._update(growth, epochs, progress)
         if folder is not None:
@@ -477,5 +472,5 @@ class Run:
         folder.stage_history(self.history)
         folder.stage_concept_names(self.concept_names)
         folder.stage_calibration(self.calibration)
-        folder.commit(self.record, drop=folder.list_outdated())
+        folder.commit(self.record, drop=folder.checkpoints[1:])  # the last one is kept
         self.is_stored = True

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 
@@ -122,56 +122,39 @@ def choose_device(wanted: Device = "auto") -> torch.device:
     return device
 
 
-class IdleRule(NamedTuple):
-    """Settings that have no effect while another one has certain values.
-
-    Attributes:
-        setting: Key of the setting that decides.
-        values: Values under which the others have no effect.
-        idle: Keys of the others; "assignment." means the whole section.
-        still: What they affect nevertheless.
-    """
-
-    setting: str
-    values: tuple[Any, ...]
-    idle: tuple[str, ...]
-    still: str = ""
-
-
-IDLE_RULES = (
-    IdleRule(
-        "loss.name",
-        ("cross_entropy",),
-        ("loss.margin", "loss.adversarial_temperature", "negatives.per_triple", "negatives.shared"),
+SAMPLING = ("negatives.sampler", "negatives.domain", "negatives.domain_stop", "negatives.tries")  # also for concepts
+IDLE = {
+    ("loss.name", "cross_entropy"): (
+        "loss.margin",
+        "loss.adversarial_temperature",
+        "negatives.per_triple",
+        "negatives.shared",
+        *SAMPLING,
     ),
-    IdleRule(
-        "loss.name", ("cross_entropy",), ("negatives.sampler", "negatives.domain"), "but on the choice of concepts"
-    ),
-    IdleRule("negatives.domain", (0.0,), ("negatives.domain_stop",)),
-    IdleRule(
-        "loss.name",
-        ("hinge",),
-        ("loss.adversarial_temperature", "loss.scale", "loss.candidates", "loss.relation_weight"),
-    ),
-    IdleRule("loss.name", ("self_adversarial",), ("loss.scale", "loss.candidates", "loss.relation_weight")),
-    IdleRule("model.name", ("icomplex", "ilineare"), ("assignment.",)),
-    IdleRule("model.attention", ("dense", "l1"), ("model.support_size", "assignment.")),
-    IdleRule("model.attention", ("dense", "sparse"), ("model.l1_weight",)),
-    IdleRule("model.attention", ("l1",), ("model.temperature",)),
-    IdleRule("warm_start.epochs", (0,), ("warm_start.learning_rate", "warm_start.sampler")),
-)
+    ("loss.name", "hinge"): ("loss.adversarial_temperature", "loss.scale", "loss.candidates", "loss.relation_weight"),
+    ("loss.name", "self_adversarial"): ("loss.scale", "loss.candidates", "loss.relation_weight"),
+    ("negatives.domain", 0.0): ("negatives.domain_stop",),
+    ("negatives.filtered", False): ("negatives.tries",),
+    ("model.attention", "dense"): ("model.support_size", "model.l1_weight"),
+    ("model.attention", "sparse"): ("model.l1_weight",),
+    ("model.attention", "l1"): ("model.support_size", "model.temperature"),
+    ("warm_start.epochs", 0): ("warm_start.learning_rate", "warm_start.sampler"),
+}
+"""Settings that have no effect while another one has this value; the last reason for one is given."""
 
 
 def list_idle(config: Config, given: Iterable[Layer]) -> list[str]:
     """Return a sentence for each setting in these layers that has no effect in this config."""
-    values, keys = flatten(config.to_dict()), {key: None for layer in given for key in flatten(layer.content)}
+    values = flatten(config.to_dict())
+    reasons = {key: at for (at, value), idle in IDLE.items() if values.get(at) == value for key in idle}
+    if not config.has_supports:
+        at = "model.attention" if "model.attention" in values else "model.name"
+        reasons |= {key: at for key in values if key.startswith("assignment.")}
     notes = []
-    for rule in IDLE_RULES:
-        value = values.get(rule.setting)
-        if value in rule.values:
-            where = f"where {rule.setting} is {value!r}"
-            found = [key for key in keys if key != rule.setting and key.startswith(rule.idle)]
-            notes += [" ".join(filter(None, (f"{key} has no effect", rule.still, where))) for key in found]
+    for key in dict.fromkeys(key for layer in given for key in flatten(layer.content) if key in reasons):
+        at = reasons[key]
+        still = " but on the choice of concepts" if at == "loss.name" and key in SAMPLING else ""
+        notes.append(f"{key} has no effect{still} where {at} is {values[at]!r}")
     return notes
 
 

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from itransf.config import AssignmentConfig
 from itransf.data.leakage import Structure
-from itransf.models.base import SIDES, Model, Side
+from itransf.models.base import SIDES, Model, Side, list_negatives
 from itransf.models.concepts import FORBIDDEN, PINNED, ConceptModel, ProjectingConcepts, random_supports
 from itransf.ops.grouped import occurrence_numbers
 from itransf.training.losses import ContrastLoss
@@ -66,14 +66,6 @@ def draw_sample(
     return Sample(heads, relations, tails, sampler.corrupt(triples, negatives, generator))
 
 
-def corrupted_triples(sample: Sample) -> tuple[Tensor, Tensor, Tensor]:
-    """Return heads, relations and tails of the negatives, (b * n,) each."""
-    replaces_head, replacements = sample.corruption
-    heads = torch.where(replaces_head[:, None], replacements, sample.heads[:, None])
-    tails = torch.where(replaces_head[:, None], sample.tails[:, None], replacements)
-    return heads.flatten(), sample.relations.repeat_interleave(replacements.shape[1]), tails.flatten()
-
-
 def count_numbers(device: torch.device) -> int:
     """Return how many floats the largest tensor of a chunk may hold: on a GPU a share of the free memory."""
     if device.type != "cuda":
@@ -113,10 +105,10 @@ def single_concept_costs(model: ProjectingConcepts, sample: Sample, side: Side, 
     costs = torch.zeros(model.sizes.relations, m, dtype=torch.float64, device=device)  # sums of many small values
     width = (sample.corruption.replacements.shape[1] + 1) * max(m, getattr(model.config, "dim", 1))
     for part in sample.chunks(max(1, count_numbers(device) // width)):
-        own, copies = (part.heads, part.relations, part.tails), corrupted_triples(part)
+        own, b = (part.heads, part.relations, part.tails), len(part.heads)
+        copies = list_negatives(*own, torch.arange(b, device=device), *part.corruption)
         heads, relations, tails = (torch.cat(columns) for columns in zip(own, copies, strict=True))
         scores = model.single_concept_scores(heads, relations, tails, side)  # (b + b * n, m)
-        b = len(part.heads)
         negative = scores[b:].view(b, -1, m).transpose(1, 2).reshape(b * m, -1)  # (b * m, n)
         losses = loss(scores[:b].reshape(b * m), negative).view(b, m) - NEARNESS * scores[:b]
         costs.index_add_(0, part.relations, losses.double())

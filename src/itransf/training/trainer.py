@@ -115,14 +115,12 @@ class Trainer:
         graph: Graph with the training triples.
         config: All settings.
         validate: Function that returns the validation metric of the model.
-        lower_is_better: Whether a lower metric is better.
     """
 
     model: Model
     graph: Graph
     config: Config
     validate: Validate | None = None
-    lower_is_better: bool = False
     progress: Progress = field(default_factory=Progress)
 
     def __post_init__(self) -> None:
@@ -309,7 +307,8 @@ class Trainer:
         assert self.validate is not None
         with self._averaged():
             metric, best = self.validate(self.model), self.progress.best_metric
-            is_best = best is None or (metric < best if self.lower_is_better else metric > best)
+            is_lower_better = self.config.validation.metric == "mr"
+            is_best = best is None or (metric < best if is_lower_better else metric > best)
             if is_best:
                 self.progress.best_metric, self.progress.best_epoch = metric, self.progress.epoch
                 self.progress.validations_since_best = 0

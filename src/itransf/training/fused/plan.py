@@ -177,32 +177,13 @@ def make_plan(
     row_entities = torch.cat([heads, tails, replacements], 1)
     group_rows, group_offsets = _group_rows(slots, owners, of_head, layout)
     tile_groups, tile_starts, _ = _cut_groups(group_offsets, layout.tile, layout.tiles)
-    segment_groups, segment_starts, segment_offsets = _cut_groups(group_offsets, layout.segment, layout.segments)
-    entity_keys, entity_offsets, entity_rows = _group_entities(row_entities, layout)
-    uses, use_offsets = _group_uses(slot_relations, supports, layout)
-    plan = Plan(
-        relations=relations,
-        replaces_head=replaces_head,
-        step_sizes=(relations >= 0).sum(1, keepdim=True),
-        shares=weights,
-        triple_slots=slots,
-        masked=masked,
-        slot_relations=slot_relations,
-        slot_offsets=slot_offsets,
-        row_entities=row_entities,
-        group_rows=group_rows,
-        group_offsets=group_offsets,
-        tile_groups=tile_groups,
-        tile_starts=tile_starts,
-        segment_groups=segment_groups,
-        segment_starts=segment_starts,
-        segment_offsets=segment_offsets,
-        entity_keys=entity_keys,
-        entity_offsets=entity_offsets,
-        entity_rows=entity_rows,
-        uses=uses,
-        use_offsets=use_offsets,
-    )
+    plan = Plan(  # in the order of its attributes
+        relations, replaces_head, (relations >= 0).sum(1, keepdim=True), weights, slots, masked,
+        slot_relations, slot_offsets, row_entities, group_rows, group_offsets, tile_groups, tile_starts,
+        *_cut_groups(group_offsets, layout.segment, layout.segments),
+        *_group_entities(row_entities, layout),
+        *_group_uses(slot_relations, supports, layout),
+    )  # fmt: skip
     small = Plan._make(tensor.to(torch.int32).contiguous() for tensor in plan)
     return small._replace(masked=masked.to(torch.int8), shares=factors * weights / weights.sum(1, keepdim=True))
 
