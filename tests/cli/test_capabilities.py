@@ -11,6 +11,7 @@ from cli.conftest import call, write_triples
 
 LEARNS_RELATIONS = {
     **{"distmult": True, "complex": True, "ntn": False, "rotate": True, "tucker": True, "tatec": False, "irn": True},
+    **{"kg2e": True, "ctransr": False, "rescal": True},
     **{"stubs:TransH": False, "stubs:BilinearModel": True},
 }
 QUICK = ("training.epochs=1", "training.batch_size=8", "model.dim=4", "warm_start.epochs=0")

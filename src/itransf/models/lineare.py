@@ -17,7 +17,10 @@ class LineaREConfig(TranslationConfig):
 
 
 class LineaRE(Translation):
-    """-|w_head[r] * h + r - w_tail[r] * t|, * elementwise   (Peng and Zhang, 2020)."""
+    """-|w_head[r] * h + r - w_tail[r] * t|, * elementwise   (Peng and Zhang, 2020).
+
+    ITransF with d concepts that are unit diagonals, shared by all relations with free weights.
+    """
 
     Config: ClassVar[type] = LineaREConfig
     config: LineaREConfig

@@ -29,7 +29,8 @@ class TuckER(QueryModel):
 
     Entities are normalized over the batch, and so are queries: where W x h x r has the mean m and the deviation s, the
     score is <(W x h x r - m) / s, t> with a learned scale and offset. Head queries are the same score as a function of
-    the head; the publication has a second embedding of each relation for them.
+    the head; the publication has a second embedding of each relation for them. It is a dense, bilinear counterpart of
+    ITransF: a relation's matrix is a sum of shared matrices with the numbers of its embedding as weights.
     """
 
     Config: ClassVar[type] = TuckERConfig
