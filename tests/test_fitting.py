@@ -204,6 +204,16 @@ class TestChoosingTheWeight:
         longer = itransf.train(graph, settings=["training.epochs=3"], out=tmp_path / "run", resume=True, progress=False)
         assert longer.config.regularizer == run.config.regularizer
 
+    @pytest.mark.parametrize("seeds", [1, 2])
+    def test_a_run_that_chose_its_weight_resumes_with_the_same_arguments(
+        self, configure: Configure, graph: Graph, tmp_path: Path, seeds: int
+    ) -> None:
+        config = configure("complex", *self.CHOOSE, "training.epochs=2")
+        options: dict[str, Any] = {"config": config, "seeds": seeds, "out": tmp_path / "run", "progress": False}
+        run = itransf.train(graph, **options)
+        again = itransf.train(graph, **options, resume=True)
+        assert again.config == run.config != config
+
 
 class TestBuilding:
     def test_one_seed_gives_one_model_and_leaves_the_global_state_alone(
