@@ -100,8 +100,7 @@ class Fit:
         tracker.start(self.config.to_dict(), self.graph.name)
         phase = meta.get("phase", "warm start" if is_warm else "training")
         start = self._read_start() if warm_start.run and tensors is None else None
-        repeats = self.config.training.deterministic and self.device.type == "cuda"
-        with torch.inference_mode(False), torch.enable_grad(), deterministic(repeats):
+        with learning(self.config, self.device):
             if phase == "warm start":
                 warm = self._make_trainer(warm_config(self.config), None)
                 self._run_phase(warm, phase, tensors, meta, tracker.epoch)
@@ -302,7 +301,8 @@ def choose_weight(graph: Graph, config: Config, device: torch.device, progress: 
     model = replace(first.model, dim=min(first.model.dim, TRIED_DIM)) if hasattr(first.model, "dim") else first.model
     small = replace(first, model=model, training=training, warm_start=WarmStartConfig())
     metrics = []
-    with track("choosing regularizer.weight", len(WEIGHTS_TRIED), "trials", progress) as tracker:
+    title, trials = "choosing regularizer.weight", len(WEIGHTS_TRIED)
+    with learning(config, device), track(title, trials, "trials", progress) as tracker:
         for weight in WEIGHTS_TRIED:
             trial = Fit(graph, set_weight(small, weight), device, progress=False)
             trainer = trial._make_trainer(trial.config, None)
@@ -444,3 +444,11 @@ def deterministic(wanted: bool) -> Iterator[None]:
         with _turning:  # the first block found the setting to restore
             last = _before.pop()
             torch.use_deterministic_algorithms(last)
+
+
+@contextmanager
+def learning(config: Config, device: torch.device) -> Iterator[None]:
+    """Let gradients be computed while the block runs, on a GPU by deterministic algorithms if the settings ask so."""
+    repeats = config.training.deterministic and device.type == "cuda"
+    with torch.inference_mode(False), torch.enable_grad(), deterministic(repeats):
+        yield
