@@ -45,10 +45,17 @@ _drawing = threading.Lock()  # initial weights are drawn from the random state o
 
 def build_model(graph: Graph, config: Config, device: torch.device) -> Model:
     """Return a new model, the same for the same seed on any device."""
-    with _drawing, torch.random.fork_rng(devices=[]):
-        torch.manual_seed(config.seed)
+    with drawing(config.seed):
         model: Model = MODELS[config.name].build(graph, config.model)
     return model.to(device)
+
+
+@contextmanager
+def drawing(seed: int) -> Iterator[None]:
+    """Let initial weights be drawn by a seed while the block runs, which waits for those of other threads."""
+    with _drawing, torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        yield
 
 
 @dataclass
