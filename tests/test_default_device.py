@@ -12,6 +12,8 @@ import torch
 
 import itransf
 from itransf.data.graph import Graph
+from itransf.evaluation import RuleList, blend_with_rules
+from itransf.models import MODELS
 from itransf.run import Run
 
 if TYPE_CHECKING:
@@ -71,6 +73,33 @@ def test_trainings_end_the_same(settings: tuple[str, ...], graph: Graph, short: 
     with making_tensors_elsewhere():
         elsewhere = short(graph, *settings)
     assert read_weights(elsewhere) == read_weights(short(graph, *settings))
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_every_model_is_trained_and_ranked_the_same(model: str, graph: Graph, short: Callable[..., Run]) -> None:
+    settings = ("warm_start.epochs=1",) if MODELS[model].starts_from else ()
+    with making_tensors_elsewhere():
+        elsewhere = short(graph, model, *settings)
+        measured = elsewhere.evaluate("valid").to_dict()
+    run = short(graph, model, *settings)
+    assert read_weights(elsewhere) == read_weights(run)
+    assert measured == run.evaluate("valid").to_dict()
+
+
+@pytest.mark.parametrize("model", ["icomplex", "ilineare"])
+@pytest.mark.parametrize("question", ["learn_relation", "edit"])
+def test_codes_are_the_same(question: str, model: str, graph: Graph, short: Callable[..., Run]) -> None:
+    run = short(graph, model)
+    with making_tensors_elsewhere():
+        elsewhere = QUESTIONS[question](run)
+    assert elsewhere == QUESTIONS[question](run)
+
+
+def test_a_model_is_blended_with_rules_the_same(graph: Graph, short: Callable[..., Run]) -> None:
+    run = short(graph, "transe")
+    with making_tensors_elsewhere():
+        elsewhere = blend_with_rules(run.model, graph, RuleList(graph))
+    assert elsewhere.weights.tolist() == blend_with_rules(run.model, graph, RuleList(graph)).weights.tolist()
 
 
 @pytest.mark.parametrize("question", QUESTIONS)

@@ -3,6 +3,8 @@ from __future__ import annotations
 import re
 import signal
 import weakref
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -170,6 +172,15 @@ class TestChoosingTheWeight:
         assert chosen == set_weight(config, 0.015)  # the first of equals
         assert tried == [(weight, "complex", 40) for weight in (0.004, 0.015, 0.05, 0.1)]
 
+    @pytest.mark.parametrize("mode", [torch.no_grad, torch.inference_mode])
+    def test_it_is_chosen_where_gradients_are_switched_off(
+        self, configure: Configure, graph: Graph, mode: Callable[[], AbstractContextManager[None]]
+    ) -> None:
+        config = configure("complex", *self.CHOOSE, "training.epochs=2")
+        with mode():
+            chosen = choose_weight(graph, config, CPU)
+        assert chosen == choose_weight(graph, config, CPU)
+
     def test_a_given_weight_is_kept_and_no_model_is_trained(self, configure: Configure, graph: Graph) -> None:
         config = configure("icomplex", "regularizer.weight=0")
         assert choose_weight(graph, config, CPU) is config
@@ -203,6 +214,16 @@ class TestChoosingTheWeight:
         assert itransf.open(tmp_path / "run").config == run.config
         longer = itransf.train(graph, settings=["training.epochs=3"], out=tmp_path / "run", resume=True, progress=False)
         assert longer.config.regularizer == run.config.regularizer
+
+    @pytest.mark.parametrize("seeds", [1, 2])
+    def test_a_run_that_chose_its_weight_resumes_with_the_same_arguments(
+        self, configure: Configure, graph: Graph, tmp_path: Path, seeds: int
+    ) -> None:
+        config = configure("complex", *self.CHOOSE, "training.epochs=2")
+        options: dict[str, Any] = {"config": config, "seeds": seeds, "out": tmp_path / "run", "progress": False}
+        run = itransf.train(graph, **options)
+        again = itransf.train(graph, **options, resume=True)
+        assert again.config == run.config != config
 
 
 class TestBuilding:

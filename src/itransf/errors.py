@@ -59,6 +59,12 @@ class MissingExtraError(ITransFError):
         return f"{self.purpose} needs an optional dependency: pip install 'itransf[{self.extra}]'"
 
 
+def is_out_of_memory(error: MemoryError | RuntimeError) -> bool:
+    """Return whether the machine or its GPU is out of memory; torch says so only in the message."""
+    text = str(error).lower()
+    return isinstance(error, MemoryError) or any(words in text for words in ("out of memory", "not enough memory"))
+
+
 def did_you_mean(word: str, choices: Iterable[str], within: str = "") -> str:
     """Return " Did you mean 'a' or 'b'?" for choices spelt like `word`, else ""; `within` goes before each.
 

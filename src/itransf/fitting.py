@@ -45,10 +45,17 @@ _drawing = threading.Lock()  # initial weights are drawn from the random state o
 
 def build_model(graph: Graph, config: Config, device: torch.device) -> Model:
     """Return a new model, the same for the same seed on any device."""
-    with _drawing, torch.random.fork_rng(devices=[]):
-        torch.manual_seed(config.seed)
+    with drawing(config.seed):
         model: Model = MODELS[config.name].build(graph, config.model)
     return model.to(device)
+
+
+@contextmanager
+def drawing(seed: int) -> Iterator[None]:
+    """Let initial weights be drawn by a seed while the block runs, which waits for those of other threads."""
+    with _drawing, torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        yield
 
 
 @dataclass
@@ -100,8 +107,7 @@ class Fit:
         tracker.start(self.config.to_dict(), self.graph.name)
         phase = meta.get("phase", "warm start" if is_warm else "training")
         start = self._read_start() if warm_start.run and tensors is None else None
-        repeats = self.config.training.deterministic and self.device.type == "cuda"
-        with torch.inference_mode(False), torch.enable_grad(), deterministic(repeats):
+        with learning(self.config, self.device):
             if phase == "warm start":
                 warm = self._make_trainer(warm_config(self.config), None)
                 self._run_phase(warm, phase, tensors, meta, tracker.epoch)
@@ -302,7 +308,8 @@ def choose_weight(graph: Graph, config: Config, device: torch.device, progress: 
     model = replace(first.model, dim=min(first.model.dim, TRIED_DIM)) if hasattr(first.model, "dim") else first.model
     small = replace(first, model=model, training=training, warm_start=WarmStartConfig())
     metrics = []
-    with track("choosing regularizer.weight", len(WEIGHTS_TRIED), "trials", progress) as tracker:
+    title, trials = "choosing regularizer.weight", len(WEIGHTS_TRIED)
+    with learning(config, device), track(title, trials, "trials", progress) as tracker:
         for weight in WEIGHTS_TRIED:
             trial = Fit(graph, set_weight(small, weight), device, progress=False)
             trainer = trial._make_trainer(trial.config, None)
@@ -444,3 +451,11 @@ def deterministic(wanted: bool) -> Iterator[None]:
         with _turning:  # the first block found the setting to restore
             last = _before.pop()
             torch.use_deterministic_algorithms(last)
+
+
+@contextmanager
+def learning(config: Config, device: torch.device) -> Iterator[None]:
+    """Let gradients be computed while the block runs, on a GPU by deterministic algorithms if the settings ask so."""
+    repeats = config.training.deterministic and device.type == "cuda"
+    with torch.inference_mode(False), torch.enable_grad(), deterministic(repeats):
+        yield

@@ -314,6 +314,15 @@ def test_comments_at_the_end_are_no_bad_lines(end: str) -> None:
         read(f"a,r,b\nc,s\n{end}", "f.csv")
 
 
+def test_a_comment_before_a_bad_last_line_hides_nothing() -> None:
+    content = "a,r,b\nc,s,d\n# a comment\ne,t\n"
+    with pytest.raises(DataError, match=r"2 bad lines\n  f\.csv, line 3: 1 column .*\n  f\.csv, line 4: 2 columns "):
+        read(content, "f.csv")
+    table = read(content, "f.csv", skip_bad=True)
+    assert rows_of(table) == TRIPLES
+    assert "2 bad lines" in table.notes[0]
+
+
 WIDE = """sku,colour,parts,text
 1,red,wheel; frame ;,"long,
  text"

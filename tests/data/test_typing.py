@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -31,6 +32,20 @@ def find_candidates(triples: list[tuple[int, int, int]], entities: int, relation
         if entity in on_side or not own or sum(lifts) / len(lifts) >= LEAST_LIFT:
             found.append(entity)
     return found
+
+
+class Forgetful(dict[int, Any]):
+    """Candidates that another thread removes as soon as they are kept."""
+
+    def __setitem__(self, *_: Any) -> None:
+        pass
+
+
+def test_candidates_that_another_thread_removes_are_returned() -> None:
+    triples = np.array([[0, 0, 1], [2, 1, 3], [1, 2, 2]])
+    expected, emptied = Typing(triples, 4, 3), Typing(triples, 4, 3)
+    emptied._found = Forgetful()
+    assert emptied.candidates(1, "tail").tolist() == expected.candidates(1, "tail").tolist()
 
 
 def test_few_candidates_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 import math
 from pathlib import Path
 from typing import Any
@@ -121,6 +122,36 @@ def test_an_interrupted_search_continues_to_the_same_result(tmp_path: Path, monk
     state.write_text('{"asked": "something else"}')
     assert find_missing(case.model, case.graph, top=20, state=state) == expected
     assert asked[3:] == [0, 1, 2, 3]
+
+
+def test_an_interrupted_search_that_found_nothing_continues(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    case, state = make_products("complex"), tmp_path / "state"
+    answer, done = missing.Questions.answer, list[int]()
+
+    def find_none(questions: missing.Questions, given: Any, best: missing.Best) -> missing.Best:
+        done.append(questions.relation)
+        if len(done) == 2:
+            raise KeyboardInterrupt
+        return best if len(done) == 1 else answer(questions, given, best)
+
+    monkeypatch.setattr(missing.Questions, "answer", find_none)
+    with pytest.raises(KeyboardInterrupt):
+        find_missing(case.model, case.graph, top=20, state=state)
+    found = find_missing(case.model, case.graph, top=20, state=str(state))
+    assert done == [0, 1, 1, 2, 3]
+    assert found
+    assert 0 not in {case.graph.relations.index(triple.relation) for triple in found}
+
+
+@pytest.mark.parametrize("content", ["", "head\trelation\ttail", "[]", "{}", '{"asked": %s, "done": 1}'])
+def test_a_file_that_is_no_state_is_refused_and_kept(content: str, tmp_path: Path) -> None:
+    case, state = make_products("complex"), tmp_path / "state"
+    if "%s" in content:
+        content %= json.dumps([missing.sum_parameters(case.model), None, None, 20, None])
+    state.write_text(content)
+    with pytest.raises(DataError, match="not the state of a search"):
+        find_missing(case.model, case.graph, top=20, state=state)
+    assert state.read_text() == content
 
 
 def test_misuse_is_refused(table_case: Case) -> None:

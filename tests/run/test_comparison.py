@@ -102,6 +102,39 @@ def test_a_model_that_fails_has_a_row_with_the_reason(graph: Graph, monkeypatch:
     assert "| distmult | – | – | – | – | – | – | – |  |" in found.to_markdown()
 
 
+def fail_at(monkeypatch: pytest.MonkeyPatch, model: str, error: BaseException) -> None:
+    """Let the training of a model raise an error."""
+
+    def train_or_fail(*arguments: Any, **options: Any) -> Any:
+        if f"model.name={model}" in options["settings"]:
+            raise error
+        return itransf.train(*arguments, **options)
+
+    monkeypatch.setattr("itransf.run.comparison.train", train_or_fail)
+
+
+@pytest.mark.parametrize(
+    "error", [RuntimeError("DefaultCPUAllocator: not enough memory: you tried to allocate 9 bytes."), MemoryError()]
+)
+def test_a_model_without_memory_has_a_row_and_the_others_go_on(
+    graph: Graph, monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    fail_at(monkeypatch, "transe", error)
+    found = compare(graph, ["transe", "distmult"], QUICK, device="cpu", progress=False)
+    assert [(row.name, "memory" in row.problem) for row in found.rows] == [("distmult", False), ("transe", True)]
+
+
+def test_other_errors_are_raised_and_leave_the_table_so_far(
+    graph: Graph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fail_at(monkeypatch, "transe", RuntimeError("no"))
+    with pytest.raises(RuntimeError, match="no"):
+        compare(graph, ["distmult", "transe"], QUICK, out=tmp_path, device="cpu", progress=False)
+    rows = json.loads((tmp_path / "comparison.json").read_text(encoding="utf-8"))["rows"]
+    assert [row["name"] for row in rows] == ["distmult"]
+    assert "| distmult |" in (tmp_path / "comparison.md").read_text(encoding="utf-8")
+
+
 def test_presets_are_models_too(graph: Graph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: object, **options: Any) -> None:
         raise ConfigError("{preset} {settings} {out}".format(**options))

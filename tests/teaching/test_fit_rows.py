@@ -1,19 +1,24 @@
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
 import torch
 
 from itransf.data.graph import Graph
-from itransf.models import ITransF, Sizes
+from itransf.fitting import build_model
+from itransf.models import ITransF, Model, Sizes, TransE
 from itransf.run import Run
 from itransf.teaching import Effort, fit_rows
 from itransf.teaching.fit_rows import choose_batch, keep_last_rows, keep_relations, measure_hold, pull_back, rebuild
 from itransf.training.trainer import weights
+
+if TYPE_CHECKING:
+    from conftest import Configure
 
 PAIRS = [("e0", "e1"), ("e2", "e3"), ("e4", "e5")]
 MENTIONS = [("new", "r0", "e1"), ("e2", "r1", "new")]
@@ -118,3 +123,25 @@ def test_a_batch_is_everything_or_a_sample() -> None:
     some = choose_batch(triples, 4, generator)
     assert len(set(some.tolist())) == 4
     assert set(some.tolist()) <= set(triples.tolist())
+
+
+def test_no_other_model_is_drawn_while_one_is_rebuilt(
+    configure: Configure, graph: Graph, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Both draw from the random state of the process."""
+    config = configure("transe", "seed=1")
+    alone = build_model(graph, config, torch.device("cpu"))
+    others, build = list[Model](), TransE.build
+    thread = threading.Thread(target=lambda: others.append(build_model(graph, config, torch.device("cpu"))))
+
+    def start_another(graph: Graph, config: Any) -> Model:
+        monkeypatch.undo()
+        thread.start()
+        thread.join(0.3)
+        assert thread.is_alive()
+        return build(graph, config)
+
+    monkeypatch.setattr(TransE, "build", start_another)
+    rebuild(alone, graph, alone.config)
+    thread.join()
+    assert torch.equal(weights(others[0])["entities"], weights(alone)["entities"])

@@ -263,9 +263,12 @@ class TestTheRun:
             run.update(NEW, out=tmp_path / "new", epochs=0)
         assert not (tmp_path / "new").exists()
 
-    def test_probabilities_come_along(self, short: Callable[..., Run], random_graph: Callable[..., Graph]) -> None:
+    @pytest.mark.parametrize("seeds", [1, 2])
+    def test_probabilities_come_along(
+        self, short: Callable[..., Run], random_graph: Callable[..., Graph], seeds: int
+    ) -> None:
         graph = random_graph(entities=30, relations=3, train=200, valid=60, test=10)
-        old = short(graph, "complex", "training.epochs=1").calibrate(isotonic=True)
+        old = short(graph, "complex", "training.epochs=1", seeds=seeds).calibrate(isotonic=True)
         updated = old.update([("e0", "r3", "new")], epochs=1)
         assert updated.calibration is not None
         assert updated.calibration.steps

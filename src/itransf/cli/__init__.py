@@ -31,7 +31,7 @@ from itransf.cli.questions import doubt_triples, find_names, list_missing, show_
 from itransf.cli.runs import export_run, list_runs, seal_run, show_info
 from itransf.cli.teach import edit_concepts, learn_triples, update_run
 from itransf.cli.train import Stopped, train_model
-from itransf.errors import ITransFError, UsageError
+from itransf.errors import ITransFError, UsageError, is_out_of_memory
 from itransf.registry import TRUSTED
 from itransf.threads import set_threads
 
@@ -175,12 +175,6 @@ def move_options(arguments: Sequence[str]) -> list[str]:
         else:
             rest.append(argument)
     return [*first, *rest]
-
-
-def is_out_of_memory(error: MemoryError | RuntimeError) -> bool:
-    """Return whether the machine or its GPU is out of memory; torch says so only in the message."""
-    text = str(error).lower()
-    return isinstance(error, MemoryError) or any(words in text for words in ("out of memory", "not enough memory"))
 
 
 def complain(message: str) -> None:

@@ -187,8 +187,9 @@ def _parse_text(
         raise DataError(f"{where} cannot be read: {problem or 'it has an empty field'}; check that it is a text file")
     parts = re.split(b"(%s)" % _LINE_ENDS.pattern, text)
     for line, _ in reversed(faults):
-        is_comment = parts[2 * line - 2].startswith(b"#") and not b"".join(parts[2 * line - 1 :]).strip()
-        faults = faults[:-1] if is_comment else faults  # at the end of the file
+        is_last = line == faults[-1][0] and not b"".join(parts[2 * line - 1 :]).strip()
+        is_comment = is_last and parts[2 * line - 2].startswith(b"#")  # at the end of the file
+        faults = faults[:-1] if is_comment else faults
         parts[2 * line - 2] = b""
     notes = check_bad(faults, where, form) if faults else ()
     text = b"".join(parts)

@@ -109,11 +109,12 @@ class Typing:
     def candidates(self, relation: int, side: str) -> Integers:
         """Return the entities that fit a side ("head" or "tail") of a relation, ascending."""
         number = 2 * relation + SIDE_NUMBERS[side]
-        if number not in self._found:
-            if sum(map(len, self._found.values())) > MOST_KEPT:
+        found = self._found.get(number)
+        if found is None:
+            if sum(map(len, list(self._found.values()))) > MOST_KEPT:  # a list, as other threads may add to it
                 self._found.clear()
-            self._found[number] = np.flatnonzero(self._select(number))
-        return self._found[number]
+            self._found[number] = found = np.flatnonzero(self._select(number))
+        return found
 
     def fits(self, entity: int, relation: int, side: str) -> bool:
         """Return whether an entity fits a side of a relation."""

@@ -136,7 +136,7 @@ def blend_with_rules(model: Model, graph: Graph, rules: RuleList, progress: bool
         rules: Rules of the graph.
         progress: Whether to show progress bars.
     """
-    blend = WithRules(model, rules, torch.zeros(len(graph.relations)))
+    blend = WithRules(model, rules, torch.zeros(len(graph.relations), device="cpu"))
     triples = graph.valid[is_among(graph.valid[:, 1], rules.mined.heads)]  # rules change no other ranks
     known, found = graph.known_in("train", "valid"), np.zeros((len(WEIGHTS), len(triples)))
     with track("choosing weights of rules", len(WEIGHTS), "weights", progress) as tracker:
@@ -146,7 +146,7 @@ def blend_with_rules(model: Model, graph: Graph, rules: RuleList, progress: bool
             found[place] = np.mean([1.0 / ranks.ranks(side) for side in SIDES], axis=0)
             tracker.advance()
     chosen = choose_weights(found, triples[:, 1], len(graph.relations))
-    blend.weights.copy_(torch.tensor(WEIGHTS)[torch.from_numpy(chosen)])
+    blend.weights.copy_(torch.from_numpy(np.array(WEIGHTS)[chosen]))
     return blend
 
 

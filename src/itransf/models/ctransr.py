@@ -58,7 +58,7 @@ class CTransR(Model):
     def build(cls, graph: TrainingGraph, config: CTransRConfig) -> Model:
         """Return a new model that knows the training triples to cluster."""
         model = cls(Sizes(len(graph.entities), len(graph.relations)), config)
-        model.train_triples = torch.as_tensor(graph.train)
+        model.train_triples = torch.as_tensor(graph.train, device="cpu")
         return model
 
     @classmethod
@@ -139,7 +139,7 @@ class CTransR(Model):
 
 def find_centres(points: Tensor, count: int) -> Tensor:
     """Return the centres of clusters of points (n, d) by k-means, (count, d); those of too few points are repeated."""
-    generator, chosen = torch.Generator().manual_seed(0), [0]
+    generator, chosen = torch.Generator("cpu").manual_seed(0), [0]
     for _ in range(1, min(count, len(points) // FEWEST)):  # far from those before (k-means++)
         squares = torch.cdist(points, points[chosen]).amin(1).square() + torch.finfo(points.dtype).tiny
         chosen.append(int(torch.multinomial(squares, 1, generator=generator)))
@@ -149,4 +149,4 @@ def find_centres(points: Tensor, count: int) -> Tensor:
         sums = torch.zeros_like(centres).index_add_(0, nearest, points)
         sizes = torch.bincount(nearest, minlength=len(centres))[:, None]
         centres = torch.where(sizes > 0, sums / sizes.clamp_min(1), centres)
-    return centres[torch.arange(count) % len(centres)]
+    return centres[torch.arange(count, device=centres.device) % len(centres)]

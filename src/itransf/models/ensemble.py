@@ -55,7 +55,7 @@ class Ensemble(Model):
 @torch.no_grad()
 def measure_scores(model: Model) -> Tensor:
     """Return the mean and the standard deviation of the scores of random triples, (2,); 1 if they are all equal."""
-    device, generator = next(model.parameters()).device, torch.Generator().manual_seed(0)
+    device, generator = next(model.parameters()).device, torch.Generator("cpu").manual_seed(0)
     sizes = (model.sizes.entities, model.sizes.relations, model.sizes.entities)
     drawn = (torch.randint(size, (SAMPLED,), generator=generator, device="cpu").to(device) for size in sizes)
     scores = model.score(*drawn)

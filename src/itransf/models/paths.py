@@ -118,7 +118,7 @@ class MinedPaths(Model):
         assert isinstance(model, MinedPaths), "a class builds its own models"
         if not model.paths.is_meta:  # else only its shapes are wanted
             model.links = Links.of(np.asarray(graph.train), model.sizes)
-            mine_paths(model, torch.as_tensor(graph.train))
+            mine_paths(model, torch.as_tensor(graph.train, device="cpu"))
         return model
 
     def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Any:
@@ -377,11 +377,11 @@ def mine_paths(model: MinedPaths, triples: Tensor) -> None:
 def count_resource(model: MinedPaths, paths: Tensor) -> Tensor:
     """Return the resource that paths (p,), each first step * steps + second, bring to other entities, (p,)."""
     keys, entities, steps = model.links.keys, model.sizes.entities, model.steps
-    by_step = torch.argsort(model.find_steps(torch.arange(len(keys))), stable=True)
+    by_step = torch.argsort(model.find_steps(torch.arange(len(keys), device=keys.device)), stable=True)
     counts = torch.bincount(model.find_steps(by_step), minlength=steps)
-    begin, totals = counts.cumsum(0) - counts, torch.zeros(len(paths), dtype=torch.float64)
+    begin, totals = counts.cumsum(0) - counts, torch.zeros_like(paths, dtype=torch.float64)
     at_once = MOST_WALKS["cpu"] * len(paths) // max(int(counts[paths // steps].sum()), 1)
-    for part in torch.split(torch.arange(len(paths)), max(at_once, 1)):
+    for part in torch.split(torch.arange(len(paths), device=paths.device), max(at_once, 1)):
         first, second = paths[part] // steps, paths[part] % steps
         rows, places = expand(begin[first], counts[first])
         links = by_step[places]

@@ -24,8 +24,8 @@ class Projection(nn.Module, ABC):
     def project_table(self, table: Tensor, relations: Tensor) -> Tensor:
         """Return every row of a table (n, d) as each of these relations (u,) projects it, (u, n, d)."""
         n = len(table)
-        rows = self(table.repeat(len(relations), 1), relations.repeat_interleave(n))
-        return torch.as_tensor(rows.view(len(relations), n, -1))
+        rows: Tensor = self(table.repeat(len(relations), 1), relations.repeat_interleave(n))
+        return rows.view(len(relations), n, -1)
 
     def matrices(self, relations: Tensor) -> Tensor:
         """Return the matrices (u, d, d) of distinct relations (u,), or their diagonals (u, d).

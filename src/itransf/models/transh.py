@@ -52,7 +52,8 @@ class HyperplaneProjection(Projection):
     def matrices(self, relations: Tensor) -> Tensor:
         """Return I - w w^T, (u, d, d)."""
         normals = self.unit_normals(relations)
-        return torch.eye(normals.shape[1]).to(normals) - normals[:, :, None] * normals[:, None]
+        identity = torch.eye(normals.shape[1], dtype=normals.dtype, device=normals.device)
+        return identity - normals[:, :, None] * normals[:, None]
 
 
 class TransH(Translation):

@@ -89,7 +89,8 @@ class TuckER(QueryModel):
 def normalize(layer: nn.BatchNorm1d, vectors: Tensor) -> Tensor:
     """Normalize vectors (b, d) by the statistics of the batch in training, else by the running ones."""
     if layer.training and len(vectors) > 1:
-        return torch.as_tensor(layer(vectors))
+        found: Tensor = layer(vectors)
+        return found
     scale, shift = find_affine(layer)
     return vectors * scale + shift
 

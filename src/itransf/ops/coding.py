@@ -67,7 +67,8 @@ def start_atoms(block: Tensor, importance: Tensor, count: int) -> Tensor:
         rest = rest - (rest @ direction)[:, None] * direction
         rest[row] = 0
     spare = block.new_zeros(count - len(chosen), block.shape[1])
-    spare[torch.arange(len(spare)), torch.arange(len(spare)) % block.shape[1]] = 1
+    rows = torch.arange(len(spare), device=spare.device)
+    spare[rows, rows % spare.shape[1]] = 1
     return torch.cat([unit(block[chosen]), spare])
 
 
@@ -98,7 +99,7 @@ def pursue(
         barred: Atoms that are not chosen, at most m - k, bool (n, m).
     """
     table = widen(atoms)
-    block = torch.cat([torch.full((len(part),), number) for number, part in enumerate(atoms)]).to(vectors.device)
+    block = torch.cat([part.new_full((len(part),), number, dtype=torch.int64) for number, part in enumerate(atoms)])
     most = -(-size // 2) if len(atoms) > 1 and min(map(len, atoms)) >= size // 2 else size
     used = torch.zeros(len(vectors), len(atoms), dtype=torch.int64, device=vectors.device)
     support = torch.zeros(len(vectors), 0, dtype=torch.int64, device=vectors.device)

@@ -19,6 +19,7 @@ import torch
 from itransf.data.graph import SPLITS, Graph, Triples
 from itransf.data.known import Floats, Integers, is_among
 from itransf.data.typing import SIDE_NUMBERS
+from itransf.errors import DataError
 from itransf.files import write_text
 from itransf.models.base import SIDES, Model, Side
 from itransf.prediction.calibration import (
@@ -167,7 +168,7 @@ def find_missing(
     calibration: Calibration | None = None,
     memory: int = DEFAULT_MEMORY,
     progress: bool = False,
-    state: Path | None = None,
+    state: str | Path | None = None,
 ) -> list[MissingTriple]:
     """Return the most probable triples that are not in the graph, best first.
 
@@ -184,18 +185,15 @@ def find_missing(
             to the same result; it is removed at the end.
 
     Raises:
-        DataError: A name is not known.
+        DataError: A name is not known, or `state` is another file.
         ConfigError: A number is not positive.
     """
+    state = None if state is None else Path(state)
     search = Search(model, graph, top, excluded=SPLITS, memory=memory, more=False)
     relations = range(len(graph.relations)) if relation is None else [graph.relations.index(relation)]
     given = None if entity is None else np.array([graph.entities.index(entity)])
-    sums = [float(values.double().sum()) for values in model.parameters()]  # tell models apart
-    asked = [sums, entity, relation, top, calibration and calibration.to_dict()]
-    kept = json.loads(state.read_text(encoding="utf-8")) if state is not None and state.is_file() else {}
-    done, best = 0, NOTHING
-    if kept.get("asked") == json.loads(json.dumps(asked)):
-        done, best = kept["done"], Best(*(np.array(kept[name]) for name in ("chances", "triples", "scores")))
+    asked = [sum_parameters(model), entity, relation, top, calibration and calibration.to_dict()]
+    done, best = read_state(state, asked)
     with track("searching", len(relations), "relations", progress, done) as tracker:
         for place, number in list(enumerate(relations, start=1))[done:]:
             for side in SIDES if given is not None else SIDES[1:]:
@@ -210,3 +208,29 @@ def find_missing(
     rows = zip(best.triples.tolist(), chances, best.scores.tolist(), strict=True)
     found = [MissingTriple(*name_triple(graph, triple), chance, score) for triple, chance, score in rows]
     return sorted(found, key=lambda each: -(each.probability or 0.0))  # the search computes with fewer digits
+
+
+def sum_parameters(model: Model) -> list[float]:
+    """Return the sum of each parameter, which tells models apart."""
+    return [float(values.detach().double().sum()) for values in model.parameters()]
+
+
+def read_state(state: Path | None, asked: list[Any]) -> tuple[int, Best]:
+    """Return how many relations an interrupted search with these arguments finished, and the best triples of them.
+
+    Raises:
+        DataError: The file is something else.
+    """
+    if state is None or not state.is_file():
+        return 0, NOTHING
+    try:
+        kept = json.loads(state.read_text(encoding="utf-8"))
+        if kept["asked"] != json.loads(json.dumps(asked)):
+            return 0, NOTHING
+        triples = np.array(kept["triples"], dtype=np.int64).reshape(-1, 3)
+        chances, scores = (np.array(kept[name], dtype=np.float64) for name in ("chances", "scores"))
+        if not len(chances) == len(triples) == len(scores):
+            raise ValueError("a part is missing")
+        return int(kept["done"]), Best(chances, triples, scores)
+    except (KeyError, TypeError, ValueError):
+        raise DataError(f"{state}: is not the state of a search, or damaged; remove it to search anew") from None

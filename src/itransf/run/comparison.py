@@ -10,12 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 
 from itransf.data.datasets import load
 from itransf.data.graph import Graph, NamedTriples
 from itransf.data.known import Floats
-from itransf.errors import ConfigError, DataError, ITransFError, check_count
+from itransf.errors import ConfigError, DataError, ITransFError, check_count, is_out_of_memory
 from itransf.evaluation import METRICS, RuleList, blend_with_rules, format_metric, rank_triples
 from itransf.files import write_text
 from itransf.interpret.plot import write_tradeoff
@@ -117,7 +116,7 @@ def compare(
 ) -> Comparison:
     """Train models one after the other and rank valid and test with each, by the same protocol.
 
-    A model that fails has a row with the reason; the others go on.
+    A model that fails has a row with the reason; the others go on. The table is written after each model.
 
     Args:
         graph: Graph, or anything that `itransf.load` accepts.
@@ -154,13 +153,15 @@ def compare(
         options = {"preset": preset, "settings": (*own, *given), "device": device, "progress": progress}
         try:
             rows += rank_seeds(triples, name, seeds, folder, mined, **options)
-        except (ITransFError, MemoryError, torch.OutOfMemoryError) as error:
+        except (ITransFError, MemoryError, RuntimeError) as error:
+            if not isinstance(error, ITransFError) and not is_out_of_memory(error):
+                raise
             rows.append(Row(name, "", {}, {}, {}, 0, 0.0, str(error) or "out of memory"))
-    rows.sort(key=lambda row: -row.valid.get("mrr", -1.0))
-    found = Comparison(triples.name, seeds, given, tuple(rows))
-    if folder is not None and any(row.test for row in rows):
-        write_text(folder / "comparison.json", json.dumps(found.to_dict(), indent=2, ensure_ascii=False) + "\n")
-        write_text(folder / "comparison.md", found.to_markdown())
+        rows.sort(key=lambda row: -row.valid.get("mrr", -1.0))
+        found = Comparison(triples.name, seeds, given, tuple(rows))
+        if folder is not None and any(row.test for row in rows):
+            write_text(folder / "comparison.json", json.dumps(found.to_dict(), indent=2, ensure_ascii=False) + "\n")
+            write_text(folder / "comparison.md", found.to_markdown())
     return found
 
 

@@ -10,12 +10,12 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from itransf.config import Config
+from itransf.config import CHOOSE, Config
 from itransf.data.datasets import load
 from itransf.data.graph import Graph, NamedTriples
 from itransf.data.layout import Remark
 from itransf.errors import CheckpointError, ConfigError, RunError, check_count
-from itransf.fitting import Fit, build_model, check_memory, choose_weight, sketch_weights
+from itransf.fitting import Fit, build_model, check_memory, choose_weight, set_weight, sketch_weights
 from itransf.models.base import Model
 from itransf.records import Manifest, RunRecord, hash_graph, read_manifest, write_manifest
 from itransf.run.ensemble import EnsembleRun
@@ -88,7 +88,7 @@ def train(
     stored = None
     if resume and folder is not None and folder.checkpoints:
         stored = folder.read_config()
-    resolved = resolve_config(triples, preset, config, chosen, place, stored)
+    resolved = keep_weight(resolve_config(triples, preset, config, chosen, place, stored), stored)
     check_memory(triples, resolved, place)
     if folder is None:
         fit = Fit(triples, choose_weight(triples, resolved, place, progress), place, progress=progress)
@@ -159,7 +159,7 @@ def train_ensemble(
     stored = next((each.read_config() for each in map(RunFolder, begun) if each.checkpoints), None)
     if folder is not None and stored is not None:
         stored = replace(stored, seed=folder.read_record().seed)
-    config = resolve_config(graph, *given, device, stored)
+    config = keep_weight(resolve_config(graph, *given, device, stored), stored)
     with ExitStack() as held:
         if folder is not None:
             held.enter_context(folder.locked())
@@ -201,6 +201,13 @@ def finish(fit: Fit, folder: RunFolder, resume: bool, calibrate: bool) -> Run:
         run.calibrate()
     run.write_result(folder)
     return run
+
+
+def keep_weight(config: Config, stored: Config | None) -> Config:
+    """Return the settings with the regularizer's weight of the stored run, if any, where they ask to choose one."""
+    if stored is None or config.regularizer.weight != CHOOSE:
+        return config
+    return set_weight(config, stored.regularizer.weight)
 
 
 def check_same(folder: RunFolder, graph: Graph, config: Config, stored: Config) -> None:

@@ -407,7 +407,12 @@ class Run:
             updated.record = replace(updated.record, final=True, metrics=self.record.metrics)
             updated.calibration = self.calibration
             return updated
-        return updated.calibrate(isotonic=self.calibration is not None and bool(self.calibration.steps))
+        return updated.calibrate(self._is_isotonic)
+
+    @property
+    def _is_isotonic(self) -> bool:
+        """Whether probabilities come from a step function."""
+        return self.calibration is not None and bool(self.calibration.steps)
 
     def _trace(self, record: RunRecord, growth: teaching.Growth) -> RunRecord:
         """Return the record of an updated run with its lineage."""

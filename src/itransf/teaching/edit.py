@@ -334,7 +334,7 @@ def drop_concepts(model: C, graph: Graph, costs: Costs, gone: Sequence[int], cha
     for part in smaller.parts:
         attention = smaller.concept_attention(part)
         if attention.support.shape[1] == len(kept):
-            attention.support.copy_(torch.arange(len(kept)).expand_as(attention.support))
+            attention.support.copy_(torch.arange(len(kept), device="cpu").expand_as(attention.support))
         check_rules(attention)
     if isinstance(smaller, CodedConcepts):
         for part, rows in users.items():

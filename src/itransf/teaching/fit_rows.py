@@ -12,6 +12,7 @@ from itransf.config import Config
 from itransf.data import Graph, Integers, Vocabulary
 from itransf.data.splits import keep_distinct
 from itransf.errors import ConfigError, DataError
+from itransf.fitting import drawing
 from itransf.models import Model
 from itransf.prediction.inputs import resolve_triples
 from itransf.training.negatives import make_sampler
@@ -85,8 +86,7 @@ def rebuild(model: M, graph: Graph, config: Any) -> M:
 
     Tensors are copied as far as their shapes overlap, bit for bit; the rest has its initial values.
     """
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(0)
+    with drawing(0):
         built = type(model).build(graph, config)
     assert isinstance(built, type(model)), "a class builds its own models"
     built.to(next(model.parameters()).device).eval()

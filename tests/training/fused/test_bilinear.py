@@ -15,7 +15,7 @@ from itransf.fitting import build_model
 from itransf.models.complex import ComplEx
 from itransf.models.distmult import DistMult, DistMultConfig
 from itransf.training.fused import bilinear
-from itransf.training.fused.bilinear import BilinearEngine, has_bilinear_steps
+from itransf.training.fused.bilinear import BilinearEngine, fast_products, has_bilinear_steps
 from itransf.training.fused.choice import make_engine
 from itransf.training.trainer import Trainer, weights
 
@@ -129,3 +129,16 @@ def test_what_has_no_fast_step_goes_the_slow_way(configure: Configure, graph: Gr
     trainer = Trainer(build_model(graph, config, DEVICE), graph, config)
     assert not has_bilinear_steps(trainer.model, trainer.optimizer, config)
     assert make_engine(trainer.model, trainer.objective, trainer.optimizer, config) is None
+
+
+def test_the_last_of_several_trainings_restores_the_precision_of_products() -> None:
+    before = torch.get_float32_matmul_precision()
+    first, second = fast_products(True), fast_products(True)
+    first.__enter__()
+    second.__enter__()
+    first.__exit__(None, None, None)
+    assert torch.get_float32_matmul_precision() == "high"
+    second.__exit__(None, None, None)
+    assert torch.get_float32_matmul_precision() == before
+    with fast_products(False):
+        assert torch.get_float32_matmul_precision() == before

@@ -6,6 +6,7 @@ kernels of a step are recorded once and replayed.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import NamedTuple
@@ -210,13 +211,21 @@ class BilinearEngine:
         return total
 
 
+_turning = threading.Lock()
+_before: list[str] = []  # the precision that each running block found, the first one first
+
+
 @contextmanager
 def fast_products(wanted: bool) -> Iterator[None]:
-    """Multiply matrices of a GPU in TF32 while the block runs."""
-    before = torch.get_float32_matmul_precision()
-    if wanted:
+    """Multiply matrices of a GPU in TF32 while the block runs; the last block of all threads restores the setting."""
+    if not wanted:
+        yield
+        return
+    with _turning:
+        _before.append(torch.get_float32_matmul_precision())
         torch.set_float32_matmul_precision("high")
     try:
         yield
     finally:
-        torch.set_float32_matmul_precision(before)
+        with _turning:  # the first block found the setting to restore
+            torch.set_float32_matmul_precision(_before.pop())
