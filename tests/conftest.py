@@ -151,7 +151,7 @@ def short(configure: Configure) -> Callable[..., Run]:
 
     def run(graph: Graph, name: str = "itransf", *settings: str, **options: Any) -> Run:
         config = configure(name, "validation.every=1", *settings).to_dict()
-        return train(graph, config=config, progress=False, **{"device": "cpu", **options})
+        return train(graph, config=config, **{"device": "cpu", "progress": False, **options})
 
     return run
 

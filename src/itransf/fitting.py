@@ -379,10 +379,11 @@ def check_memory(graph: Graph, config: Config, device: torch.device) -> None:
         )
 
 
-def describe_plan(graph: Graph, config: Config, device: torch.device) -> str:
-    """Return what a training will do, in one line."""
+def describe_plan(graph: Graph, config: Config, device: torch.device, seeds: int = 1) -> str:
+    """Return what a training will do, in one line; of an ensemble, what it does for each seed."""
     own = {key: getattr(config.model, key, 0) for key in ("dim", "concepts", "support_size")}
-    model = f"{config.name}, dimension {own['dim']}" if own["dim"] else config.name
+    name = f"{seeds} seeds of {config.name}" if seeds > 1 else config.name
+    model = f"{name}, dimension {own['dim']}" if own["dim"] else name
     if own["concepts"] and own["support_size"]:
         model += f", {own['concepts']} concepts, at most {own['support_size']} for a relation"
     epochs, first = f"{config.training.epochs:,} epochs", config.warm_start.epochs

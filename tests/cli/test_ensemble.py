@@ -179,18 +179,17 @@ def test_runs_lists_it_with_its_members_and_seal_checks_all(place: Path) -> None
 def test_an_interrupted_ensemble_says_how_to_go_on(
     data: Path, place: Path, ensemble: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    train, started = itransf.run.opening.train, list[int]()
+    train_one, started = itransf.run.opening.train_one, list[int]()
 
     def interrupt(*args: Any, **options: Any) -> Any:
         started.append(1)
-        if len(started) == 3:  # the ensemble, its first member, its second
+        if len(started) == 2:  # the second member
             raise KeyboardInterrupt
-        return train(*args, **options)
+        return train_one(*args, **options)
 
     words = ("train", data, "--out", tmp_path / "e", *QUICK, *CONCEPTS, "--seeds", 3, "-q")
     with monkeypatch.context() as patch:
-        patch.setattr("itransf.run.opening.train", interrupt)
-        patch.setitem(vars(itransf), "train", interrupt)
+        patch.setattr("itransf.run.opening.train_one", interrupt)
         done = call(*words)
     assert done.code == 130
     assert done.err.endswith("--seeds 3 -q --resume\n")

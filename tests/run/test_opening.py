@@ -90,6 +90,25 @@ class TestResuming:
         assert (tmp_path / "config.toml").read_text() == "mine = true\n"
 
 
+class TestTelling:
+    def test_what_is_trained_is_said_once(self, short: Any, graph: Graph, capsys: pytest.CaptureFixture[str]) -> None:
+        short(graph, "transe", progress=True)
+        (plan,) = re.findall("^Plan: .*", capsys.readouterr().err, re.MULTILINE)
+        assert plan.startswith("Plan: transe, dimension 4; 3 epochs in batches of ")
+        short(graph, "transe", progress=True, seeds=2)
+        (plan,) = re.findall("^Plan: .*", capsys.readouterr().err, re.MULTILINE)
+        assert plan.startswith("Plan: 2 seeds of transe, dimension 4; 3 epochs in batches of ")
+        short(graph, "transe", seeds=2)
+        assert not capsys.readouterr().err
+
+    def test_a_resumed_run_has_its_new_limits(
+        self, short: Any, graph: Graph, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        short(graph, "transe", out=tmp_path / "run")
+        train(graph, settings=["training.epochs=5"], out=tmp_path / "run", resume=True, device="cpu")
+        assert "Plan: transe, dimension 4; 5 epochs" in capsys.readouterr().err
+
+
 class TestOpening:
     def interrupt(self, short: Any, graph: Graph, path: Path, monkeypatch: pytest.MonkeyPatch, after: int) -> None:
         with monkeypatch.context() as patch:

@@ -64,7 +64,7 @@ def train_model(
     warn(graph.notes)
     given = [*([f"model.name={model}"] if model else []), *(settings or ())]
     choices: dict[str, Any] = {"preset": preset, "config": config, "settings": given}
-    resolved = itransf.run.resolve_config(graph, **choices)
+    resolved = itransf.run.resolve_config(graph, **choices, device=device)
     folder = out or options.name_folder(f"{graph.name}-{resolved.name}")
     whole = folder.with_name(f"{folder.name}-final")
     if final:
@@ -78,8 +78,7 @@ def train_model(
     if not quiet:
         names = f"{len(graph.entities):,} entities, {len(graph.relations):,} relations"
         begun = f"{'Resuming on' if resume else 'Training on'} {graph.name}: {names}, {len(graph.train):,} triples"
-        plan = itransf.fitting.describe_plan(graph, stored or resolved, itransf.run.choose_device(device))
-        remark(f"{begun}\nModel: {plan}\nRun folder: {folder}")
+        remark(f"{begun}\nRun folder: {folder}")
     running: dict[str, Any] = {"resume": resume, "overwrite": overwrite, "device": device, "progress": not quiet}
     try:
         run = itransf.train(graph, **choices, seed=seed, seeds=seeds, out=folder, **running)

@@ -15,7 +15,7 @@ from itransf.data.datasets import load
 from itransf.data.graph import Graph, NamedTriples
 from itransf.data.layout import Remark
 from itransf.errors import CheckpointError, ConfigError, RunError, check_count
-from itransf.fitting import Fit, build_model, check_memory, choose_weight, set_weight, sketch_weights
+from itransf.fitting import Fit, build_model, check_memory, choose_weight, describe_plan, set_weight, sketch_weights
 from itransf.models.base import Model
 from itransf.records import Manifest, RunRecord, hash_graph, read_manifest, write_manifest
 from itransf.run.ensemble import EnsembleRun
@@ -66,7 +66,7 @@ def train(
         resume: Whether to resume from the checkpoint in `out`, or start if there is none yet.
         overwrite: Whether to replace the run in `out`.
         device: "auto", "cpu", "cuda" or "cuda:1", or a torch device.
-        progress: Whether to show progress.
+        progress: Whether to say what is trained, and to show progress.
         calibrate: Whether to fit probabilities on validation triples at the end, which ranks many of them.
 
     Raises:
@@ -81,28 +81,60 @@ def train(
     read_layers(preset, config, chosen)  # a misspelt preset or model is refused before the data are read
     triples = graph if isinstance(graph, Graph) else load(graph, progress=progress)
     folder = None if out is None else RunFolder(Path(out))
+    given, options = (preset, config, chosen), {"resume": resume, "overwrite": overwrite, "calibrate": calibrate}
     if seeds > 1:
-        options: dict[str, Any] = {"resume": resume, "overwrite": overwrite, "device": place, "progress": progress}
-        options["calibrate"] = calibrate
-        return train_ensemble(triples, seeds, folder, (preset, config, chosen), **options)
-    stored = None
-    if resume and folder is not None and folder.checkpoints:
-        stored = folder.read_config()
-    resolved = keep_weight(resolve_config(triples, preset, config, chosen, place, stored), stored)
-    check_memory(triples, resolved, place)
+        return train_ensemble(triples, seeds, folder, given, device=place, progress=progress, **options)
+    return train_one(triples, folder, given, device=place, progress=progress, **options)
+
+
+def train_one(
+    graph: Graph,
+    folder: RunFolder | None,
+    given: tuple[str | None, Given, Sequence[str]],
+    *,
+    resume: bool,
+    overwrite: bool,
+    device: torch.device,
+    progress: bool,
+    calibrate: bool,
+    is_member: bool = False,
+) -> Run:
+    """Train one model.
+
+    Args:
+        graph: Graph to train on.
+        folder: Folder of the run, if any.
+        given: Preset, config and settings.
+        resume: Whether to resume from the checkpoint in the folder, or start if there is none yet.
+        overwrite: Whether to replace the run in the folder.
+        device: Device to train on.
+        progress: Whether to say what is trained, and to show progress.
+        calibrate: Whether to fit probabilities at the end.
+        is_member: Whether it belongs to an ensemble, which has said what is trained.
+    """
+    stored = folder.read_config() if resume and folder is not None and folder.checkpoints else None
+    config = keep_weight(resolve_config(graph, *given, device, stored), stored)
+    check_memory(graph, config, device)
+    if progress and not is_member:
+        say_plan(graph, config, device)
     if folder is None:
-        fit = Fit(triples, choose_weight(triples, resolved, place, progress), place, progress=progress)
-        run = Run(triples, fit.config, fit.run(), fit.history)
+        fit = Fit(graph, choose_weight(graph, config, device, progress), device, progress=progress)
+        run = Run(graph, fit.config, fit.run(), fit.history)
         return run.calibrate() if calibrate else run
     with folder.locked():
         if stored is not None:
             folder.verify([name for name in folder.files if name not in folder.checkpoints])
-            check_same(folder, triples, resolved, stored)
-            return finish(Fit(triples, resolved, place, folder, progress), folder, True, calibrate)
+            check_same(folder, graph, config, stored)
+            return finish(Fit(graph, config, device, folder, progress), folder, True, calibrate)
         with folder.replaced(overwrite):
-            fit = Fit(triples, choose_weight(triples, resolved, place, progress), place, folder, progress)
-            folder.create(triples, fit.config)
+            fit = Fit(graph, choose_weight(graph, config, device, progress), device, folder, progress)
+            folder.create(graph, fit.config)
             return finish(fit, folder, False, calibrate)
+
+
+def say_plan(graph: Graph, config: Config, device: torch.device, seeds: int = 1) -> None:
+    """Print to stderr what is trained."""
+    print(f"Plan: {describe_plan(graph, config, device, seeds)}", file=sys.stderr, flush=True)
 
 
 def train_final(run: Run, out: str | Path | None = None, **options: Any) -> Run:
@@ -166,6 +198,8 @@ def train_ensemble(
             held.enter_context(folder.replaced(options["overwrite"] or bool(begun)))
             if stored is not None:
                 check_same(folder, graph, config, stored)
+        if progress:
+            say_plan(graph, config, device, seeds)
         config = choose_weight(graph, config, device, progress)
         if folder is not None and not begun:
             folder.clear()
@@ -175,8 +209,8 @@ def train_ensemble(
         for number, seed in enumerate(range(config.seed, config.seed + seeds), start=1):
             if progress:
                 print(f"Seed {number} of {seeds}", file=sys.stderr, flush=True)
-            out = None if folder is None else folder.path / name_member(seed)
-            members.append(train(graph, config=config, seed=seed, out=out, **options))
+            out = None if folder is None else RunFolder(folder.path / name_member(seed))
+            members.append(train_one(graph, out, (None, config, [f"seed={seed}"]), **options, is_member=True))
         run = EnsembleRun(members)
         if options["calibrate"]:
             run.calibrate()
