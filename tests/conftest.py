@@ -88,7 +88,10 @@ def configure() -> Configure:
         own = {entry.name for entry in fields(MODELS[name].Config)}
         chosen = {key: value for key, value in {**FAMILY, **CONCEPTS}.items() if key in own}
         model = {"name": name, **chosen}
-        layers = [Layer("test", {"model": model, **SETTINGS}), assignments_layer(assignments)]
+        layers = [Layer("test", {"model": model, **SETTINGS})]
+        if MODELS[name].is_random:  # other losses are refused
+            layers.append(Layer("test", {"loss": {"name": "cross_entropy"}}))
+        layers.append(assignments_layer(assignments))
         return build_config(layers)
 
     return build

@@ -1,11 +1,14 @@
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pytest
 import torch
 
 from contracts.cases import make_model, random_triples
+from itransf.errors import ConfigError
 from itransf.models import MODELS, Model, Sizes
 from itransf.training import Trainer
 
@@ -49,3 +52,35 @@ def test_the_trainer_learns_in_training_mode_and_validates_in_evaluation_mode(
     assert modes == [False, False]
     assert not model.training
     assert not torch.equal(before, model.outputs.running_mean)  # statistics of batches
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [("loss.name=hinge",), ("loss.name=self_adversarial",), ("loss.name=cross_entropy", "loss.candidates=5")],
+    ids=" ".join,
+)
+def test_losses_that_would_draw_a_triple_apart_from_its_rivals_are_refused(
+    settings: tuple[str, ...], random_graph: GraphMaker, configure: Configure
+) -> None:
+    graph, config = random_graph(entities=12, relations=2, train=30), configure("tucker", *settings)
+    model = MODELS["tucker"](Sizes(12, 2), config.model)
+    with pytest.raises(ConfigError, match=r"tucker.*set loss\.name=cross_entropy and loss\.candidates=0"):
+        Trainer(model, graph, config)
+
+
+def test_candidates_that_are_all_entities_and_dropout_of_differences_are_allowed(
+    random_graph: GraphMaker, configure: Configure
+) -> None:
+    graph = random_graph(entities=12, relations=2, train=30)
+    for name, *settings in (
+        ("tucker", "loss.name=cross_entropy", "loss.candidates=12"),
+        ("lineare", "loss.name=cross_entropy", "loss.candidates=5", "model.dropout=0.2"),
+        ("lineare", "loss.name=hinge", "model.dropout=0.2"),
+    ):
+        config = configure(name, *settings)
+        Trainer(MODELS[name](Sizes(12, 2), config.model), graph, config)
+
+
+def test_a_large_graph_is_trained_over_all_entities() -> None:
+    graph: Any = SimpleNamespace(entities=range(5000), relations=range(2), train=np.zeros((50_000, 3), dtype=np.int64))
+    assert MODELS["tucker"].defaults(graph, "cpu")["loss"] == {"candidates": 0}

@@ -55,7 +55,7 @@ class TuckER(QueryModel):
     @classmethod
     def defaults(cls, graph: TrainingGraph, device: str) -> dict[str, dict[str, Any]]:
         """Return settings for a graph: cross-entropy over all entities; little dropout on a small graph."""
-        found = super().defaults(graph, device)
+        found = super().defaults(graph, device) | {"loss": {"candidates": 0}}
         found["training"] |= {"learning_rate": 0.001, "block_size": 1}
         if len(graph.train) < SMALL:
             found["model"] |= {"input_dropout": 0.1, "hidden_dropout": 0.1, "output_dropout": 0.2}

@@ -10,7 +10,7 @@ from torch.nn.functional import cross_entropy
 
 from itransf.config import Config
 from itransf.data import Graph
-from itransf.errors import DataError
+from itransf.errors import ConfigError, DataError
 from itransf.models.base import SIDES, Model, Side
 from itransf.registry import LOSSES
 from itransf.training.losses import make_contrast_loss
@@ -165,6 +165,25 @@ class CandidateObjective:
         offsets, answers = self.known.answers(heads if side == "tail" else tails, relations, side)
         rows = np.repeat(np.arange(len(batch)), np.diff(offsets))
         return torch.from_numpy(rows).to(batch.device), torch.from_numpy(answers).to(batch.device)
+
+
+def check_draws(model: Model, config: Config) -> None:
+    """Refuse a loss that takes a triple's random score and those of its rivals from different draws.
+
+    Dropout of differences has a mask for each pair in any case.
+
+    Raises:
+        ConfigError: The loss does so.
+    """
+    if not model.is_random or getattr(model, "dropout", False):
+        return
+    loss, some = config.loss, 0 < config.loss.candidates < model.sizes.entities
+    if some or not getattr(LOSSES[loss.name], "one_vs_all", False):
+        raise ConfigError(
+            f"loss.name = {loss.name!r}, loss.candidates = {loss.candidates}: scores of {config.name} are random in "
+            "training and only comparable within one draw, which is over all entities; set loss.name=cross_entropy "
+            "and loss.candidates=0"
+        )
 
 
 def make_objective(graph: Graph, train: Tensor, sampler: NegativeSampler, config: Config) -> Objective:

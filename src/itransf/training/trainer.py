@@ -22,7 +22,7 @@ from itransf.training.fused.choice import make_engine
 from itransf.training.fused.plan import count_planned_batches, sort_by_relation
 from itransf.training.losses import make_contrast_loss
 from itransf.training.negatives import make_sampler
-from itransf.training.objectives import make_objective
+from itransf.training.objectives import check_draws, make_objective
 from itransf.training.optimizers import make_optimizer
 
 Validate = Callable[[Model], float]
@@ -127,6 +127,7 @@ class Trainer:
         """Move the triples to the model's device and build sampler, objective, optimizer and engine."""
         if self.config.regularizer.weight == CHOOSE:
             raise ConfigError("regularizer.weight = -1 is to be chosen by `itransf.train`; give a weight here")
+        check_draws(self.model, self.config)
         device = next(self.model.parameters()).device
         self.train = torch.as_tensor(self.graph.train, device=device)
         self.generator = torch.Generator(device).manual_seed(self.config.seed)
