@@ -445,7 +445,7 @@ class TestEdit:
         assert run.info()["best"] is not None  # the old run knows its own
 
     def test_a_model_without_concepts_has_none_to_edit(self, short: Callable[..., Run], run: Run) -> None:
-        with pytest.raises(ConfigError, match=r"transe .*no concepts"):
+        with pytest.raises(ConfigError, match=r"TransE .*no concepts"):
             short(run.graph, "transe").edit(prune=1)
 
 
