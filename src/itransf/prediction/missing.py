@@ -233,4 +233,4 @@ def read_state(state: Path | None, asked: list[Any]) -> tuple[int, Best]:
             raise ValueError("a part is missing")
         return int(kept["done"]), Best(chances, triples, scores)
     except (KeyError, TypeError, ValueError):
-        raise DataError(f"{state}: is not the state of a search, or damaged; remove it to search anew") from None
+        raise DataError(f"{state}: is not the state of a search, or damaged; remove it to start again") from None
