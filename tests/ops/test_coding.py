@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import itertools
+import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import torch
@@ -77,3 +79,21 @@ def test_there_may_be_fewer_vectors_than_atoms(sizes: list[int], size: int) -> N
 def test_vectors_of_zeros_have_codes_of_zeros() -> None:
     codes = learn_codes(torch.zeros(3, 8), torch.ones(3), [2, 2], 2)
     assert not codes.weights.any()
+
+
+def test_one_thread_at_a_time_solves_equations(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a GPU, torch fails with "lazy wrapper should be called at most once" if two threads load its solver."""
+    busy, crowds, right = [], [], torch.linalg.solve
+
+    def solve(system: Tensor, values: Tensor) -> Tensor:
+        busy.append(1)
+        time.sleep(0.001)
+        crowds.append(len(busy))
+        busy.pop()
+        return right(system, values)
+
+    monkeypatch.setattr(torch.linalg, "solve", solve)
+    vectors, _ = make_vectors(0)
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(lambda _: learn_codes(vectors, torch.ones(len(vectors)), [4, 4], 2), range(4)))
+    assert set(crowds) == {1}

@@ -8,6 +8,7 @@ Shapes: n vectors, m atoms, k atoms per vector, g blocks, d width of a block.
 
 from __future__ import annotations
 
+from threading import Lock
 from typing import NamedTuple
 
 import torch
@@ -16,6 +17,7 @@ from torch import Tensor
 ROUNDS = 15  # of pursuit and least squares
 RIDGE = 1e-5  # keeps systems of equations with similar atoms solvable
 SMALLEST = 1e-9
+_solving = Lock()
 
 
 class Codes(NamedTuple):
@@ -78,7 +80,7 @@ def fit_atoms(block: Tensor, codes: Tensor) -> Tensor:
     An atom without users is replaced by what is left of a vector that is explained badly.
     """
     system = codes.T @ codes + RIDGE * torch.eye(codes.shape[1], device=codes.device)
-    atoms = torch.linalg.solve(system, codes.T @ block)
+    atoms = solve(system, codes.T @ block)
     idle = ((codes == 0).all(0) | (atoms.norm(dim=1) < SMALLEST)).nonzero().squeeze(1)
     rest = block - codes @ atoms
     worst = rest.square().sum(1).argsort(descending=True)[: len(idle)]
@@ -114,9 +116,15 @@ def pursue(
         used.scatter_add_(1, block[found], torch.ones_like(found))
         chosen = table[support]  # (n, count, g * d)
         system = chosen @ chosen.transpose(1, 2) + RIDGE * torch.eye(count, device=vectors.device)
-        weights = torch.linalg.solve(system, chosen @ vectors[:, :, None]).squeeze(2)
+        weights = solve(system, chosen @ vectors[:, :, None]).squeeze(2)
         rest = vectors - (weights[:, :, None] * chosen).sum(1)
     return support, weights
+
+
+def solve(system: Tensor, right: Tensor) -> Tensor:
+    """Solve linear equations, one thread at a time: on a GPU, torch fails if two threads load its solver at once."""
+    with _solving:
+        return torch.linalg.solve(system, right)
 
 
 def widen(atoms: list[Tensor]) -> Tensor:
