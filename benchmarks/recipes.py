@@ -18,14 +18,13 @@ from itransf.run import resolve_config
 TITLES = {
     "itransf": "ITransF",
     "icomplex": "IComplEx",
-    "ilineare": "ILineaRE",
     "complex": "ComplEx",
     "stranse": "STransE",
     "dense": "dense attention",
     "l1": "dense + l1",
 }
 """The models by their names in tables."""
-BASELINES = {"itransf": ("stranse", "dense", "l1"), "icomplex": ("complex",), "ilineare": ()}
+BASELINES = {"itransf": ("stranse", "dense", "l1"), "icomplex": ("complex",)}
 """The models that are measured, and their baselines, which are trained once."""
 RECIPES: dict[str, dict[str, Any]] = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
 PLANTED, PLANTED_SIZES, PLANTED_CONCEPTS = "planted", (1, 2), 8
