@@ -12,7 +12,8 @@ planted graphs, whether the true supports are recovered. Accuracy is stored as w
     python -m benchmarks.interpretation --dataset world-reading
     python -m benchmarks.interpretation --dataset planted --seeds 5 6 7 8 9
 
-Every training is stored when it ends; called again, the command continues with what is missing.
+Every training is stored when it ends; called again, the command continues with what is missing. With --stored, nothing
+is trained: what the stored attention alone shows is measured.
 """
 
 from __future__ import annotations
@@ -20,14 +21,15 @@ from __future__ import annotations
 import argparse
 import json
 import time
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import torch
 
 import itransf
 from benchmarks.recipes import BASELINES, RECIPES, TITLES, Case, list_cases, list_models, load_graph, make_config
@@ -36,14 +38,18 @@ from benchmarks.recovery import measure_recovery
 from benchmarks.streams import run_side_by_side
 from itransf.data.graph import Graph
 from itransf.data.planted import Planted
+from itransf.fitting import build_model
 from itransf.interpret.measures import Interpretation, interpret_runs
 from itransf.interpret.measures.faithfulness import MOST_TRIPLES
-from itransf.interpret.measures.reading import Reading, draw_random, read_model
+from itransf.interpret.measures.reading import Reading, draw_random, make_sides, read_model
 from itransf.interpret.measures.structure import DRAWS
-from itransf.run import choose_device
+from itransf.run import choose_device, resolve_config
 
-UNSTORED = ("runs", "results", "jobs", "minutes", "fresh")  # options that do not change results
+UNSTORED = ("runs", "results", "jobs", "minutes", "fresh", "stored")  # options that do not change results
 ACCURACY = ("mr", "mrr", "hits@1", "hits@10")
+CPU = torch.device("cpu")
+Example = tuple[Graph, Planted | None]
+Trained = tuple[Reading, Planted | None]
 
 
 @dataclass
@@ -54,7 +60,7 @@ class Measurement(StoredMeasurement):
         trained: Models of this call by case, with the true concepts of planted graphs.
     """
 
-    trained: dict[Case, tuple[Reading, Planted | None]] = field(default_factory=dict)
+    trained: dict[Case, Trained] = field(default_factory=dict)
 
     def run(self) -> None:
         """Train what is missing, then measure everything."""
@@ -63,18 +69,35 @@ class Measurement(StoredMeasurement):
             return
         cases = list_cases(self.options.dataset, self.options.models, self.options.seeds)
         graphs = [load_graph(self.options.dataset, case) for case in cases]
+        if self.options.stored:
+            self.trained = dict(self._read_stored(cases, graphs))
+        else:
+            self._train_all(cases, graphs)
+        self._interpret()
+        missing = len(cases) if self.options.stored else len(cases) - len(self.trained)
+        self.record["complete"] = not missing
+        write_record(self.record, self.path)
+        if missing:
+            print(f"{missing} trainings are missing; call again to continue.")
+
+    def _read_stored(self, cases: Sequence[Case], graphs: Sequence[Example]) -> Iterator[tuple[Case, Trained]]:
+        """Yield the cases whose attention is stored, each with an untrained model that has this attention."""
+        runs = {(run["model"], run["seed"], run.get("support size")): run for run in self.record["runs"]}
+        for case, (graph, truth) in zip(cases, graphs, strict=True):
+            attention = runs.get((case.model, case.seed, case.size), {}).get("attention")
+            if attention:
+                config = resolve_config(graph, config={**self.record["settings"][case.model], "seed": case.seed})
+                untrained = read_model(build_model(graph, config, CPU), graph, TITLES[case.model])
+                yield case, (set_weights(untrained, attention), truth)
+
+    def _train_all(self, cases: Sequence[Case], graphs: Sequence[Example]) -> None:
+        """Train what is missing, and store it."""
         tasks = [partial(self._train, case, graph) for case, (graph, _) in zip(cases, graphs, strict=True)]
         for place, run in run_side_by_side(tasks, self.options.jobs, choose_device(self.options.device)):
             if isinstance(run, itransf.Run):
                 self._store_run(cases[place], run, graphs[place][1])
             elif run:
                 self._store({**cases[place].to_dict(), "error": run})
-        self._interpret()
-        missing = len(cases) - len(self.trained)
-        self.record["complete"] = not missing
-        write_record(self.record, self.path)
-        if missing:
-            print(f"{missing} trainings are missing; call again to continue.")
 
     def _train(self, case: Case, graph: Graph) -> itransf.Run | str:
         """Return the trained model, the reason of its failure, or nothing if the time is up."""
@@ -119,7 +142,8 @@ class Measurement(StoredMeasurement):
             if size is None:
                 readings, baselines = ([reading for reading, _ in chosen] for chosen in (main, others))
                 triples, draws = self.options.triples, self.options.draws
-                found = interpret_runs(readings, baselines, most_triples=triples, draws=draws)
+                ranked = not self.options.stored
+                found = interpret_runs(readings, baselines, ranked=ranked, most_triples=triples, draws=draws)
             else:
                 random = [(draw_random(main[0][0]), main[0][1])]
                 groups = [main, *([other] for other in others), random]
@@ -127,7 +151,7 @@ class Measurement(StoredMeasurement):
             mark = {} if size is None else {"support size": size}
             self.record["models"] += [{**mark, **each.to_dict()} for each in found]
 
-    def _measure_recovery(self, group: Sequence[tuple[Reading, Planted | None]]) -> Interpretation:
+    def _measure_recovery(self, group: Sequence[Trained]) -> Interpretation:
         readings, truths = [reading for reading, _ in group], [truth for _, truth in group if truth is not None]
         finding = measure_recovery(readings, truths, self.options.draws)
         return Interpretation(readings[0].name, len(readings), (finding,))
@@ -159,6 +183,19 @@ def write_weights(row: npt.NDArray[np.float32]) -> str:
     return " ".join(f"{concept}:{row[concept]:.3f}" for concept in order)
 
 
+def set_weights(reading: Reading, attention: Mapping[str, Mapping[str, str]]) -> Reading:
+    """Return a reading with stored attention instead of its own: rounded weights, made to sum to one again."""
+    assert reading.weights is not None
+    weights = np.zeros_like(reading.weights)
+    for place, rows in enumerate(attention.values()):
+        for relation, text in rows.items():
+            entries = [entry.split(":") for entry in text.split()]
+            values = np.array([float(weight) for _, weight in entries])
+            columns = [int(concept) for concept, _ in entries]
+            weights[place, reading.graph.relations.index(relation), columns] = values / max(np.abs(values).sum(), 1e-9)
+    return replace(reading, weights=weights, sides=make_sides(weights, reading.signs))
+
+
 def parse_options(arguments: Sequence[str] | None) -> argparse.Namespace:
     """Read the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -176,6 +213,7 @@ def parse_options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--runs", type=Path, default=ROOT / "build" / "interpretation", help="folder of trained models")
     parser.add_argument("--results", type=Path, default=RESULTS, help="folder of the record")
     parser.add_argument("--fresh", action="store_true", help="ignore the stored record and trained models")
+    parser.add_argument("--stored", action="store_true", help="train nothing, measure the attention that is stored")
     options = parser.parse_args(arguments)
     options.models = options.models or list_models(options.dataset)
     return options

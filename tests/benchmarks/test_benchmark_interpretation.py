@@ -106,6 +106,26 @@ def test_what_was_stored_by_another_recipe_is_measured_again(tmp_path: Path, mon
     assert "complete" not in interpretation.open_record(options, path)
 
 
+@pytest.mark.parametrize("dataset", ["any", "world-icomplex"])
+def test_stored_attention_is_measured_like_the_models_it_is_of(
+    measure: Callable[..., dict[str, Any]], monkeypatch: pytest.MonkeyPatch, tmp_path: Path, dataset: str
+) -> None:
+    words = ("--seeds", "0", "1", "--models", find_model(dataset), "--settings", *QUICK, "warm_start.epochs=1")
+    trained = measure(*words, dataset=dataset)
+    path = tmp_path / f"interpretation-{dataset}.json"
+    path.write_text(json.dumps({**trained, "complete": False, "models": []}), encoding="utf-8")
+    monkeypatch.setattr(itransf, "train", None)
+    stored = measure(*words, "--stored", dataset=dataset)
+    assert not stored["complete"]
+    assert stored["runs"] == trained["runs"]
+    (again, random), first = stored["models"], trained["models"][0]
+    assert (again["runs"], random["name"]) == (2, "random")
+    assert 5 <= len(again["findings"]) < len(first["findings"])
+    for found, wanted in zip(again["findings"], first["findings"], strict=False):
+        assert (found["measure"], found["n"]) == (wanted["measure"], wanted["n"])
+        assert found["value"] == (None if wanted["value"] is None else pytest.approx(wanted["value"], abs=0.02))
+
+
 def test_stored_attention_sums_to_one(measure: Callable[..., dict[str, Any]]) -> None:
     (run,) = measure("--seeds", "0", "--models", "itransf")["runs"]
     for side in ("head", "tail"):
