@@ -9,6 +9,8 @@ from __future__ import annotations
 import argparse
 import itertools
 import multiprocessing
+import subprocess
+import sys
 import time
 from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
@@ -34,6 +36,13 @@ def measure(dataset: str, device: str, model: str, seed: int) -> dict[str, Any]:
     metrics = {name: evaluation[name] for name in METRICS[:-1]} | {METRICS[-1]: evaluation.buckets[-1]["hits@10"]}
     found = {"valid": run.evaluate("valid")["mrr"], **metrics, "curve": draw_curve(run, seconds)}
     return {"model": model, "seed": seed, "seconds": seconds, **found, "config": run.config.to_dict()}
+
+
+def time_imports() -> float:
+    """Return how long a new process takes to import what training needs, in seconds."""
+    started = time.perf_counter()
+    subprocess.run([sys.executable, "-c", "import itransf; itransf.train"], check=True)
+    return time.perf_counter() - started
 
 
 def draw_curve(run: itransf.Run, seconds: float) -> list[dict[str, float]]:
@@ -72,7 +81,25 @@ def render(record: Record) -> str:
     machine = hardware["gpu"] if record["config"]["device"] == "cuda" else cores
     where = f"{record['date'][:10]}, commit {commit}, {machine}"
     title = f"{record['config']['dataset']}, {'GPU' if record['config']['device'] == 'cuda' else 'CPU'}"
-    return f"## {title}\n\n`{record['command']}`, {where}.\n\n{make_table(TITLES, rows)}"
+    table = make_table(TITLES, rows)
+    return f"## {title}\n\n`{record['command']}`, {where}.\n\n{table}\n{describe_times(record)}"
+
+
+def describe_times(record: Record) -> str:
+    """Return sentences on the time of imports and of the first run, and on validation beside the control."""
+    runs, control = record["runs"], record.get("control")
+    sentences = [f"The first run took {runs[0]['seconds']:.0f} s, including any compilation."]
+    if "imports" in record:
+        sentences.append(f"Imports took {record['imports']:.1f} s more.")
+    if control is not None:
+        ours = [run for run in runs if run["model"] == runs[0]["model"]]
+        values, seconds = ([f"{run[key]:.{digits}f}" for run in ours] for key, digits in (("valid", 4), ("seconds", 0)))
+        last = control["curve"][-1]
+        sentences.append(
+            f"Validation MRR of the control: {last['mrr']:.4f} after {last['seconds']:.0f} s; "
+            f"of {ours[0]['model']}, by seed: {', '.join(values)} after {', '.join(seconds)} s."
+        )
+    return "\n" + " ".join(sentences)
 
 
 def format_spread(values: Sequence[float], name: str) -> str:
@@ -99,6 +126,7 @@ def main() -> None:
         model: itransf.run.resolve_config(graph, settings=[f"model.name={model}"], device=options.device)
         for model in options.models
     }
+    record["imports"] = time_imports()
     record["settings"] = {model: config.to_dict() for model, config in configs.items()}
     asked = [
         (options.dataset, options.device, model, seed)

@@ -124,7 +124,8 @@ def pursue(
 def solve(system: Tensor, right: Tensor) -> Tensor:
     """Solve linear equations, one thread at a time: on a GPU, torch fails if two threads load its solver at once."""
     with _solving:
-        return torch.linalg.solve(system, right)
+        solution: Tensor = torch.linalg.solve(system, right)
+    return solution
 
 
 def widen(atoms: list[Tensor]) -> Tensor:
