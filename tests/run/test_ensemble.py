@@ -292,6 +292,12 @@ class TestReading:
             assert found.score == alone.score
             assert f"explains seed {run.chosen.config.seed}; {found.agreement.agree} of 3 seeds rank" in found.sentence
             assert found.to_dict()["seed"] == run.chosen.config.seed
+            assert found.sharing is not None
+            for shared in found.sharing["relation" if "relation" in found.sharing else side]:
+                assert (shared.found, shared.seeds) == (run.concepts().found[shared.concept], 3)
+                assert f", found in {shared.found} of 3 seeds: " in shared.describe()
+                assert shared.to_dict()["found"] == shared.found
+            assert all("found" not in shared for part in alone.to_dict()["sharing"].values() for shared in part)
             assert "seed" not in alone.to_dict()
 
     def test_a_report_has_the_metrics_of_all_and_the_concepts_of_one(self, made: Path, tmp_path: Path) -> None:

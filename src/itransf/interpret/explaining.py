@@ -11,7 +11,7 @@ from itransf.data.typing import SIDE_NUMBERS
 from itransf.errors import check_count
 from itransf.evaluation import rank_as_predicted
 from itransf.interpret.ablation import remove_concepts
-from itransf.interpret.attention import check_part, read_attention, strongest_first
+from itransf.interpret.attention import Attention, check_part, read_attention, strongest_first
 from itransf.interpret.evidence import Triple, find_nearest, find_supporting
 from itransf.interpret.explanation import Contribution, Explanation, Removal, RunnerUp
 from itransf.interpret.naming import name_concepts
@@ -38,6 +38,7 @@ def explain(
     evidence: int = 3,
     removals: bool = True,
     names: Mapping[int, str] | None = None,
+    attention: Attention | None = None,
     memory: int = DEFAULT_MEMORY,
 ) -> Explanation:
     """Explain the score of a triple, known or not.
@@ -52,6 +53,7 @@ def explain(
         evidence: Number of training triples of each kind, and of paths.
         removals: Whether to rank the answer again without each concept, which takes most of the time.
         names: Names that were given to concepts, by number; others have suggested ones.
+        attention: Attention of the model; that of an ensemble says in how many seeds a concept is found.
         memory: Bytes for one chunk of scores.
 
     Raises:
@@ -64,7 +66,8 @@ def explain(
     triple: Triple = (int(rows[0, 0]), int(rows[0, 1]), int(rows[0, 2]))
     ranks = rank_as_predicted(model, graph, rows, memory, keep_scores=True)
     rival = find_runner_up(model, graph, triple, asked, memory)
-    attention = read_attention(model, graph) if isinstance(model, ConceptModel) else None
+    if attention is None and isinstance(model, ConceptModel):
+        attention = read_attention(model, graph)
     called = {} if attention is None else name_concepts(attention, names)
     asked_rows = rows if rival is None else np.stack([rows[0], rival])
     split = split_scores(model, torch.tensor(asked_rows, device=next(model.parameters()).device))

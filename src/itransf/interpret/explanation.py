@@ -170,7 +170,10 @@ class Explanation(LabelledTriple):
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything by name, ready for JSON."""
-        return {**super().to_dict(), "lead": self.lead, "sentence": self.sentence, "short": self.short}
+        parts = self.sharing
+        sharing = None if parts is None else {part: [each.to_dict() for each in parts[part]] for part in parts}
+        told = {"lead": self.lead, "sentence": self.sentence, "short": self.short}
+        return {**super().to_dict(), "sharing": sharing, **told}
 
 
 def tabulate_split(explanation: Explanation) -> tuple[list[str], list[list[str]]]:

@@ -41,21 +41,34 @@ _CONCEPTS = 3  # listed of each link
 
 @dataclass(frozen=True)
 class SharedConcept:
-    """A concept of one part of a relation, its name, and its other users, strongest first."""
+    """A concept of one part of a relation.
+
+    Attributes:
+        concept: Number of the concept.
+        weight: Attention of the part.
+        others: Other users of the concept, strongest first.
+        name: Name of the concept.
+        found: Number of members of an ensemble in which it is found; None for a single model.
+        seeds: Number of members.
+    """
 
     concept: int
     weight: float
     others: tuple[Use, ...]
     name: str = ""
+    found: int | None = None
+    seeds: int = 1
 
     def describe(self, most: int = 4) -> str:
         """Return a line such as "lies in (6), weight 0.98: shared with capital_of (H), city_in (H) and 3 more"."""
         called = call_concept(self.concept, {self.concept: self.name})
-        return f"{called}, weight {self.weight:.2f}: {list_users(self.others, most)}"
+        found = "" if self.found is None else f", found in {self.found} of {self.seeds} seeds"
+        return f"{called}, weight {self.weight:.2f}{found}: {list_users(self.others, most)}"
 
     def to_dict(self) -> dict[str, Any]:
-        """Return everything by name, ready for JSON."""
-        return asdict(self)
+        """Return everything by name, ready for JSON; the number of seeds is left out for a single model."""
+        left_out = ("found", "seeds") if self.found is None else ()
+        return {key: value for key, value in asdict(self).items() if key not in left_out}
 
 
 def list_users(users: Sequence[Use], most: int) -> str:
@@ -88,7 +101,9 @@ def trace_sharing(
         if abs(weights[concept]) >= LEAST_WEIGHT:
             others = [place for place in find_users(attention, concept) if place != (own, number)]
             users = tuple(describe_use(attention, concept, *place) for place in others)
-            found.append(SharedConcept(concept, float(weights[concept]), users, called.get(concept, "")))
+            seen = attention.found[concept] if attention.found else None
+            name = called.get(concept, "")
+            found.append(SharedConcept(concept, float(weights[concept]), users, name, seen, attention.seeds))
     return tuple(found)
 
 

@@ -161,7 +161,7 @@ class Run:
             ConfigError: There is no such side, or the score of the model cannot be decomposed.
         """
         options: dict[str, Any] = {"side": side, "evidence": evidence, "removals": removals, "memory": memory}
-        options["names"] = self.concept_names
+        options |= {"names": self.concept_names, "attention": self.concepts() if self.has_concepts else None}
         found = interpret.explain(self.chosen.model, self.graph, head, relation, tail, **options)
         rows = resolve_triples(self.graph, [(head, relation, tail)])
         asked = np.array([[part == side for part in TRIPLE]])
