@@ -21,33 +21,28 @@ from __future__ import annotations
 import argparse
 import json
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
-
-import numpy as np
-import numpy.typing as npt
-import torch
 
 import itransf
 from benchmarks.recipes import BASELINES, RECIPES, TITLES, Case, list_cases, list_models, load_graph, make_config
 from benchmarks.records import RESULTS, ROOT, StoredMeasurement, resume_record, write_record
 from benchmarks.recovery import measure_recovery
+from benchmarks.stored_attention import read_stored, write_attention
 from benchmarks.streams import run_side_by_side
 from itransf.data.graph import Graph
 from itransf.data.planted import Planted
-from itransf.fitting import build_model
 from itransf.interpret.measures import Interpretation, interpret_runs
 from itransf.interpret.measures.faithfulness import MOST_TRIPLES
-from itransf.interpret.measures.reading import Reading, draw_random, make_sides, read_model
+from itransf.interpret.measures.reading import Reading, draw_random, read_model
 from itransf.interpret.measures.structure import DRAWS
-from itransf.run import choose_device, resolve_config
+from itransf.run import choose_device
 
 UNSTORED = ("runs", "results", "jobs", "minutes", "fresh", "stored")  # options that do not change results
 ACCURACY = ("mr", "mrr", "hits@1", "hits@10")
-CPU = torch.device("cpu")
 Example = tuple[Graph, Planted | None]
 Trained = tuple[Reading, Planted | None]
 
@@ -70,7 +65,7 @@ class Measurement(StoredMeasurement):
         cases = list_cases(self.options.dataset, self.options.models, self.options.seeds)
         graphs = [load_graph(self.options.dataset, case) for case in cases]
         if self.options.stored:
-            self.trained = dict(self._read_stored(cases, graphs))
+            self._read_all(cases, graphs)
         else:
             self._train_all(cases, graphs)
         self._interpret()
@@ -80,15 +75,12 @@ class Measurement(StoredMeasurement):
         if missing:
             print(f"{missing} trainings are missing; call again to continue.")
 
-    def _read_stored(self, cases: Sequence[Case], graphs: Sequence[Example]) -> Iterator[tuple[Case, Trained]]:
-        """Yield the cases whose attention is stored, each with an untrained model that has this attention."""
-        runs = {(run["model"], run["seed"], run.get("support size")): run for run in self.record["runs"]}
+    def _read_all(self, cases: Sequence[Case], graphs: Sequence[Example]) -> None:
+        """Read the attention that is stored."""
         for case, (graph, truth) in zip(cases, graphs, strict=True):
-            attention = runs.get((case.model, case.seed, case.size), {}).get("attention")
-            if attention:
-                config = resolve_config(graph, config={**self.record["settings"][case.model], "seed": case.seed})
-                untrained = read_model(build_model(graph, config, CPU), graph, TITLES[case.model])
-                yield case, (set_weights(untrained, attention), truth)
+            reading = read_stored(self.record, case, graph)
+            if reading is not None:
+                self.trained[case] = reading, truth
 
     def _train_all(self, cases: Sequence[Case], graphs: Sequence[Example]) -> None:
         """Train what is missing, and store it."""
@@ -169,31 +161,8 @@ def describe_run(run: itransf.Run) -> dict[str, Any]:
     metrics = {split: {name: found[name] for name in ACCURACY} for split, found in evaluations.items()}
     found: dict[str, Any] = {"epochs": info["epochs"], "seconds": info["seconds"], "best": info["best"], **metrics}
     if run.has_concepts and getattr(run.config.model, "attention", "sparse") == "sparse":
-        attention = run.concepts()
-        found["attention"] = {
-            part: {name: write_weights(row) for name, row in zip(attention.relations.names, rows, strict=True)}
-            for part, rows in zip(attention.parts, attention.weights, strict=True)
-        }
+        found["attention"] = write_attention(run)
     return found
-
-
-def write_weights(row: npt.NDArray[np.float32]) -> str:
-    """Return the weights of one relation side as text such as "3:0.731 8:0.269", largest first."""
-    order = np.argsort(-np.abs(row), kind="stable")[: np.count_nonzero(row)]
-    return " ".join(f"{concept}:{row[concept]:.3f}" for concept in order)
-
-
-def set_weights(reading: Reading, attention: Mapping[str, Mapping[str, str]]) -> Reading:
-    """Return a reading with stored attention instead of its own: rounded weights, made to sum to one again."""
-    assert reading.weights is not None
-    weights = np.zeros_like(reading.weights)
-    for place, rows in enumerate(attention.values()):
-        for relation, text in rows.items():
-            entries = [entry.split(":") for entry in text.split()]
-            values = np.array([float(weight) for _, weight in entries])
-            columns = [int(concept) for concept, _ in entries]
-            weights[place, reading.graph.relations.index(relation), columns] = values / max(np.abs(values).sum(), 1e-9)
-    return replace(reading, weights=weights, sides=make_sides(weights, reading.signs))
 
 
 def parse_options(arguments: Sequence[str] | None) -> argparse.Namespace:

@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 import pytest
 from benchmarks.recipes import RECIPES, Case, find_model, list_cases, list_models, make_config
+from benchmarks.stored_attention import write_weights
 
 import itransf
-from benchmarks import interpretation, recipes
+from benchmarks import interpretation, recipes, stored_attention
 from itransf.data.graph import Graph
 from itransf.data.planted import plant
 
@@ -108,7 +109,7 @@ def test_what_was_stored_by_another_recipe_is_measured_again(tmp_path: Path, mon
 
 @pytest.mark.parametrize("dataset", ["any", "world-icomplex"])
 def test_stored_attention_is_measured_like_the_models_it_is_of(
-    measure: Callable[..., dict[str, Any]], monkeypatch: pytest.MonkeyPatch, tmp_path: Path, dataset: str
+    measure: Callable[..., dict[str, Any]], monkeypatch: pytest.MonkeyPatch, tmp_path: Path, graph: Graph, dataset: str
 ) -> None:
     words = ("--seeds", "0", "1", "--models", find_model(dataset), "--settings", *QUICK, "warm_start.epochs=1")
     trained = measure(*words, dataset=dataset)
@@ -124,6 +125,12 @@ def test_stored_attention_is_measured_like_the_models_it_is_of(
     for found, wanted in zip(again["findings"], first["findings"], strict=False):
         assert (found["measure"], found["n"]) == (wanted["measure"], wanted["n"])
         assert found["value"] == (None if wanted["value"] is None else pytest.approx(wanted["value"], abs=0.02))
+    picture = tmp_path / "attention.html"
+    monkeypatch.setattr(stored_attention, "find_model", lambda dataset: words[4])
+    stored_attention.main(["--dataset", dataset, "--results", str(tmp_path), "--seed", "1", "--out", str(picture)])
+    assert all(name in picture.read_text(encoding="utf-8") for name in graph.relations.names)
+    with pytest.raises(SystemExit, match="2"):
+        stored_attention.main(["--dataset", dataset, "--results", str(tmp_path), "--seed", "7", "--out", str(picture)])
 
 
 def test_stored_attention_sums_to_one(measure: Callable[..., dict[str, Any]]) -> None:
@@ -136,7 +143,7 @@ def test_stored_attention_sums_to_one(measure: Callable[..., dict[str, Any]]) ->
 
 
 def test_weights_are_written_heaviest_first() -> None:
-    assert interpretation.write_weights(np.array([0.0, 0.25, 0.0, 0.75], dtype=np.float32)) == "3:0.750 1:0.250"
+    assert write_weights(np.array([0.0, 0.25, 0.0, 0.75], dtype=np.float32)) == "3:0.750 1:0.250"
 
 
 def test_a_failed_training_is_told_and_tried_again_while_the_others_stay(
