@@ -12,6 +12,7 @@ from functools import cached_property
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from itransf.errors import ConfigError, did_you_mean
@@ -65,7 +66,7 @@ class Registry(Mapping[str, Any]):
             hint = did_you_mean(name, list(self)) or f" Choose one of {', '.join(self)}, or give package.module:Name."
             raise ConfigError(f"there is no {self.kind} {name!r}.{hint}")
         module, _, attribute = place.partition(":")
-        return self._load(name, lambda: getattr(import_module(module), attribute))
+        return self._load(name, lambda: getattr(import_named(module), attribute))
 
     def _load(self, name: str, load: Callable[[], Any]) -> Any:
         try:
@@ -73,7 +74,7 @@ class Registry(Mapping[str, Any]):
         except (ImportError, AttributeError) as error:
             raise ConfigError(
                 f"the {self.kind} {name!r} cannot be imported ({error}); install the package that defines it, or run "
-                "where Python finds it"
+                "itransf in the folder of its file"
             ) from None
         missing = [method for method in self.methods if not hasattr(found, method)]
         if missing or not callable(found):
@@ -119,6 +120,18 @@ def is_path(name: str) -> bool:
     """Return whether a name is a dotted path, "package.module:Name"."""
     module, colon, attribute = name.partition(":")
     return bool(colon) and attribute.isidentifier() and all(part.isidentifier() for part in module.split("."))
+
+
+def import_named(module: str) -> ModuleType:
+    """Import a module that the user named: from where Python finds it, else from the current folder."""
+    try:
+        return import_module(module)
+    except ModuleNotFoundError as error:
+        here = str(Path.cwd())
+        if error.name != module.partition(".")[0] or here in sys.path:
+            raise
+    sys.path.append(here)  # last: nothing there hides an installed module
+    return import_module(module)
 
 
 def _is_imported(module: str) -> bool:
