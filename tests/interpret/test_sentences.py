@@ -91,7 +91,10 @@ def test_the_short_form_has_the_best_reason_and_a_similar_triple() -> None:
 
 def test_a_probability_is_told_where_there_is_one() -> None:
     likely = replace(make_explanation(), probability=0.994)
-    assert "far ahead of Belgium; the triple is not in the graph and has a probability of >99 %" in likely.sentence
+    told = "far ahead of Belgium; the triple is not in the graph and has a probability of >99 %"
+    assert f"{told}. " in likely.sentence
+    assert f"{told}. " in replace(likely, answer_probability=0.995).sentence
+    assert f"{told} (72 % as an answer to this question). " in replace(likely, answer_probability=0.72).sentence
 
 
 def test_reasons_for_a_runner_up_and_weak_ones() -> None:

@@ -104,6 +104,7 @@ class Explanation(LabelledTriple):
         seed: Seed of the member of an ensemble that gives the score; None for a single model.
         agreement: How the members of an ensemble rank the answer.
         probability: Chance that the triple is true; None without a calibration, in train, or if it does not fit.
+        answer_probability: Chance that it is true among the answers to the question for `side` alone; see `predict`.
         paths: Short paths in train from head to tail that hold most often, best first; see `find_paths`.
         taken: Labels of other answers in train, where the relation allows one; see `find_only_answers`.
         unfit: Sides whose entity does not fit the relation; see `itransf.data.typing`.
@@ -125,6 +126,7 @@ class Explanation(LabelledTriple):
     seed: int | None = None
     agreement: Agreement | None = None
     probability: float | None = None
+    answer_probability: float | None = None
     paths: tuple[Path, ...] = ()
     taken: tuple[str, ...] = ()
     unfit: tuple[Side, ...] = ()
@@ -217,7 +219,7 @@ def describe_rank(explanation: Explanation) -> str:
         is_shown = explanation.known == "train"
         known = "is in train, so the model was shown it" if is_shown else f"was held out for {explanation.known}"
     if explanation.probability is not None:
-        known += f" and has a probability of {format_probability(explanation.probability)}"
+        known += f" and has a probability of {describe_probability(explanation)}"
     rival, lead = explanation.runner_up, explanation.lead
     if rival is None or lead is None:
         return f"{asked}: {explanation.answer} is the only candidate that is not known already; the triple {known}"
@@ -225,6 +227,13 @@ def describe_rank(explanation: Explanation) -> str:
     size = max(abs(explanation.score), abs(rival.score)) if rival.distance is None else rival.distance
     ranked = f"{explanation.answer} ranks {rank} of {count:,} candidates, {name_lead(lead, size)} {rival.label}"
     return f"{asked}: {ranked}; the triple {known}"
+
+
+def describe_probability(explanation: Explanation) -> str:
+    """Return the probability of the triple and, if it is another one, that of the answer to the question."""
+    given = (explanation.probability, explanation.answer_probability)
+    told = [format_probability(chance) for chance in given if chance is not None]
+    return told[0] if len(set(told)) == 1 else f"{told[0]} ({told[1]} as an answer to this question)"
 
 
 def describe_unfit(explanation: Explanation) -> str:

@@ -166,10 +166,11 @@ class Run:
         rows = resolve_triples(self.graph, [(head, relation, tail)])
         asked = np.array([[part == side for part in TRIPLE]])
         search = Search(self.model, self.graph, memory=memory)
-        (chance,) = prediction.find_probabilities(self.calibration, search, rows)
+        (mean,) = prediction.find_probabilities(self.calibration, search, rows)
+        (own,) = prediction.find_probabilities(self.calibration, search, rows, asked)
         (agreement,) = prediction.find_agreement(search, rows, asked)
         seed = self.chosen.config.seed if self.members else None
-        return replace(found, probability=chance, seed=seed, agreement=agreement)
+        return replace(found, probability=mean, answer_probability=own, seed=seed, agreement=agreement)
 
     @property
     def chosen(self) -> Run:
