@@ -29,7 +29,7 @@ from itransf.errors import (
 )
 
 COMMANDS = (*EXAMPLES, "data")
-LIGHT = (["--help"], ["train", "--help"], ["presets"], ["settings"], ["runs", "."])  # these do not need torch
+LIGHT = (["--help"], ["train", "--help"], ["presets"], ["runs", "."])  # these do not need torch
 
 
 def fail_with(error: BaseException, monkeypatch: pytest.MonkeyPatch) -> Any:

@@ -1,6 +1,5 @@
 """Settings from TOML files and `section.key=value` strings: read, merged, checked, described and written."""
 
-import ast
 import json
 import math
 import re
@@ -12,7 +11,7 @@ from typing import Any, Literal, NamedTuple, get_args, get_origin, get_type_hint
 
 from itransf.config.sections import CHOOSE, DEFAULT_MODEL, Config
 from itransf.errors import ConfigError, did_you_mean
-from itransf.registry import BY_SETTING, MODELS, is_path
+from itransf.registry import BY_SETTING, MODELS
 
 WORDS: dict[float, str] = {0: "zero", 1: "one"}  # for bounds
 LARGEST = 2**63 - 1  # of the integers in a tensor; the product of two such numbers is still a float
@@ -230,17 +229,15 @@ class Setting(NamedTuple):
 
 
 def describe_settings(model: str = DEFAULT_MODEL) -> list[Setting]:
-    """Return all settings, with the own ones of a model. Built-in models are read without importing torch."""
+    """Return all settings, with the own ones of a model."""
     hints = get_type_hints(Config)
     sections = {entry.name: hints[entry.name] for entry in fields(Config) if is_dataclass(hints[entry.name])}
-    is_foreign = is_path(model) or model in MODELS.installed
-    own = describe_class("model", MODELS[model].Config) if is_foreign else _read_model_settings(model)
-    found = [
+    return [
         Setting("seed", 0, name_kind(int), "Random seed."),
         Setting("model.name", model, " | ".join(MODELS), "Model, or package.module:Name for one of your own."),
-        *own,
+        *describe_class("model", MODELS[model].Config),
+        *(each for section, kind in sections.items() for each in describe_class(section, kind)),
     ]
-    return found + [each for section, kind in sections.items() for each in describe_class(section, kind)]
 
 
 def describe_class(section: str, kind: type) -> list[Setting]:
@@ -256,45 +253,6 @@ def describe_class(section: str, kind: type) -> list[Setting]:
         )
         for entry in fields(kind)
     ]
-
-
-def _read_model_settings(model: str) -> list[Setting]:
-    """Read the settings of a built-in model from its source: importing it would import torch."""
-    if model not in MODELS.names:
-        MODELS[model]  # raises with a suggestion
-    module = MODELS.names[model].partition(":")[0]
-    classes, imports = _parse_module(module)
-    name = next(name for name in (*classes, *imports) if name.endswith("Config"))
-    return list(_read_class(module, name).values())
-
-
-def _parse_module(module: str) -> tuple[dict[str, ast.ClassDef], dict[str, str]]:
-    """Return the classes that a module defines, and the module of each name that it imports."""
-    path = Path(__file__).parents[1].joinpath(*module.split(".")[1:]).with_suffix(".py")
-    body = ast.parse(path.read_text(encoding="utf-8")).body
-    classes = {node.name: node for node in body if isinstance(node, ast.ClassDef)}
-    imports = [node for node in body if isinstance(node, ast.ImportFrom)]
-    return classes, {alias.name: node.module or "" for node in imports for alias in node.names}
-
-
-def _read_class(module: str, name: str) -> dict[str, Setting]:
-    """Return the settings of a config class and its bases, by name; values are literals or `setting(...)` calls."""
-    classes, imports = _parse_module(module)
-    if name not in classes:
-        return _read_class(imports[name], name)
-    found: dict[str, Setting] = {}
-    for base in classes[name].bases:
-        found |= _read_class(module, ast.unparse(base))
-    kinds = {"int": int, "float": float, "bool": bool, "str": str}
-    for node in classes[name].body:
-        if isinstance(node, ast.AnnAssign) and node.value is not None:
-            key, text = ast.unparse(node.target), ast.unparse(node.annotation)
-            choices = () if text in kinds else ast.literal_eval(text.removeprefix("Literal")[1:-1] + ",")
-            values = " | ".join(map(str, choices)) or name_kind(kinds[text])
-            given = node.value.args if isinstance(node.value, ast.Call) else [node.value, ast.Constant("")]
-            default, *texts = map(ast.literal_eval, given)
-            found[key] = Setting(f"model.{key}", default, values, *texts)
-    return found
 
 
 def check_trusted(layer: Layer, where: str) -> None:

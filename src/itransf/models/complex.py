@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from itransf.models.base import Operation, Paper, Part, Side
-from itransf.models.distmult import DistMult, DistMultConfig
+from itransf.models.distmult import DistMult
 from itransf.ops.distance import moduli
 
 
@@ -16,7 +16,6 @@ class ComplEx(DistMult):
     A table holds real parts, then imaginary parts.
     """
 
-    Config: ClassVar[type] = DistMultConfig
     paper: ClassVar[Paper | None] = Paper(
         "Complex Embeddings for Simple Link Prediction",
         "Trouillon, Welbl, Riedel, Gaussier, Bouchard",

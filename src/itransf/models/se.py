@@ -4,14 +4,12 @@ from typing import ClassVar
 
 from itransf.models.base import Paper
 from itransf.models.projection import FullProjection
-from itransf.models.translation import TranslationConfig
 from itransf.models.unstructured import Unstructured
 
 
 class SE(Unstructured):
     """-|W_head[r] h - W_tail[r] t|   (Bordes et al., 2011), STransE without translations."""
 
-    Config: ClassVar[type] = TranslationConfig
     tuned: ClassVar[tuple[float, float]] = (0.2, 0.003)
     paper = Paper(
         "Learning Structured Embeddings of Knowledge Bases",

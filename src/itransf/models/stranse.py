@@ -4,13 +4,12 @@ from typing import ClassVar
 
 from itransf.models.base import Paper
 from itransf.models.projection import FullProjection
-from itransf.models.translation import Translation, TranslationConfig
+from itransf.models.translation import Translation
 
 
 class STransE(Translation):
     """-|W_head[r] h + r - W_tail[r] t|   (Nguyen et al., 2016)."""
 
-    Config: ClassVar[type] = TranslationConfig
     fused: ClassVar[bool] = True
     paper = Paper(
         "STransE: a novel embedding model of entities and relationships in knowledge bases",

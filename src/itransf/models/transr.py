@@ -4,13 +4,12 @@ from typing import ClassVar
 
 from itransf.models.base import Paper
 from itransf.models.projection import FullProjection
-from itransf.models.translation import Translation, TranslationConfig
+from itransf.models.translation import Translation
 
 
 class TransR(Translation):
     """-|W[r] h + r - W[r] t|   (Lin et al., 2015), with square W."""
 
-    Config: ClassVar[type] = TranslationConfig
     fused: ClassVar[bool] = True
     paper = Paper(
         "Learning Entity and Relation Embeddings for Knowledge Graph Completion",

@@ -12,7 +12,6 @@ from itransf.models.translation import Translation, TranslationConfig
 class Unstructured(Translation):
     """-|h - t|   (Bordes et al., 2014): TransE without translations, so all relations are alike."""
 
-    Config: ClassVar[type] = TranslationConfig
     starts_from: ClassVar[str] = ""
     tuned: ClassVar[tuple[float, float]] = (0.08, 0.0)
     paper = Paper(
