@@ -10,7 +10,7 @@ Shapes: b batch, n negatives per triple, e entities, r relations, m concepts, k 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sized
+from collections.abc import Callable, Mapping, Sized
 from dataclasses import dataclass, field, fields
 from typing import Any, ClassVar, Literal, NamedTuple, Protocol, TypeGuard
 
@@ -27,6 +27,7 @@ Side = Literal["head", "tail"]
 SIDES: tuple[Side, Side] = ("head", "tail")
 Scorer = Callable[[Tensor], Tensor]
 Compare = Literal["l1", "l2", "dot", "affine", "modulus"]
+Defaults = Mapping[str, Mapping[str, Any]]
 Operation = Literal["add", "multiply", "complex", "rotate"]
 SCORES_AT_ONCE = 1 << 17  # triples scored in one call where a model has no query form
 SMALL = 20_000  # training triples below which a graph is small
@@ -120,6 +121,8 @@ class Model(nn.Module, ABC):
         starts_from: Model that `warm_start.epochs` trains first, if the model can start from one.
         is_random: Whether scores are random in training: a triple's is then taken from the same draw as its rivals'.
         noise: Random numbers of the current training step; the same step draws the same numbers.
+        chosen: Settings by section that hold for graphs of any size without a preset, where they differ from those of
+            most models.
         uses: What a score uses beside parameters: "paths" or "features" of the training triples, or nothing.
     """
 
@@ -127,6 +130,7 @@ class Model(nn.Module, ABC):
     paper: ClassVar[Paper | None] = None
     fused: ClassVar[bool] = False
     starts_from: ClassVar[str] = ""
+    chosen: ClassVar[Defaults] = {}
     is_random: bool = False
     noise: torch.Generator | None = None
     uses: ClassVar[str] = ""
@@ -144,7 +148,7 @@ class Model(nn.Module, ABC):
     def defaults(cls, graph: TrainingGraph, device: str) -> dict[str, dict[str, Any]]:
         """Return settings by section for a graph, where they differ from the defaults of the sections.
 
-        These depend on the size of the graph alone and hold for any model.
+        These depend on the size of the graph, and on what the model has `chosen`.
 
         Args:
             graph: Graph to train on.
@@ -156,12 +160,13 @@ class Model(nn.Module, ABC):
         epochs = min(max(epochs, FEWEST_EPOCHS), MOST_EPOCHS)
         batch = min(max(triples // FEWEST_BATCHES, 32), 512) if is_small else 1024
         own = {entry.name for entry in fields(cls.Config)}
-        return {
+        found = {
             "model": {"dim": 64 if is_small else 100} if "dim" in own else {},
             "training": {"epochs": epochs, "batch_size": batch, "block_size": max(batch // 8, 1)},
             "loss": {"candidates": 0 if len(graph.entities) <= ALL_CANDIDATES else SOME_CANDIDATES},
             "validation": {"every": max(epochs // 10, 1)},
         }
+        return found | {section: {**found.get(section, {}), **own} for section, own in cls.chosen.items()}
 
     @abstractmethod
     def score(self, heads: Tensor, relations: Tensor, tails: Tensor) -> Tensor:

@@ -1,17 +1,18 @@
 """DistMult."""
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import normalize
 
 from itransf.config import setting
-from itransf.models.base import Compare, Operation, Paper, Part, QueryModel, Side, Sizes, Split, TrainingGraph, look_up
+from itransf.models.base import Compare, Defaults, Operation, Paper, Part, QueryModel, Side, Sizes, Split, look_up
 from itransf.ops.grouped import multiply_transposed
 
 SCALE = 1e-3  # standard deviation of initial embeddings (Lacroix et al., 2018)
+ADAGRAD = {"optimizer": "adagrad", "learning_rate": 0.1, "lr_decay": "none"}  # which suits bilinear models
 
 
 @dataclass(frozen=True)
@@ -35,6 +36,7 @@ class DistMult(QueryModel):
     fused: ClassVar[bool] = True
     compare: Compare = "dot"
     operation: ClassVar[Operation | None] = "multiply"
+    chosen: ClassVar[Defaults] = {"training": {**ADAGRAD, "block_size": 1}, "regularizer": {"weight": 0.01}}
     numbers: ClassVar[int] = 1  # real numbers per dimension
 
     def __init__(self, sizes: Sizes, config: DistMultConfig) -> None:
@@ -45,13 +47,6 @@ class DistMult(QueryModel):
     def start_table(self, rows: int) -> nn.Parameter:
         """Return a table of random embeddings."""
         return nn.Parameter(SCALE * torch.randn(rows, self.numbers * self.config.dim, device="cpu"))
-
-    @classmethod
-    def defaults(cls, graph: TrainingGraph, device: str) -> dict[str, dict[str, Any]]:
-        """Return settings for a graph: cross-entropy over all entities with Adagrad and N3 (Lacroix et al., 2018)."""
-        found = super().defaults(graph, device)
-        found["training"] |= {"optimizer": "adagrad", "learning_rate": 0.1, "lr_decay": "none", "block_size": 1}
-        return found | {"regularizer": {"weight": 0.01}}
 
     def relation_table(self) -> Tensor:
         """Return the vectors of all relations, (r, d); their gradient is dense."""

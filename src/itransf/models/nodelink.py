@@ -1,13 +1,13 @@
 """Node and link features."""
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import torch
 from torch import Tensor, nn
 
 from itransf.config import setting
-from itransf.models.base import SIDES, Paper, Part, Pool, Side, Sizes, Split, TrainingGraph, look_up
+from itransf.models.base import SIDES, Defaults, Paper, Part, Pool, Side, Sizes, Split, look_up
 from itransf.models.paths import PathConfig
 from itransf.models.randomwalk import RandomWalk
 
@@ -42,17 +42,13 @@ class NodeLink(RandomWalk):
         "CVSC 2015",
         "https://aclanthology.org/W15-4007",
     )
+    chosen: ClassVar[Defaults] = {**RandomWalk.chosen, "regularizer": {"name": "l2", "weight": 0.001}}
 
     def __init__(self, sizes: Sizes, config: NodeLinkConfig) -> None:
         super().__init__(sizes, config)
         self.heads, self.tails = (
             nn.Parameter(torch.zeros(sizes.relations * sizes.entities, 1, device="cpu")) for _ in range(2)
         )
-
-    @classmethod
-    def defaults(cls, graph: TrainingGraph, device: str) -> dict[str, dict[str, Any]]:
-        """Return settings for a graph."""
-        return super().defaults(graph, device) | {"regularizer": {"name": "l2", "weight": 0.001}}
 
     def node_weights(self, relations: Tensor, entities: Tensor, side: Side) -> Tensor:
         """Return the weights of entities at one end of relations, of their common shape."""

@@ -1,13 +1,13 @@
 """NTN, the neural tensor network."""
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import torch
 from torch import Tensor, nn
 
 from itransf.config import setting
-from itransf.models.base import Model, Paper, Pool, Side, Sizes, TrainingGraph, look_up
+from itransf.models.base import Defaults, Model, Paper, Pool, Side, Sizes, look_up
 from itransf.ops.grouped import group_rows, grouped_product
 
 
@@ -30,6 +30,13 @@ class NTN(Model):
         "NIPS 2013",
         "https://papers.nips.cc/paper/5028-reasoning-with-neural-tensor-networks-for-knowledge-base-completion",
     )
+    chosen: ClassVar[Defaults] = {
+        "model": {"dim": 64},
+        "training": {"learning_rate": 0.01},
+        "loss": {"candidates": 256},  # few, as each takes a tanh per slice
+        "regularizer": {"weight": 0.001},
+        "validation": {"triples": 500},
+    }
 
     def __init__(self, sizes: Sizes, config: NTNConfig) -> None:
         super().__init__(sizes, config)
@@ -39,14 +46,6 @@ class NTN(Model):
         self.layers = nn.Parameter(torch.randn(r, s * 2 * d, device="cpu") / d**0.5)
         self.biases = nn.Parameter(torch.zeros(r, s, device="cpu"))
         self.outputs = nn.Parameter(torch.ones(r, s, device="cpu"))
-
-    @classmethod
-    def defaults(cls, graph: TrainingGraph, device: str) -> dict[str, dict[str, Any]]:
-        """Return settings for a graph: few candidates, as each takes a tanh per slice."""
-        found = super().defaults(graph, device)
-        found["training"] |= {"learning_rate": 0.01}
-        found |= {"model": {}, "loss": {"candidates": 256}, "regularizer": {"weight": 0.001}}
-        return found | {"validation": {**found["validation"], "triples": 500}}
 
     def score(self, heads: Tensor, relations: Tensor, tails: Tensor) -> Tensor:
         """Return the scores, (b,); each relation's tensor is looked up once."""

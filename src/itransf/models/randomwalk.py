@@ -1,11 +1,12 @@
 """Random-walk path features."""
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import torch
 from torch import Tensor, nn
 
-from itransf.models.base import Paper, Part, Pool, Side, Sizes, Split, TrainingGraph, look_up
+from itransf.models.base import Defaults, Paper, Part, Pool, Side, Sizes, Split, look_up
+from itransf.models.distmult import ADAGRAD
 from itransf.models.paths import Entries, PathConfig, PathModel
 
 
@@ -24,17 +25,14 @@ class RandomWalk(PathModel):
         "EMNLP 2016",
         "https://aclanthology.org/D16-1145",
     )
+    chosen: ClassVar[Defaults] = {  # a linear model needs few epochs
+        "training": {**ADAGRAD, "epochs": 8, "learning_rate": 0.3},
+        "validation": {"every": 2},
+    }
 
     def __init__(self, sizes: Sizes, config: PathConfig) -> None:
         super().__init__(sizes, config)
         self.relations = nn.Parameter(torch.zeros(sizes.relations, config.paths + 1, device="cpu"))  # the bias is last
-
-    @classmethod
-    def defaults(cls, graph: TrainingGraph, device: str) -> dict[str, dict[str, Any]]:
-        """Return settings for a graph; a linear model needs few epochs."""
-        found = super().defaults(graph, device)
-        found["training"] |= {"epochs": 8, "optimizer": "adagrad", "learning_rate": 0.3, "lr_decay": "none"}
-        return found | {"validation": {"every": 2}}
 
     def direct(self, heads: Tensor, relations: Tensor, tails: Tensor) -> Tensor:
         """Return the bias of each relation, (b,)."""

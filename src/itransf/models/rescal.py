@@ -1,13 +1,14 @@
 """RESCAL."""
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import torch
 from torch import Tensor, nn
 
 from itransf.config import setting
-from itransf.models.base import Compare, Paper, QueryModel, Side, Sizes, TrainingGraph, look_up
+from itransf.models.base import Compare, Defaults, Paper, QueryModel, Side, Sizes, look_up
+from itransf.models.distmult import ADAGRAD
 from itransf.ops.grouped import group_rows, grouped_product
 
 
@@ -30,19 +31,13 @@ class Rescal(QueryModel):
         "https://icml.cc/2011/papers/438_icmlpaper.pdf",
     )
     compare: Compare = "dot"
+    chosen: ClassVar[Defaults] = {"model": {"dim": 64}, "training": ADAGRAD, "regularizer": {"weight": 0.01}}
 
     def __init__(self, sizes: Sizes, config: RescalConfig) -> None:
         super().__init__(sizes, config)
         d = config.dim
         self.entities = nn.Parameter(torch.randn(sizes.entities, d, device="cpu") / (10 * d**0.5))
         self.relations = nn.Parameter(torch.randn(sizes.relations, d * d, device="cpu") / (10 * d**0.5))
-
-    @classmethod
-    def defaults(cls, graph: TrainingGraph, device: str) -> dict[str, dict[str, Any]]:
-        """Return settings for a graph: those of bilinear models."""
-        found = super().defaults(graph, device)
-        found["training"] |= {"optimizer": "adagrad", "learning_rate": 0.1, "lr_decay": "none"}
-        return found | {"model": {"dim": 64}, "regularizer": {"weight": 0.01}}
 
     def queries(self, anchors: Tensor, relations: Tensor, side: Side) -> Tensor:
         """Return h M[r] where tails are asked for, M[r] t where heads are, (b, d)."""

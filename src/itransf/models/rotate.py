@@ -1,13 +1,13 @@
 """RotatE."""
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import torch
 from torch import Tensor, nn
 
 from itransf.config import setting
-from itransf.models.base import Compare, Operation, Paper, QueryModel, Side, Sizes, TrainingGraph, look_up
+from itransf.models.base import Compare, Defaults, Operation, Paper, QueryModel, Side, Sizes, look_up
 from itransf.ops.distance import moduli
 
 
@@ -42,6 +42,11 @@ class RotatE(QueryModel):
     fused: ClassVar[bool] = True
     compare: Compare = "modulus"
     operation: ClassVar[Operation | None] = "rotate"
+    chosen: ClassVar[Defaults] = {
+        "training": {"learning_rate": 0.01},
+        "loss": {"name": "self_adversarial", "margin": 6.0, "candidates": 0},
+        "negatives": {"per_triple": 128, "shared": True, "filtered": True, "sampler": "uniform"},
+    }
 
     def __init__(self, sizes: Sizes, config: RotatEConfig) -> None:
         super().__init__(sizes, config)
@@ -50,14 +55,6 @@ class RotatE(QueryModel):
         entities = torch.empty(sizes.entities, 2 * config.dim, device="cpu").uniform_(-bound, bound)
         relations = torch.empty(sizes.relations, config.dim, device="cpu").uniform_(-bound, bound)
         self.entities, self.relations = nn.Parameter(entities), nn.Parameter(relations)
-
-    @classmethod
-    def defaults(cls, graph: TrainingGraph, device: str) -> dict[str, dict[str, Any]]:
-        """Return settings for a graph: self-adversarial negatives, shared by the triples of a relation."""
-        found = super().defaults(graph, device)
-        found["training"] |= {"learning_rate": 0.01}
-        negatives = {"per_triple": 128, "shared": True, "filtered": True, "sampler": "uniform"}
-        return found | {"loss": {"name": "self_adversarial", "margin": 6.0}, "negatives": negatives}
 
     def rotate(self, vectors: Tensor, relations: Tensor, side: Side) -> Tensor:
         """Return complex vectors turned by the angles of relations, backwards for candidates on the head side."""

@@ -1,13 +1,14 @@
 """TATEC."""
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import torch
 from torch import Tensor, nn
 
 from itransf.config import setting
-from itransf.models.base import Compare, Paper, Part, QueryModel, Side, Sizes, Split, TrainingGraph, look_up
+from itransf.models.base import Compare, Defaults, Paper, Part, QueryModel, Side, Sizes, Split, look_up
+from itransf.models.distmult import ADAGRAD
 from itransf.ops.grouped import group_rows, grouped_product
 
 
@@ -36,6 +37,7 @@ class Tatec(QueryModel):
         "https://arxiv.org/abs/1506.00999",
     )
     compare: Compare = "affine"
+    chosen: ClassVar[Defaults] = {"training": ADAGRAD, "regularizer": {"weight": 0.01}}
 
     def __init__(self, sizes: Sizes, config: TatecConfig) -> None:
         super().__init__(sizes, config)
@@ -48,13 +50,6 @@ class Tatec(QueryModel):
         self.entities, self.relations = start(sizes.entities, pair + d), start(sizes.relations, 2 * pair)
         self.diagonal = nn.Parameter(torch.ones(pair, device="cpu"))
         self.matrices = start(sizes.relations, d * d)
-
-    @classmethod
-    def defaults(cls, graph: TrainingGraph, device: str) -> dict[str, dict[str, Any]]:
-        """Return settings for a graph: those of bilinear models."""
-        found = super().defaults(graph, device)
-        found["training"] |= {"optimizer": "adagrad", "learning_rate": 0.1, "lr_decay": "none"}
-        return found | {"regularizer": {"weight": 0.01}}
 
     def multiply(self, vectors: Tensor, relations: Tensor, side: Side) -> Tensor:
         """Return M[r] t for candidates on the head side, h M[r] for those on the tail side, (b, d)."""
