@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 import os
+import secrets
 import tempfile
-import threading
 import zlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -19,7 +19,6 @@ try:
 except ImportError:  # on Windows
     fcntl = None  # type: ignore[assignment]
 
-_UMASK_LOCK = threading.Lock()
 _BLOCK = 1 << 22  # bytes read at a time for a checksum
 
 
@@ -72,13 +71,13 @@ def replacing(path: Path, rename: Callable[[Path], Path] | None = None) -> Itera
     """
     with reporting(f"{path} cannot be written"):
         path.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".tmp")
-        os.close(handle)
-        temporary = Path(name)
+        temporary = path.parent / f".{path.name}.{secrets.token_hex(8)}.tmp"
+        temporary.touch(exist_ok=False)
+        mode = temporary.stat().st_mode  # as the mask of the process allows
         try:
             yield temporary
             _sync(temporary)
-            temporary.chmod(0o666 & ~_umask())
+            temporary.chmod(mode)
             temporary.replace(path if rename is None else rename(temporary))
             _sync(path.parent)
         finally:
@@ -134,14 +133,6 @@ def _sync(path: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
-
-
-def _umask() -> int:
-    """Return the file mode mask of the process, which can only be read by setting it."""
-    with _UMASK_LOCK:
-        mask = os.umask(0)
-        os.umask(mask)
-    return mask
 
 
 @contextmanager

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import os
 import re
-import threading
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,7 +14,7 @@ from itransf.config import Config
 from itransf.data.graph import Graph
 from itransf.data.vocabulary import Vocabulary
 from itransf.errors import CheckpointError, ConfigError, ITransFError, RunError
-from itransf.files import _umask, lock
+from itransf.files import lock
 from itransf.run import open_run, train, train_final
 from itransf.run.opening import check_same
 from itransf.storage import WEIGHTS, RunFolder
@@ -349,15 +348,6 @@ class TestTwoAtOnce:
         assert not path.exists()
         with lock(path) as ours:
             assert ours
-
-    def test_reading_the_umask_from_many_threads_leaves_it(self) -> None:
-        before = _umask()
-        threads = [threading.Thread(target=lambda: [_umask() for _ in range(2000)]) for _ in range(4)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        assert _umask() == before
 
 
 @pytest.mark.parametrize(
