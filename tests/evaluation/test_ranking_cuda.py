@@ -11,13 +11,12 @@ from itransf.data.graph import Graph
 from itransf.evaluation import ranking
 from itransf.evaluation.ranking import (
     can_rank_on_device,
-    count_on_device,
     cut_into_turns,
     rank_as_predicted,
     rank_triples,
 )
 from itransf.models import Sizes
-from itransf.ops.counting_cuda import Tiling
+from itransf.ops import counting_cuda
 from stubs import TableModel
 
 if TYPE_CHECKING:
@@ -27,7 +26,7 @@ pytest.importorskip("triton")
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 SIZES = Sizes(13, 4)
-TILING = Tiling(queries=4, candidates=16, warps=1, unroll=2)
+TILING = {"TILE_QUERIES": 4, "TILE_CANDIDATES": 16, "TILE_WARPS": 1, "UNROLLED": 2}
 
 
 @pytest.fixture(scope="module")
@@ -39,7 +38,8 @@ def graph(random_graph: GraphMaker) -> Graph:
 def on_device(monkeypatch: pytest.MonkeyPatch) -> None:
     """Rank by the kernels, which are interpreted where there is no GPU."""
     monkeypatch.setattr(ranking, "can_rank_on_device", lambda model: True)
-    monkeypatch.setattr(ranking, "count_on_device", lambda *given: count_on_device(*given, TILING))
+    for name, size in TILING.items():
+        monkeypatch.setattr(counting_cuda, name, size)
 
 
 @pytest.mark.usefixtures("on_device")

@@ -12,7 +12,7 @@ from torch import Tensor
 from fresh import Interpreters
 from interpreting import patch_language_once
 from itransf.ops import counting_cuda
-from itransf.ops.counting_cuda import KnownLists, Tiling, count_grouped_cuda
+from itransf.ops.counting_cuda import KnownLists, count_grouped_cuda
 from itransf.ops.distance import Norm
 from itransf.ops.ranks import count_rivals
 
@@ -21,7 +21,13 @@ patch_language_once()
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 NAN = float("nan")
-SMALL = Tiling(queries=4, candidates=8, warps=1, unroll=2)
+SMALL = {"TILE_QUERIES": 4, "TILE_CANDIDATES": 8, "TILE_WARPS": 1, "UNROLLED": 2}
+
+
+@pytest.fixture(autouse=True)
+def _small_tiles(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, size in SMALL.items():
+        monkeypatch.setattr(counting_cuda, name, size)
 
 
 def whole_numbers(*shape: int) -> Tensor:
@@ -88,7 +94,7 @@ def test_groups_of_any_size_see_their_own_tables(norm: Norm) -> None:
     known, ends, values = draw_known(6, 19, most=8)
     shared = torch.randint(0, 6, (19,))
     lists = KnownLists(*move(ends[:-1][shared], ends[1:][shared], values))
-    found = count_grouped_cuda(*move(queries, tables, offsets, answers), lists, norm, SMALL)
+    found = count_grouped_cuda(*move(queries, tables, offsets, answers), lists, norm)
     for group in range(5):
         rows = slice(int(offsets[group]), int(offsets[group + 1]))
         left_out = [known[number] for number in shared[rows].tolist()]
@@ -106,7 +112,7 @@ def test_copies_of_the_answer_tie_whatever_their_numbers(norm: Norm) -> None:
     queries, table, answers = torch.randn(6, 9), torch.cat([rows, rows, rows]), torch.arange(6)
     known = torch.stack([answers + 11, answers], dim=1).flatten()
     lists = KnownLists(*move(torch.arange(0, 12, 2), torch.arange(2, 13, 2), known))
-    found = count_grouped_cuda(*move(queries, table[None], torch.tensor([0, 6]), answers), lists, norm, SMALL)
+    found = count_grouped_cuda(*move(queries, table[None], torch.tensor([0, 6]), answers), lists, norm)
     assert found.tied.tolist() == [[1] * 6, [2] * 6]  # one copy is known
     assert bool((found.above >= 0).all())
 
@@ -127,7 +133,6 @@ def test_a_table_shared_by_groups_is_transposed_once() -> None:
         *move(offsets, answers),
         KnownLists(*move(nothing, nothing, nothing)),
         1,
-        SMALL,
     )
     assert torch.equal(torch.stack(found[:2]).cpu(), reference(queries, table, answers, [set()] * 4, 1))
 

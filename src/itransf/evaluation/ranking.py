@@ -15,7 +15,7 @@ from torch import Tensor
 from itransf.data import Booleans, Floats, Graph, Integers, KnownIndex, Triples, Typing, is_among, sort_distinct
 from itransf.errors import ITransFError
 from itransf.models.base import SIDES, Model, QueryModel, Scorer, Side, compare_all, has_query_form
-from itransf.ops.counting_cuda import DEFAULT_TILING, KnownLists, Tiling, count_grouped_cuda
+from itransf.ops.counting_cuda import KnownLists, count_grouped_cuda
 from itransf.ops.distance import Counted, has_triton
 from itransf.ops.ranks import CHUNK_MEMORY, count_by_scores, count_closer
 from itransf.progress import Tracker, track
@@ -348,14 +348,7 @@ def can_rank_on_device(model: Model) -> TypeGuard[QueryModel]:
     return fits and first.is_cuda and has_triton()
 
 
-def count_on_device(
-    model: QueryModel,
-    questions: Questions,
-    side: Side,
-    memory: int,
-    tracker: Tracker,
-    tiling: Tiling = DEFAULT_TILING,
-) -> list[Tensor]:
+def count_on_device(model: QueryModel, questions: Questions, side: Side, memory: int, tracker: Tracker) -> list[Tensor]:
     """Count the rivals above each answer, tied with it, and in all, (2, n) each, filtered first.
 
     All queries move to the device at once, as each small copy would wait for the work before it.
@@ -366,7 +359,6 @@ def count_on_device(
         side: Side of the answers.
         memory: Bytes for the projected tables of one turn.
         tracker: Progress.
-        tiling: Sizes of the device's work units.
     """
     pool, places = model.pool(), questions.places
     assert pool.vectors is not None, "models that compare by distance have vectors to compare with"
@@ -388,7 +380,6 @@ def count_on_device(
             answers,
             KnownLists(begins, ends, excluded),
             1 if model.compare == "l1" else 2,
-            tiling,
         )
         found.append(counts)
         tracker.advance(stop - start)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import torch
@@ -12,29 +11,11 @@ from itransf.ops.distance import Norm
 
 ANSWER_BLOCK = 128  # queries whose answers one program measures
 KNOWN_BLOCK = 64  # known candidates one program measures at once
-
-
-@dataclass(frozen=True)
-class Tiling:
-    """Sizes of the tiles of queries and candidates; results do not depend on them.
-
-    Few queries and many candidates are fastest: every thread reads all queries of its tile, which costs little as its
-    neighbours read the same, and four adjacent candidates in one load. Few queries also waste less in small groups.
-
-    Attributes:
-        queries: Queries of a tile, a power of two.
-        candidates: Candidates of a tile, a power of two, best 128 for each warp.
-        warps: Warps of a program.
-        unroll: Unrolled dimensions of the innermost loop.
-    """
-
-    queries: int = 16
-    candidates: int = 512
-    warps: int = 4
-    unroll: int = 4
-
-
-DEFAULT_TILING = Tiling()
+# Sizes of the tiles of queries and candidates; results do not depend on them. Few queries and many candidates are
+# fastest: every thread reads all queries of its tile, which costs little as its neighbours read the same, and four
+# adjacent candidates in one load. Few queries also waste less in small groups.
+TILE_QUERIES, TILE_CANDIDATES = 16, 512  # powers of two; of candidates best 128 for each warp
+TILE_WARPS, UNROLLED = 4, 4  # warps of a program, and unrolled dimensions of the innermost loop
 
 
 class KnownLists(NamedTuple):
@@ -54,13 +35,7 @@ class Counts(NamedTuple):
 
 
 def count_grouped_cuda(
-    queries: Tensor,
-    tables: Tensor,
-    offsets: Tensor,
-    answers: Tensor,
-    known: KnownLists,
-    norm: Norm,
-    tiling: Tiling = DEFAULT_TILING,
+    queries: Tensor, tables: Tensor, offsets: Tensor, answers: Tensor, known: KnownLists, norm: Norm
 ) -> Counts:
     """Count the candidates closer than the answer, each query among its own group's candidates.
 
@@ -73,7 +48,6 @@ def count_grouped_cuda(
         answers: True candidate of each query, (q,).
         known: Candidates left out of the filtered counts.
         norm: Norm of the distance.
-        tiling: Sizes of the tiles.
     """
     from itransf.ops import kernels  # noqa: PLC0415 - triton is optional
 
@@ -81,20 +55,20 @@ def count_grouped_cuda(
     above, tied, rivals = (queries.new_zeros((2, count), dtype=torch.int32) for _ in range(3))
     if not count:
         return Counts(above.long(), tied.long(), rivals.long())
-    options: dict[str, Any] = {"DIM": dim, "NORM": norm, "UNROLL": tiling.unroll, "enable_fp_fusion": False}
-    queries = torch.nn.functional.pad(queries, (0, 0, 0, tiling.queries))  # any block can be read whole
+    options: dict[str, Any] = {"DIM": dim, "NORM": norm, "UNROLL": UNROLLED, "enable_fp_fusion": False}
+    queries = torch.nn.functional.pad(queries, (0, 0, 0, TILE_QUERIES))  # any block can be read whole
     groups = torch.searchsorted(offsets, torch.arange(count, device=queries.device), right=True) - 1
     asked = (queries, tables, groups, answers, distances := queries.new_empty(count))
     kernels.measure_answers[(-(-count // ANSWER_BLOCK),)](
         *asked, count, *tables.stride(), BLOCK=ANSWER_BLOCK, num_warps=4, **options
     )
-    transposed = transpose_tables(tables, tiling.candidates)
-    block_groups, block_starts = _cut_into_blocks(offsets, count, tiling.queries)
-    tiles = transposed.shape[2] // tiling.candidates
+    transposed = transpose_tables(tables, TILE_CANDIDATES)
+    block_groups, block_starts = _cut_into_blocks(offsets, count, TILE_QUERIES)
+    tiles = transposed.shape[2] // TILE_CANDIDATES
     kernels.count_tiles[(len(block_groups) * tiles,)](
         queries, transposed, block_groups, block_starts, offsets, answers, distances, above[1], tied[1],
         tiles, *transposed.stride()[:2],
-        ROWS=tiling.queries, COLUMNS=tiling.candidates, num_warps=tiling.warps, **options,
+        ROWS=TILE_QUERIES, COLUMNS=TILE_CANDIDATES, num_warps=TILE_WARPS, **options,
     )  # fmt: skip
     kernels.subtract_known[(count,)](
         *asked, *known, above, tied, rivals, count, candidates, *tables.stride(),
