@@ -28,6 +28,7 @@ from itransf.registry import OPTIMIZERS, TRACKERS
 from itransf.storage import WEIGHTS, RunFolder
 from itransf.training import EpochReport, Trainer
 from itransf.training.assignment import SHARE, mirror_supports
+from itransf.training.switches import Switch
 from itransf.training.trainer import load_weights, weights
 
 try:
@@ -433,25 +434,8 @@ def describe_epoch(report: EpochReport, phase: str) -> dict[str, Any]:
     return line
 
 
-_turning = threading.Lock()
-_before: list[bool] = []  # the setting that each running block found, the first one first
-
-
-@contextmanager
-def deterministic(wanted: bool) -> Iterator[None]:
-    """Use deterministic GPU algorithms while the block runs; the last block of all threads restores the setting."""
-    if not wanted:
-        yield
-        return
-    with _turning:
-        _before.append(torch.are_deterministic_algorithms_enabled())
-        torch.use_deterministic_algorithms(True)
-    try:
-        yield
-    finally:
-        with _turning:  # the first block found the setting to restore
-            last = _before.pop()
-            torch.use_deterministic_algorithms(last)
+deterministic = Switch(torch.are_deterministic_algorithms_enabled, torch.use_deterministic_algorithms, True)
+"""Uses deterministic algorithms on a GPU."""
 
 
 @contextmanager

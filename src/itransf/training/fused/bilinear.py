@@ -6,9 +6,7 @@ kernels of a step are recorded once and replayed.
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import torch
@@ -22,11 +20,14 @@ from itransf.registry import REGULARIZERS
 from itransf.training.fused.recording import record
 from itransf.training.objectives import MASKED, CandidateObjective, relation_loss
 from itransf.training.optimizers import SGD, Adagrad, RowOptimizer
+from itransf.training.switches import Switch
 
 SCORES_AT_ONCE = {"cpu": 1 << 25, "cuda": 1 << 28}  # scores in memory
 ALIGNED = 8  # a GPU multiplies matrices whose sizes are multiples of this twice as fast
 WARM_UP = 3  # steps before a recording, in which libraries allocate what they need
 _FAMILY = ("score", "queries", "candidates", "factors", "penalty", "constrain", "score_pool", "pool", "score_relations")
+fast_products = Switch(torch.get_float32_matmul_precision, torch.set_float32_matmul_precision, "high")
+"""Multiplies matrices of a GPU in TF32."""
 
 
 def has_bilinear_steps(model: Model, optimizer: RowOptimizer, config: Config) -> bool:
@@ -209,23 +210,3 @@ class BilinearEngine:
             torch.autograd.backward(look_up(model.entities, rows), values)  # a sparse gradient of these rows
         self.optimizer.step()
         return total
-
-
-_turning = threading.Lock()
-_before: list[str] = []  # the precision that each running block found, the first one first
-
-
-@contextmanager
-def fast_products(wanted: bool) -> Iterator[None]:
-    """Multiply matrices of a GPU in TF32 while the block runs; the last block of all threads restores the setting."""
-    if not wanted:
-        yield
-        return
-    with _turning:
-        _before.append(torch.get_float32_matmul_precision())
-        torch.set_float32_matmul_precision("high")
-    try:
-        yield
-    finally:
-        with _turning:  # the first block found the setting to restore
-            torch.set_float32_matmul_precision(_before.pop())
