@@ -58,7 +58,7 @@ def make_evaluation() -> dict[str, Any]:
             "category": "N-N",
             **make_sides(9.5, 0.8, 252),
             "typed": make_metrics(3.5, 0.78, 252),
-            "skill": Skill(0, 252, 0.78, 0.0322, 0.0123, 0.7123, 0.8123).to_dict(),
+            "skill": Skill(252, 0.78, 0.0322, 0.0123, 0.7123, 0.8123).to_dict(),
         },
         {
             "relation": "r2",
@@ -67,7 +67,7 @@ def make_evaluation() -> dict[str, Any]:
             "category": "1-1",
             **make_sides(1234.5, 0.0123, 8),
             "typed": make_metrics(24.5, 0.123, 8),
-            "skill": Skill(1, 8, 0.123, 0.4, 0.05, -1.0, 0.4).to_dict(),
+            "skill": Skill(8, 0.123, 0.4, 0.05, -1.0, 0.4).to_dict(),
         },
     ]
     categories = [

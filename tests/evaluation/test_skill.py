@@ -92,7 +92,7 @@ def test_intervals_are_those_of_students_t(count: int) -> None:
     ],
 )
 def test_verdicts(queries: int, low: float, high: float, verdict: str) -> None:
-    assert Skill(0, queries, 0.5, 0.4, 0.1, low, high).verdict == verdict
+    assert Skill(queries, 0.5, 0.4, 0.1, low, high).verdict == verdict
 
 
 def make_teams(seed: int) -> Graph:

@@ -27,7 +27,6 @@ class Skill:
     """Mean reciprocal ranks of a relation's answers, head and tail, by the rule of `rank_as_predicted`.
 
     Attributes:
-        relation: Number of the relation.
         queries: Number of answers ranked: two for each triple.
         model: Mean reciprocal rank by the model's scores.
         popularity: By how often an entity occurs on that side of the relation in train, equal ones in random order.
@@ -36,7 +35,6 @@ class Skill:
         high: Upper end.
     """
 
-    relation: int
     queries: int
     model: float
     popularity: float
@@ -59,10 +57,8 @@ class Skill:
         return TOO_FEW if self.high > LARGE_GAIN else NO_BETTER
 
     def to_dict(self) -> dict[str, Any]:
-        """Return all but the relation, ready for JSON."""
-        found = {**asdict(self), "gain": self.gain, "verdict": self.verdict}
-        del found["relation"]
-        return found
+        """Return everything by name, ready for JSON."""
+        return {**asdict(self), "gain": self.gain, "verdict": self.verdict}
 
 
 def measure_skill(model: Model, graph: Graph, split: str = "valid", memory: int = DEFAULT_MEMORY) -> dict[int, Skill]:
@@ -92,7 +88,7 @@ def compare_with_popularity(ranks: Ranks, graph: Graph, memory: int = DEFAULT_ME
         rows = ranks.triples[:, 1] == relation
         model, popularity, chance = (float(each[rows].mean()) for each in (of_model, of_popularity, of_chance))
         interval = bound_mean(of_model[rows] - of_popularity[rows])
-        found[relation] = Skill(relation, len(SIDES) * int(rows.sum()), model, popularity, chance, *interval)
+        found[relation] = Skill(len(SIDES) * int(rows.sum()), model, popularity, chance, *interval)
     return found
 
 
