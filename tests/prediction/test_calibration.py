@@ -41,11 +41,12 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> itransf.Run:
     return itransf.train("world", settings=settings, out=out, device="cpu", progress=False)
 
 
-def test_the_logistic_fit_is_where_a_gradient_loop_ends() -> None:
+def test_the_logistic_fit_is_where_a_gradient_loop_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(calibration, "STEPS", 100)
     features = np.column_stack([np.ones(400), RNG.normal(size=(400, 2))])
     groups, weights = RNG.integers(0, 5, 400), RNG.uniform(0.5, 2.0, 400)
     labels = RNG.uniform(size=400) < sigmoid(features @ [-1.0, 2.0, 0.5] + np.array([0.0, 1.0, -1.0, 0.5, 0.0])[groups])
-    found = fit_logistic(features, labels, weights, groups, Solution.zero(3, 5), steps=100)
+    found = fit_logistic(features, labels, weights, groups, Solution.zero(3, 5))
     solution, offsets = np.zeros(3), np.zeros(5)
     for _ in range(20_000):
         slope = weights * (labels - sigmoid(features @ solution + offsets[groups]))
@@ -56,9 +57,10 @@ def test_the_logistic_fit_is_where_a_gradient_loop_ends() -> None:
     np.testing.assert_allclose(found.offsets, offsets, atol=1e-4)
 
 
-def test_a_group_without_rows_has_the_offset_of_the_whole() -> None:
+def test_a_group_without_rows_has_the_offset_of_the_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(calibration, "STEPS", 50)
     features, groups = np.ones((60, 1)), np.repeat([0, 1], 30)
-    found = fit_logistic(features, RNG.uniform(size=60) < 0.3, np.ones(60), groups, Solution.zero(1, 3), steps=50)
+    found = fit_logistic(features, RNG.uniform(size=60) < 0.3, np.ones(60), groups, Solution.zero(1, 3))
     assert found.offsets[2] == pytest.approx(0.0, abs=1e-9)
 
 

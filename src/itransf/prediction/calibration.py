@@ -29,14 +29,7 @@ from itransf.evaluation.ranking import sample_triples
 from itransf.evaluation.skill import NO_BETTER, TOO_FEW, measure_skill
 from itransf.models.base import SIDES, Model, Side
 from itransf.prediction.inputs import ASKED
-from itransf.prediction.search import (
-    EXCLUDED,
-    Search,
-    group_questions,
-    list_answers,
-    mark,
-    score_given,
-)
+from itransf.prediction.search import EXCLUDED, Search, group_questions, list_answers, mark, score_given
 
 LEAST_QUESTIONS = 50  # fewer in valid give no probability
 MOST_QUESTIONS, MOST_SCORES = 4000, 10**9  # questions, and questions times entities
@@ -306,14 +299,7 @@ class Solution:
         return sigmoid(features @ self.weights + self.offsets[groups])
 
 
-def fit_logistic(
-    features: Floats,
-    labels: Booleans,
-    weights: Floats,
-    groups: Integers,
-    start: Solution,
-    steps: int = STEPS,
-) -> Solution:
+def fit_logistic(features: Floats, labels: Booleans, weights: Floats, groups: Integers, start: Solution) -> Solution:
     """Return a logistic regression by Newton's method.
 
     The shrinkage of the offsets is the inverse of their variance, estimated with their errors (empirical Bayes).
@@ -324,12 +310,11 @@ def fit_logistic(
         weights: Weight of each row, (n,).
         groups: Group of each row, (n,).
         start: Where to start.
-        steps: Number of steps.
     """
     size = len(start.offsets)
     ridge = np.where(np.arange(features.shape[1]) > 0, RIDGE, 1e-9)
     found, seen = start, np.bincount(groups, weights, minlength=size) > 0
-    for _ in range(steps):
+    for _ in range(STEPS):
         chances = found.predict(features, groups)
         curved, slope = weights * chances * (1.0 - chances), weights * (labels - chances)
         curvature = features.T @ (features * curved[:, None]) + np.diag(ridge)
