@@ -12,7 +12,7 @@ from torch import Tensor
 
 from itransf.ops import ranks
 from itransf.ops.distance import Counted, Norm
-from itransf.ops.ranks import BYTES_PER_SCORE, count_closer, count_rivals, count_rows
+from itransf.ops.ranks import BYTES_PER_SCORE, Answers, count_closer, count_rivals, count_rows
 from itransf.progress import track
 
 numba = pytest.importorskip("numba")
@@ -40,8 +40,8 @@ class Case:
         self.answer_queries = torch.tensor([i for i, row in enumerate(answers) for _ in row], dtype=torch.int64)
 
     def count(self, norm: Counted, memory: int = 1 << 20) -> tuple[list[list[int]], list[list[int]]]:
-        lists = (self.answers, self.offsets, self.known)
-        above, tied = count_closer(self.queries, self.table, *lists, norm, self.answer_queries, memory)
+        wanted = Answers(self.answers, self.answer_queries, self.offsets, self.known)
+        above, tied = count_closer(self.queries, self.table, wanted, norm, memory)
         return above.tolist(), tied.tolist()
 
     def count_one_by_one(self, norm: Norm) -> tuple[list[list[int]], list[list[int]]]:

@@ -17,7 +17,7 @@ from itransf.errors import ITransFError
 from itransf.models.base import SIDES, Model, QueryModel, Scorer, Side, compare_all, has_query_form
 from itransf.ops.counting_cuda import KnownLists, count_grouped_cuda
 from itransf.ops.distance import Counted, has_triton
-from itransf.ops.ranks import CHUNK_MEMORY, count_by_scores, count_closer
+from itransf.ops.ranks import CHUNK_MEMORY, Answers, count_by_scores, count_closer
 from itransf.progress import Tracker, track
 
 Ties = Literal["realistic", "optimistic", "pessimistic"]
@@ -89,6 +89,11 @@ class Part(NamedTuple):
     offsets: Tensor
     excluded: Tensor
     places: Tensor
+
+    @property
+    def wanted(self) -> Answers:
+        """The answers, with the entities that are excluded for each query."""
+        return Answers(self.answers, self.places, self.offsets, self.excluded)
 
 
 Count = Callable[[Part], tuple[Tensor, ...]]
@@ -304,14 +309,13 @@ def shares_candidates(model: QueryModel, side: Side) -> bool:
 def count_in_table(model: QueryModel, table: Tensor, side: Side, memory: int, part: Part) -> tuple[Tensor, ...]:
     """Count rivals by comparing query vectors with a table of candidates (e, d)."""
     queries = model.queries(part.anchors, part.relations, side)
-    lists = (part.answers, part.offsets, part.excluded)
     if model.compare in NORMS:
-        return count_closer(queries, table, *lists, NORMS[model.compare], part.places, memory)
+        return count_closer(queries, table, part.wanted, NORMS[model.compare], memory)
 
     def score(rows: slice) -> Tensor:
         return compare_all(queries[rows], table, model.compare)
 
-    return count_by_scores(score, len(table), *lists, part.places, memory)
+    return count_by_scores(score, len(table), part.wanted, memory)
 
 
 def count_in_scores(
@@ -336,8 +340,7 @@ def count_in_scores(
             own[wanted] = refuse_nan(scores)[part.places[wanted] - rows.start, part.answers[wanted]].double()
         return scores
 
-    lists = (part.answers, part.offsets, part.excluded, part.places)
-    counts = count_by_scores(score, entities, *lists, memory, candidates)
+    counts = count_by_scores(score, entities, part.wanted, memory, candidates)
     return (*counts, own) if keep_scores else counts
 
 

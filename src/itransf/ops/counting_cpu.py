@@ -21,6 +21,7 @@ from torch import Tensor
 
 from itransf.ops.compilation import announce_compilation, compiled
 from itransf.ops.distance import Counted
+from itransf.ops.ranks import Answers
 
 LANES = 128  # candidates of a tile: with 50 dimensions it takes 25 kB
 MODULI = 3  # in place of a norm
@@ -51,30 +52,20 @@ class Inputs(NamedTuple):
     norm: int
 
 
-def count_closer_cpu(
-    queries: Tensor,
-    table: Tensor,
-    answers: Tensor,
-    offsets: Tensor,
-    known: Tensor,
-    norm: Counted,
-    answer_queries: Tensor,
-) -> tuple[Tensor, Tensor]:
+def count_closer_cpu(queries: Tensor, table: Tensor, wanted: Answers, norm: Counted) -> tuple[Tensor, Tensor]:
     """Count, for each answer, the candidates closer to its query, and those as close.
 
     Args:
         queries: (q, d) float32.
         table: Candidates, (n, d) float32.
-        answers: True candidates, (f,).
-        offsets: Start of each query's known candidates in `known`, (q + 1,).
-        known: Candidates left out of the filtered counts; they may include the answer.
+        wanted: Answers to the queries.
         norm: Norm of the distance, or "moduli".
-        answer_queries: Query of each answer, ascending, (f,).
 
     Returns:
         (above, tied), both (2, f), as from `ranks.count_rivals` for minus the distances.
     """
-    starts = torch.searchsorted(answer_queries, torch.arange(len(queries) + 1, device="cpu"))
+    answers, of_query, offsets, known = wanted
+    starts = torch.searchsorted(of_query, torch.arange(len(queries) + 1, device="cpu"))
     arrays = (x.detach().contiguous().numpy() for x in (queries, table, answers, starts, known, offsets))
     code = MODULI if norm == "moduli" else norm
     inputs, own = Inputs._make((*arrays, code)), np.empty(len(answers), np.float32)

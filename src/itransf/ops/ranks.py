@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -16,16 +17,23 @@ BYTES_PER_SCORE = 12  # a float32 score, a copy of it, and the result of compari
 EXACT_SUM = 2**24  # the largest sum of ones that float32 holds
 
 
-def count_closer(
-    queries: Tensor,
-    table: Tensor,
-    answers: Tensor,
-    offsets: Tensor,
-    known: Tensor,
-    norm: Counted,
-    answer_queries: Tensor,
-    memory: int,
-) -> tuple[Tensor, Tensor]:
+class Answers(NamedTuple):
+    """Answers to queries, with the known candidates of each query.
+
+    Attributes:
+        answers: True candidates, any number of each query, (f,).
+        queries: Query of each answer, ascending, (f,).
+        offsets: Start of each query's known candidates in `known`, (q + 1,).
+        known: Candidates left out of the filtered counts, without repetition; they may include the answer.
+    """
+
+    answers: Tensor
+    queries: Tensor
+    offsets: Tensor
+    known: Tensor
+
+
+def count_closer(queries: Tensor, table: Tensor, wanted: Answers, norm: Counted, memory: int) -> tuple[Tensor, Tensor]:
     """Count, for each answer, the candidates closer to its query, and those as close.
 
     On a CPU a compiled kernel runs if numba (the extra `fast`) is installed; it never writes a matrix of distances.
@@ -35,11 +43,8 @@ def count_closer(
     Args:
         queries: (q, d)
         table: Candidates, (n, d).
-        answers: True candidates, any number of each query, (f,).
-        offsets: Start of each query's known candidates in `known`, (q + 1,).
-        known: Candidates left out of the filtered counts, without repetition; they may include the answer.
+        wanted: Answers to the queries.
         norm: Norm of the distance, or "moduli" of complex differences, real parts first.
-        answer_queries: Query of each answer, ascending, (f,).
         memory: Bytes for one chunk of distances.
 
     Returns:
@@ -47,9 +52,9 @@ def count_closer(
     """
     is_fit = queries.dtype == torch.float32 and queries.device.type == "cpu"  # for the kernel
     if is_fit and (count_compiled := load_compiled()):
-        return count_compiled(queries, table, answers, offsets, known, norm, answer_queries)
+        return count_compiled(queries, table, wanted, norm)
     score = prepare_scores(queries, table, norm)
-    return count_by_scores(score, len(table), answers, offsets, known, answer_queries, memory)
+    return count_by_scores(score, len(table), wanted, memory)
 
 
 @cache
@@ -78,40 +83,31 @@ def prepare_scores(queries: Tensor, table: Tensor, norm: Counted) -> Callable[[s
 
 
 def count_by_scores(
-    score: Callable[[slice], Tensor],
-    candidates: int,
-    answers: Tensor,
-    offsets: Tensor,
-    known: Tensor,
-    answer_queries: Tensor,
-    memory: int = CHUNK_MEMORY,
-    rivals: int | None = None,
+    score: Callable[[slice], Tensor], candidates: int, wanted: Answers, memory: int, rivals: int | None = None
 ) -> tuple[Tensor, Tensor]:
     """Count rivals of any number of answers to each query, one chunk of scores at a time.
 
     Args:
         score: Function from a range of queries to their scores, (q, e).
         candidates: Number of candidates, e.
-        answers: True candidates, (f,).
-        offsets: Start of each query's known candidates in `known`, (q + 1,).
-        known: Candidates left out of the filtered counts.
-        answer_queries: Query of each answer, ascending, (f,).
+        wanted: Answers to the queries.
         memory: Bytes for one chunk of scores.
         rivals: Number of candidates, from the first, that are rivals; by default all.
 
     Returns:
         (above, tied), both (2, f), as from `count_rivals`.
     """
+    answers = wanted.answers
     above, tied = (torch.zeros(2, len(answers), dtype=torch.int64, device=answers.device) for _ in range(2))
     chunk = max(1, memory // (BYTES_PER_SCORE * candidates))
     for start in range(0, len(answers), chunk):
         part = slice(start, start + chunk)
-        numbers = answer_queries[part]
+        numbers = wanted.queries[part]
         first, last = int(numbers[0]), int(numbers[-1])
         scores, rows = score(slice(first, last + 1)), numbers - first
         if not torch.equal(rows, torch.arange(len(scores), device=rows.device)):
             scores = scores[rows]
-        lists = repeat_lists(offsets, known, numbers)
+        lists = repeat_lists(wanted.offsets, wanted.known, numbers)
         above[:, part], tied[:, part] = count_rivals(scores, answers[part], *lists, rivals)
     return above, tied
 
