@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sized
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, ClassVar, Literal, NamedTuple, Protocol, TypeGuard
 
 import torch
@@ -21,7 +21,7 @@ from torch.nn.functional import embedding
 from itransf.errors import ConfigError
 from itransf.ops.distance import distance, grouped_distance, grouped_modulus_distance, moduli
 from itransf.ops.dropout import dropout_mask
-from itransf.ops.grouped import Grouping, group_rows, grouped_product, one_group, sorted_grouping
+from itransf.ops.grouped import Grouping, group_rows, grouped_product, one_group
 
 Side = Literal["head", "tail"]
 SIDES: tuple[Side, Side] = ("head", "tail")
@@ -464,7 +464,7 @@ class QueryModel(Model):
         tables = self.candidates(grouping.keys, side, pool)  # (u, n, d)
         if grouping.order is None:
             return compare_grouped(queries, tables, grouping, self.compare)
-        scores = compare_grouped(queries[grouping.order], tables, sorted_grouping(grouping), self.compare)
+        scores = compare_grouped(queries[grouping.order], tables, replace(grouping, order=None), self.compare)
         return torch.empty_like(scores).index_copy(0, grouping.order, scores)
 
 

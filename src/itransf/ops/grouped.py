@@ -41,11 +41,6 @@ def group_rows(keys: Tensor) -> Grouping:
     return Grouping(distinct, counts.tolist(), order)
 
 
-def sorted_grouping(grouping: Grouping) -> Grouping:
-    """Return the grouping of the same rows after sorting them."""
-    return Grouping(grouping.keys, grouping.counts, None)
-
-
 def one_group(rows: Tensor) -> Grouping:
     """Return the grouping with all rows in one group."""
     return Grouping(torch.zeros(1, dtype=torch.int64, device=rows.device), [len(rows)], None)
