@@ -12,7 +12,7 @@ import pytest
 
 from itransf.data import Graph, load
 from itransf.data.frames import gather_triples
-from itransf.data.layout import Form
+from itransf.data.layout import Form, Request
 from itransf.errors import DataError
 
 TRIPLES = [("a", "r", "b"), ("c", "s", "d")]
@@ -111,7 +111,7 @@ def test_wide_frames_with_numbers_and_times() -> None:
         day=[date(2024, 5, 6), None],
         new=[True, None],
     )
-    table = gather_triples(frame, "f", Form(wide=True))
+    table = gather_triples(frame, "f", Request(form=Form(wide=True)))
     assert table.rows() == [
         ("7", "price", "19.5"),
         ("7", "size", "3"),
@@ -129,10 +129,10 @@ def test_columns_and_bad_rows_of_frames() -> None:
     frame = Stream(what=["b", "", "d", None], who=["a", "x", "c", "x"], how=["r", "r", "s", "r"], trust=[0.5, 1, 2, 3])
     form = Form(columns="who,how,what", weight="trust")
     with pytest.raises(DataError, match=r"f: 2 bad rows\n  f, row 2, 4: 'what' is empty"):
-        gather_triples(frame, "f", form, extra=("weight",))
+        gather_triples(frame, "f", Request(extra=("weight",), form=form))
     with pytest.raises(DataError, match=r"--weight .* leave it out here"):
-        gather_triples(frame, "f", form)
-    table = gather_triples(frame, "f", replace(form, skip_bad=True), extra=("weight",))
+        gather_triples(frame, "f", Request(form=form))
+    table = gather_triples(frame, "f", Request(extra=("weight",), form=replace(form, skip_bad=True)))
     assert table.rows() == [(*TRIPLES[0], "0.5"), (*TRIPLES[1], "2")]
     assert table.locate(1) == "f, row 3"
     assert table.notes[0].startswith("2 bad rows of f were left out:\n  f, row 2, 4: 'what' is empty")

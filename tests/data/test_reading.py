@@ -22,7 +22,7 @@ TRIPLES = [("a", "r", "b"), ("c", "s", "d")]
 def read(content: str | bytes, name: str = "triples.txt", **options: Any) -> Table:
     form = Form(**{name: options.pop(name) for name in list(options) if name not in ("wanted", "optional", "extra")})
     content = content.encode() if isinstance(content, str) else content
-    return read_columns(name, content=content, form=form, **options)
+    return read_columns(name, Request(**options, form=form), content)
 
 
 def rows_of(table: Table) -> list[tuple[str, ...]]:

@@ -7,16 +7,15 @@ import re
 import sys
 import time
 import tomllib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path, PurePosixPath
 
 from itransf.data.archives import expand, is_archive, read_members, strip_archive, strip_compression
 from itransf.data.download import PackagedFiles, fetch
 from itransf.data.frames import NamedTriples, gather_triples
 from itransf.data.graph import Graph, build_graph
-from itransf.data.layout import EXTRA, Form, Table, list_first
+from itransf.data.layout import EXTRA, Form, Request, Table, list_first
 from itransf.data.literals import treat_literals
 from itransf.data.memory import bounded
 from itransf.data.planted import plant
@@ -136,35 +135,34 @@ def load(
     """
     dataset = find_dataset(source) if isinstance(source, str) else None
     form = Form(separator, header, columns, weight, wide=wide, key=key, split=split, skip_bad=skip_bad)
-    rule = SplitRule(seed, valid_share, test_share)
+    request, rule = Request(extra=EXTRA, form=form), SplitRule(seed, valid_share, test_share)
     if domains is not None and types is None:
         raise DataError("--domains (domains=...) names types of entities; give them with --types (types=...) as well")
     with bounded(memory):
         if not isinstance(source, str | os.PathLike):
-            (table,) = treat_literals([gather_triples(source, "triples", form, EXTRA)], literals)
+            (table,) = treat_literals([gather_triples(source, "triples", request)], literals)
             graph = build_graph("triples", encode_and_split(table, rule))
         elif dataset is not None and dataset.name == "planted":
             graph = plant(seed=seed).graph
         else:
             path = _find_path(source) if dataset is None else obtain(dataset, progress)
-            read = partial(read_columns, form=form, extra=EXTRA)
             if path.is_dir() or is_archive(path.name):
                 name = path.resolve().name if path.is_dir() else strip_archive(path.name)
-                encoded = encode_splits(treat_literals(_read_splits(path, read), literals), strict)
+                encoded = encode_splits(treat_literals(_read_splits(path, request), literals), strict)
             else:
                 name = "stdin" if str(source) == "-" else Path(strip_compression(path.name)).stem
-                encoded = encode_and_split(treat_literals([read(path)], literals)[0], rule)
+                encoded = encode_and_split(treat_literals([read_columns(path, request)], literals)[0], rule)
             graph = build_graph(name if dataset is None else dataset.name, encoded)
         if types is not None:
             graph = graph.typed(types, domains)
         return graph if labels is None else graph.labelled(labels)
 
 
-def _read_splits(path: Path, read: Callable[..., Table]) -> list[Table]:
+def _read_splits(path: Path, request: Request) -> list[Table]:
     """Return the tables of train, valid and test in a folder or an archive."""
     files = _find_in_folder(path) if path.is_dir() else _find_in_archive(path)
     absent = Table(gather_triples((), "").data, str(path), str, absent=True)
-    return [read(files[split][0], content=files[split][1]) if split in files else absent for split in SPLITS]
+    return [read_columns(files[split][0], request, files[split][1]) if split in files else absent for split in SPLITS]
 
 
 def obtain(dataset: Dataset, progress: bool = True) -> Path:

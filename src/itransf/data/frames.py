@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from itransf.data.layout import DETECTED, TRIPLE, Form, Request, Table, check_bad, choose_columns, note_columns
+from itransf.data.layout import TRIPLE, TRIPLES, Request, Table, check_bad, choose_columns, note_columns
 from itransf.data.memory import bounded
 from itransf.data.vocabulary import check_text
 from itransf.errors import DataError
@@ -63,14 +63,13 @@ def holds_triples(given: object) -> bool:
     return isinstance(given, Iterable) and not isinstance(given, str | bytes | os.PathLike | Mapping)
 
 
-def gather_triples(triples: NamedTriples, source: str, form: Form = DETECTED, extra: Sequence[str] = ()) -> Table:
+def gather_triples(triples: NamedTriples, source: str, request: Request = TRIPLES) -> Table:
     """Build a table from triples in memory.
 
     Args:
         triples: (head, relation, tail) names, or a data frame with three columns or with columns of these names.
         source: Name of the triples for messages.
-        form: What the user says about the columns of a data frame.
-        extra: Further columns, read where a data frame has them.
+        request: Columns to read from a data frame.
     """
     if not holds_triples(triples):
         raise DataError(
@@ -85,7 +84,7 @@ def gather_triples(triples: NamedTriples, source: str, form: Form = DETECTED, ex
             raise DataError(
                 f"{source}: the data frame cannot be read ({reason}); convert its columns to strings"
             ) from None
-        return take_columns(frame, source, Request(extra=extra, form=form))
+        return take_columns(frame, source, request)
 
     def locate(row: int) -> str:
         return f"{source}, triple {row + 1}"

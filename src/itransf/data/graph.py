@@ -13,7 +13,7 @@ import numpy as np
 
 from itransf.data.frames import NamedTriples, gather_triples
 from itransf.data.known import KnownIndex, Triples
-from itransf.data.layout import EXTRA, Remark
+from itransf.data.layout import EXTRA, Remark, Request
 from itransf.data.reading import read_labels
 from itransf.data.search import MATCHES, FoundName
 from itransf.data.splits import SPLITS, Encoded, SplitRule, Weights, encode_and_split, encode_splits, keep_distinct
@@ -200,7 +200,7 @@ class Graph:
         """
         _check_name(name)
         tables = [
-            gather_triples(triples, split, extra=EXTRA)
+            gather_triples(triples, split, Request(extra=EXTRA))
             for split, triples in zip(SPLITS, (train, valid, test), strict=True)
         ]
         return build_graph(name, encode_splits(tables, strict))
@@ -226,7 +226,7 @@ class Graph:
         """
         _check_name(name)
         rule = SplitRule(seed, valid_share, test_share)
-        return build_graph(name, encode_and_split(gather_triples(triples, name, extra=EXTRA), rule))
+        return build_graph(name, encode_and_split(gather_triples(triples, name, Request(extra=EXTRA)), rule))
 
 
 def build_graph(name: str, encoded: Encoded) -> Graph:

@@ -134,6 +134,10 @@ class Request:
         return {*self.extra, *(self.wanted if self.blanks else ()), *(others if self.form.wide else ())}
 
 
+TRIPLES = Request()
+"""Triples, of which nothing is said."""
+
+
 @dataclass(frozen=True)
 class Table:
     """Columns of text, with the place of each row in the source.

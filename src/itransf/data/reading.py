@@ -17,9 +17,9 @@ from itransf.data.archives import INPUT, read_content
 from itransf.data.frames import check_kind, melt, take_columns
 from itransf.data.known import Integers
 from itransf.data.layout import (
-    DETECTED,
     SEPARATORS,
     TRIPLE,
+    TRIPLES,
     Form,
     Layout,
     Request,
@@ -45,41 +45,28 @@ _FEW_TRIPLES = 10  # a file with fewer says little about what is usual in it
 _UNCLOSED = 'a quote opens here and is not closed on this line; close it, or write "" for a quote in a quoted name'
 
 
-def read_columns(
-    path: str | Path,
-    wanted: Sequence[str] = TRIPLE,
-    *,
-    optional: Sequence[str] = (),
-    extra: Sequence[str] = (),
-    content: bytes | None = None,
-    form: Form = DETECTED,
-    blanks: bool = False,
-) -> Table:
+def read_columns(path: str | Path, request: Request = TRIPLES, content: bytes | None = None) -> Table:
     """Read columns of text from a file.
 
     A header may name the columns, in any order and among others; without one the file has the wanted columns only.
 
     Args:
         path: The file; its ending gives the format: .parquet, .csv (quotes have a meaning), or other text.
-        wanted: Names of the columns.
-        optional: Columns among them that may be missing.
-        extra: Further columns, such as "weight", read where a header or the form names them; they may have blanks.
+        request: Columns to read.
         content: The file's expanded bytes, for a member of an archive; read from `path` if not given.
-        form: What the user says about the file.
-        blanks: Whether fields may be empty.
 
     Raises:
         DataError: The file cannot be read; the message names the line.
     """
     where = INPUT if str(path) == "-" else str(path)
-    request = Request(wanted, optional, extra, form, blanks)
+    form = request.form
     content = read_content(Path(path)) if content is None else content
     refuse_formats(content, where)
     if is_kind(where, ".parquet") or (where == INPUT and content.startswith(b"PAR1")):
         with bounded() as budget:
             return _read_parquet(content, where, request, budget)
     content = content.removeprefix(_BYTE_ORDER_MARK)
-    if len(wanted) == 1:
+    if len(request.wanted) == 1:
         content = _BLANK_LINES.sub(b"", content)
     layout = detect_layout(content, where, request)
     data, content, notes = _parse_text(content, layout, where, request.list_free(layout.columns), form)
@@ -122,7 +109,7 @@ def read_labels(path: Path) -> dict[str, str]:
     content = read_content(path)
     if not is_kind(path.name, ".parquet"):
         content = _FURTHER_COLUMNS.sub(rb"\1", content)
-    table = read_columns(path, ("name", "label"), content=content, form=Form(header=False), blanks=True)
+    table = read_columns(path, Request(("name", "label"), form=Form(header=False), blanks=True), content)
     if not len(table):
         raise DataError(f"{path}: there are no labels in it; write lines of name, tab, label")
     labels: dict[str, str] = {}

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from itransf.data.known import Booleans, Floats, Integers, is_among, sort_distinct
-from itransf.data.layout import Remark, Table
+from itransf.data.layout import Remark, Request, Table
 from itransf.data.reading import read_columns
 from itransf.data.vocabulary import Vocabulary
 from itransf.errors import DataError, did_you_mean
@@ -49,10 +49,10 @@ def read_types(
         DataError: No name is known, or a domain is a type that no entity has; the message names the line.
     """
     notes, numbers, sides = list[str](), dict[str, int](), []
-    owned = _list_known(read_columns(types, ("entity", "type")), entities, notes)
+    owned = _list_known(read_columns(types, Request(("entity", "type"))), entities, notes)
     members = [(entity, numbers.setdefault(kind, len(numbers))) for _, entity, kind in owned]
     if domains is not None:
-        table = read_columns(domains, ("relation", "domain", "range"), blanks=True)
+        table = read_columns(domains, Request(("relation", "domain", "range"), blanks=True))
         for row, relation, *kinds in _list_known(table, relations, notes):
             for side, kind in enumerate(kinds):
                 if kind and kind not in numbers:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from itransf.data import Booleans, Floats, Graph, Integers, Triples
-from itransf.data.layout import DETECTED, TRIPLE, Form
+from itransf.data.layout import DETECTED, TRIPLE, Form, Request
 from itransf.data.reading import read_columns
 from itransf.errors import DataError
 from itransf.models.base import SIDES, Model
@@ -196,7 +196,7 @@ def read_claims(path: str | Path, form: Form = DETECTED) -> tuple[TripleFile, li
     Raises:
         DataError: The file cannot be read, or a label is not 1, 0, true or false.
     """
-    table = read_columns(path, (*TRIPLE, "label"), optional=("label",), form=form)
+    table = read_columns(path, Request((*TRIPLE, "label"), optional=("label",), form=form))
     rows = table.rows()
     if not rows:
         raise DataError(f"{path}: it has no triples; write one per line: {', '.join(TRIPLE)}")

@@ -10,7 +10,7 @@ import numpy as np
 
 from itransf.data import SPLITS, Graph, Triples, Vocabulary
 from itransf.data.frames import holds_triples, read_triple
-from itransf.data.layout import DETECTED, TRIPLE, Form
+from itransf.data.layout import DETECTED, TRIPLE, Form, Request
 from itransf.data.literals import find_bin
 from itransf.data.reading import read_columns
 from itransf.errors import DataError
@@ -172,7 +172,7 @@ def read_queries(path: str | Path) -> list[Query]:
     Args:
         path: Table with a header that names the three columns; other columns are ignored.
     """
-    table = read_columns(path, blanks=True)
+    table = read_columns(path, Request(blanks=True))
     if not len(table):
         raise DataError(f"{path}: it has no queries; write a header (head, relation, tail), then one per line")
     if not table.header:
@@ -192,7 +192,7 @@ def read_triples(path: str | Path, pairs: bool = False, form: Form = DETECTED) -
         pairs: Whether the file may have two columns, head and tail, for a relation that is given elsewhere.
         form: What is said about the form of the file.
     """
-    table = read_columns(path, optional=("relation",) if pairs else (), form=form)
+    table = read_columns(path, Request(optional=("relation",) if pairs else (), form=form))
     if not len(table):
         columns = "head, tail" if pairs else ", ".join(TRIPLE)
         raise DataError(f"{path}: it has no triples; write one per line: {columns}")
@@ -206,7 +206,7 @@ def read_candidates(path: str | Path, vocabulary: Vocabulary | None = None) -> l
         path: File with one column.
         vocabulary: Vocabulary that must have the names; not checked by default.
     """
-    table = read_columns(path, ("name",), form=Form(header=False))
+    table = read_columns(path, Request(("name",), form=Form(header=False)))
     names = [name for (name,) in table.rows()]
     if not names:
         raise DataError(f"{path}: it has no names; write one per line")

@@ -12,7 +12,7 @@ import torch
 from itransf.config import Config
 from itransf.data import SPLITS, Booleans, Graph, KnownIndex, Triples, Vocabulary
 from itransf.data.frames import NamedTriples, gather_triples
-from itransf.data.layout import DETECTED, EXTRA, Form, Table
+from itransf.data.layout import DETECTED, EXTRA, Form, Request, Table
 from itransf.data.literals import find_bin, treat_literals
 from itransf.data.reading import read_columns
 from itransf.data.splits import Weights, encode, gather_weights, keep_distinct
@@ -58,9 +58,8 @@ class Growth:
 
 def read_given(given: Given, source: str, form: Form = DETECTED) -> Table:
     """Return given triples as a table; it may be empty."""
-    if isinstance(given, str | Path):
-        return read_columns(given, extra=EXTRA, form=form)
-    return gather_triples(given, source, form, EXTRA)
+    request = Request(extra=EXTRA, form=form)
+    return read_columns(given, request) if isinstance(given, str | Path) else gather_triples(given, source, request)
 
 
 def grow_graph(graph: Graph, new: Given, remove: Given = (), form: Form = DETECTED, literals: str = "drop") -> Growth:
