@@ -65,6 +65,11 @@ def is_out_of_memory(error: MemoryError | RuntimeError) -> bool:
     return isinstance(error, MemoryError) or any(words in text for words in ("out of memory", "not enough memory"))
 
 
+def name_count(count: int, noun: str) -> str:
+    """Return a number of things, such as "1 relation" or "1,345 relations"."""
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
 def did_you_mean(word: str, choices: Iterable[str], within: str = "") -> str:
     """Return " Did you mean 'a' or 'b'?" for choices spelt like `word`, else ""; `within` goes before each.
 

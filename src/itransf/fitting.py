@@ -20,7 +20,7 @@ from torch.overrides import TorchFunctionMode
 from itransf.config import CHOOSE, Config, WarmStartConfig
 from itransf.data import SPLITS, Graph, Integers, Vocabulary, mine_structure
 from itransf.data.memory import find_free
-from itransf.errors import CheckpointError, ConfigError
+from itransf.errors import CheckpointError, ConfigError, name_count
 from itransf.evaluation import rank_triples, sample_triples, summarise
 from itransf.models import MODELS, SIDES, Model, ProjectingConcepts
 from itransf.progress import current_tracker, noticing_interrupts, track
@@ -387,9 +387,11 @@ def describe_plan(graph: Graph, config: Config, device: torch.device, seeds: int
     model = f"{name}, dimension {own['dim']}" if own["dim"] else name
     if own["concepts"] and own["support_size"]:
         model += f", {own['concepts']} concepts, at most {own['support_size']} for a relation"
-    epochs, first = f"{config.training.epochs:,} epochs", config.warm_start.epochs
+    epochs, first = name_count(config.training.epochs, "epoch"), config.warm_start.epochs
     if first and not config.warm_start.run:
-        epochs = f"{first:,} epochs of {MODELS[config.name].starts_from or 'a simpler model'}, then {epochs}"
+        epochs = (
+            f"{name_count(first, 'epoch')} of {MODELS[config.name].starts_from or 'a simpler model'}, then {epochs}"
+        )
     memory = f"about {estimate_memory(graph, config, device) / 1e9:,.1f} GB of memory"
     return f"{model}; {epochs} in batches of {config.training.batch_size:,} on {device.type}; {memory}"
 

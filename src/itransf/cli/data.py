@@ -10,7 +10,7 @@ from typer import Argument, Option, Typer
 import itransf
 from itransf.cli.options import AsJson, DataSource, Labels, Literals, Memory, Out, Strict, parse_memory, takes_form
 from itransf.cli.output import Screen, format_number, format_share, tell, tell_rows, warn
-from itransf.errors import DataError, did_you_mean
+from itransf.errors import DataError, did_you_mean, name_count
 
 MOST_ROWS = 40  # relations that are listed without --all
 MOST_NAMED = 8  # redundant relations or pairs of a kind
@@ -106,7 +106,7 @@ def get_dataset(
 def show_description(description: Mapping[str, Any], screen: Screen, everything: bool = False) -> None:
     """Print what `itransf.data.describe` returns."""
     triples = ", ".join(f"{number:,} {split}" for split, number in description["triples"].items())
-    counts = f"{description['entities']:,} entities, {description['relations']:,} relations"
+    counts = f"{description['entities']:,} entities, {name_count(description['relations'], 'relation')}"
     screen.say(f"{description['name']}: {counts}\nTriples: {triples}\n")
     categories = description["categories"].items()
     rows: list[tuple[str, ...]] = [(name, f"{own['relations']:,}", f"{own['train']:,}") for name, own in categories]

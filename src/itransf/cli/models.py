@@ -72,7 +72,7 @@ def find_capabilities(kind: type[Model]) -> dict[str, bool]:
     return {
         "fast ranking": itransf.models.base.has_query_form(model),
         "concepts": isinstance(model, itransf.models.ConceptModel),
-        "explanations": model.is_explainable,
+        "parts of scores": model.is_explainable,
         "fast training": bool(vars(kind).get("fused", False)),
         "new entities": can_learn(model, with_entity, teaching.learn.list_entity_tables),
         "new relations": can_learn(model, with_relation, teaching.learn.list_relation_tables),
@@ -91,7 +91,7 @@ def can_learn(model: Model, graph: itransf.Graph, tables: Callable[[Model], Iter
 def show_models(models: Sequence[Mapping[str, Any]], graph: str, screen: Screen) -> None:
     """Print models one below the other."""
     for model in models:
-        screen.say(f"{model['name']:9} {model['formula']}", "bold")
+        screen.say(f"{model['name']:12} {model['formula']}", "bold")
         paper = model["paper"]
         lines = {
             "Paper": paper and f"{paper['title']} ({paper['authors']}, {paper['venue']})",

@@ -18,10 +18,8 @@ if TYPE_CHECKING:
     from itransf.prediction.inputs import LabelledTriple
 
 PROBABILITY = "Prob.: estimated chance that the triple is true, where triples that are not in the data count as false."
-RANKS = (
-    "Ranks are among entities that fit and whose triple is unknown; the percentile is the share ranked below. Prob. is "
-    "the geometric mean over two questions, for the tail and for the head."
-)
+RANKS = "Ranks are among entities that fit and whose triple is unknown; the percentile is the share ranked below."
+MEAN = " Prob. is the geometric mean over two questions, for the tail and for the head."
 ANY = "Search all entities or relations, not only those that fit."
 KNOWN: output.Columns = {"Known": lambda row: "held out" if row["known"] in ("valid", "test") else row["known"] or ""}
 AGREEMENT: output.Columns = {  # of an ensemble
@@ -222,17 +220,18 @@ def score_file(
 
 def show_scores(rows: Sequence[Mapping[str, Any]], screen: output.Screen) -> None:
     """Print scored triples as a table."""
+    has_chance = any(row["probability"] is not None for row in rows)
     columns: output.Columns = {
         **output.TRIPLE,
         "Score": lambda row: output.format_number(row["score"], 3),
-        **(output.CHANCE if any(row["probability"] is not None for row in rows) else {}),
+        **(output.CHANCE if has_chance else {}),
         "Tail rank": lambda row: f"{row['tail_rank']:,g}",
         "Head rank": lambda row: f"{row['head_rank']:,g}",
         "Percentile": lambda row: output.format_number(row["percentile"], 1),
         "Known": lambda row: row["known"] or "",
     }
     screen.tabulate_each(rows, columns, names=3)
-    screen.say(RANKS, wrap=True)
+    screen.say(RANKS + (MEAN if has_chance else ""), wrap=True)
 
 
 SHOWN = "The model was shown the triples of train, so a verdict on them says little; see 'itransf doubt'."

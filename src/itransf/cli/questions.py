@@ -128,6 +128,7 @@ def show_entity(
         screen.tabulate((*output.TRIPLE, "Triples"), rows, names=3, title="Known")
         screen.say("\nPredicted", "bold")
         show_triples(found["predicted"], output.CHANCE, screen)
+        note_probability(opened, found["predicted"], screen)
         near = [(each["label"], output.format_number(each["likeness"], 3)) for each in found["near"]]
         screen.say()
         screen.tabulate(("Entity", "Cosine"), near, title="Near, by embedding")

@@ -20,7 +20,7 @@ from itransf.data.splits import SPLITS, Encoded, SplitRule, Weights, encode_and_
 from itransf.data.statistics import RelationStatistics
 from itransf.data.typing import Types, Typing, read_types
 from itransf.data.vocabulary import Vocabulary, check_text, note_similar
-from itransf.errors import DataError, check_count, did_you_mean
+from itransf.errors import DataError, check_count, did_you_mean, name_count
 
 RARELY_ANSWERED = 0.2
 """Share of the entities that fit below which a relation is rarely answered: its new triples are less probable."""
@@ -62,7 +62,7 @@ class Graph:
 
     def __repr__(self) -> str:
         sizes = ", ".join(f"{len(self.split(split)):,} {split}" for split in SPLITS)
-        names = f"{len(self.entities):,} entities, {len(self.relations):,} relations"
+        names = f"{len(self.entities):,} entities, {name_count(len(self.relations), 'relation')}"
         return f"Graph({self.name!r}: {names}, {sizes})"
 
     def split(self, name: str) -> Triples:

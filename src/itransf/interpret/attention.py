@@ -172,7 +172,9 @@ def check_concepts(model: Model) -> ConceptModel:
         ConfigError: They do not.
     """
     if not isinstance(model, ConceptModel):
-        raise ConfigError(f"the model {type(model).__name__} has no concepts; train itransf, icomplex or ilineare")
+        raise ConfigError(
+            f"the model {type(model).__name__} has no concepts; train icomplex, itransf, ilineare or pitransf"
+        )
     return model
 
 

@@ -86,7 +86,7 @@ def classify_triples(
     if len(graph.valid) < LEAST_QUESTIONS:
         raise DataError(
             f"{graph.name}: {len(graph.valid)} validation triples are too few to tell true from false; "
-            f"train with at least {LEAST_QUESTIONS}"
+            f"train on a folder with train, valid and test, and at least {LEAST_QUESTIONS} in valid"
         )
     if negatives is None:
         false = corrupt(graph)

@@ -18,7 +18,7 @@ from itransf import evaluation, interpret, prediction, teaching
 from itransf.config import Config
 from itransf.data import SPLITS, TRIPLE, Graph
 from itransf.data.search import FoundName
-from itransf.errors import ITransFError, RunError
+from itransf.errors import ITransFError, RunError, name_count
 from itransf.interpret.attention import check_concepts
 from itransf.interpret.paths import give_reason
 from itransf.models import ConceptModel, Model
@@ -89,7 +89,7 @@ class Run:
 
     def __repr__(self) -> str:
         state = "" if self.unfinished is None else ", unfinished"
-        return f"Run({self.config.name} on {self.graph.name}: {len(self.history)} epochs{state})"
+        return f"Run({self.config.name} on {self.graph.name}: {name_count(len(self.history), 'epoch')}{state})"
 
     evaluate = _method(evaluation.evaluate)
     predict = _method(prediction.complete)

@@ -51,7 +51,7 @@ def read_layers(preset: str | None, config: Given, settings: Sequence[str]) -> l
         ConfigError: There is no such preset or model, or settings cannot be read.
     """
     layers = [*([read_preset(preset)] if preset else []), *read_given(config, settings)]
-    build_config([Layer("model", {"model": {"name": find_model_name(layers)}})])
+    build_config([Layer("settings", {"model": {"name": find_model_name(layers)}})])
     return layers
 
 
