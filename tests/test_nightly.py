@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -29,6 +31,19 @@ def list_commands(block: str, day: int, alert: str) -> list[str]:
     return [line.replace("$DAY", f"day{day}").replace("0.02", alert) for line in lines if line != "set -e"]
 
 
+def test_a_night_without_files_succeeds_and_changes_nothing(tmp_path: Path) -> None:
+    (job,) = find_blocks("sh", PAGE)
+    (tmp_path / "nightly.sh").write_text(job, encoding="utf-8")
+    for folder in ("incoming", "archive", "runs"):
+        (tmp_path / folder).mkdir()
+    before = sorted(tmp_path.rglob("*"))
+    done = subprocess.run(
+        ["sh", "nightly.sh"], cwd=tmp_path, env={**os.environ, "DAY": "day1"}, capture_output=True, check=False
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
+    assert sorted(tmp_path.rglob("*")) == before
+
+
 def test_ten_days(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("itransf.teaching.learn.ENTITY_EFFORT", Effort(steps=3))
@@ -43,7 +58,8 @@ def test_ten_days(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for day in range(1, 11):
         write_day(tmp_path / "incoming" / f"{day}.csv", day)
         before = itransf.open("runs/latest").record.id
-        append, update, *others = list_commands(job, day, "-1" if day == BAD_DAY else "1")
+        guard, append, update, *others = list_commands(job, day, "-1" if day == BAD_DAY else "1")
+        run_line(guard)
         run_line(append)
         done = call(*update.split()[1:])
         assert done.code == (day == BAD_DAY), done.err
