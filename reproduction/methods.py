@@ -158,7 +158,7 @@ def code_and_rank(job: Job, shop: Workshop) -> dict[str, Any]:
 
 
 def time_epochs(job: Job, shop: Workshop) -> dict[str, Any]:
-    """Time epochs of a new training, some of them with a block step."""
+    """Time epochs of a new training, some of them with an assignment step."""
     config = shorten(job.resolve())
     graph, device = load_once(job.dataset), choose_device(shop.device)
     with _ALONE:
@@ -180,7 +180,7 @@ def read_seconds(seconds: Sequence[float], config: Config, name: str = "") -> Sa
 
     Args:
         seconds: Times of the epochs of a shortened training.
-        config: Settings of the whole training, which has another share of epochs with a block step.
+        config: Settings of the whole training, which has another share of epochs with an assignment step.
         name: Name of the job, from which the resampling is seeded.
     """
     generator = np.random.default_rng(list(name.encode()))
@@ -195,15 +195,15 @@ def read_seconds(seconds: Sequence[float], config: Config, name: str = "") -> Sa
 
 
 def list_steps(config: Config) -> Any:
-    """Return, for each epoch of a training, whether a block step follows it."""
+    """Return, for each epoch of a training, whether an assignment step follows it."""
     epochs = config.training.epochs
     return [config.has_supports and is_due(config.assignment, epoch, epochs) for epoch in range(1, epochs + 1)]
 
 
 def shorten(config: Config) -> Config:
-    """Return settings for a few epochs, some of them with a block step."""
+    """Return settings for a few epochs, some of them with an assignment step."""
     every = max(config.assignment.every, 1)
-    timed = -(-TIMED // every) * every  # whole rounds of the block step
+    timed = -(-TIMED // every) * every  # whole rounds of the assignment step
     return replace(
         config,
         training=replace(config.training, epochs=WARM_UP + timed, max_minutes=0.0),

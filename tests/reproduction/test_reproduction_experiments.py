@@ -65,7 +65,7 @@ def test_rows_that_train_the_same_are_there_once() -> None:
     labels = [[row.label for row in table.list_rows(WHOLE)] for table in ablation.tables]
     assert [len(each) for each in labels] == [13, 15, 13, 13]
     assert all(each[0] == "unchanged" for each in labels)
-    assert all("no block step" in each for each in labels)
+    assert all("no assignment step" in each for each in labels)
     choices = read_experiments()["choices"].tables[0]
     assert "twice as many epochs" in [row.label for row in choices.list_rows(WHOLE)]
     assert "twice as many epochs" not in [row.label for row in choices.list_rows(SMALL)]

@@ -187,7 +187,7 @@ def test_timed_epochs_are_whole_rounds_of_the_block_step(every: int, expected: i
 
 
 def test_epochs_with_a_block_step_count_as_often_as_in_a_whole_training() -> None:
-    # Of the timed epochs 3 to 12, a block step follows 6 and 11; in 100 epochs there are four.
+    # Of the timed epochs 3 to 12, an assignment step follows 6 and 11; in 100 epochs there are four.
     config = Row("", "fb15k/itransf", set=("model.concepts=15",)).make_job().resolve()
     seconds = [1.0] * 10
     seconds[3] = seconds[8] = 2.0

@@ -144,7 +144,7 @@ def test_a_grid_has_a_column_for_each_table(results: Results, store: Store) -> N
     cells = tabulate_grid(EXPERIMENTS["ablation"], "valid_mrr", results)
     rows = {row[0]: row[1:] for row in cells.rows}
     assert cells.columns[1:] == ("WN18", "FB15k, 20 epochs", "WN18RR", "FB15k-237, 20 epochs")
-    assert rows["no block step"] == ("0.450", MISSING, MISSING, MISSING)
+    assert rows["no assignment step"] == ("0.450", MISSING, MISSING, MISSING)
 
 
 @pytest.mark.parametrize(
