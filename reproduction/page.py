@@ -17,7 +17,7 @@ from reproduction.claims import tabulate_claims
 from reproduction.experiments import HERE, Row, read_experiments, read_toml
 from reproduction.figures import write_pictures
 from reproduction.results import Results
-from reproduction.rows import fill
+from reproduction.rows import Found, fill
 from reproduction.statistics import format_metric
 from reproduction.tables import tabulate, tabulate_grid, write_cell
 
@@ -83,20 +83,35 @@ NEAR = 0.01  # MRR below a publication's that counts as reached
 
 
 def list_short(results: Results, name: str) -> str:
-    """Return the rows whose median does not reach the figure of the paper, or of their own publication."""
-    found = []
+    """List the rows whose median does not reach the figures of the paper, or of their own publication."""
+    lines = []
     for table in read_experiments()[name].tables:
-        for row in fill(table, results).rows:
-            for metric, title, scale, source in GIVEN:
-                printed = (row.row.paper or {}).get(metric)
-                if printed is None or not row.records:
-                    continue
-                ours = row.sample(metric).median
-                wanted = round(printed / scale, 6) - (NEAR if source == "published" else 0)
-                if (ours > wanted) if metric == "mr" else (ours < wanted):
-                    label = row.row.label if " on " in row.row.label else f"{row.row.label} on {table.title}"
-                    found.append(f"{label} ({title} {format_metric(ours, metric)}, {source} {printed:g})")
-    return "; ".join(found) or "none"
+        missed = {row.row.label: _list_missed(row) for row in fill(table, results).rows if row.row.paper and row.records}
+        reached = {_name_model(label) for label, each in missed.items() if not each}
+        for label, each in missed.items():
+            place = "" if " on " in label else f" on {table.title}"
+            other = " (another row of the model reaches all)" if _name_model(label) in reached else ""
+            lines += [f"- {label}{place}: {'; '.join(each)}{other}"] if each else []
+    return "\n".join(lines) or "none"
+
+
+def _name_model(label: str) -> str:
+    """Return the first words of a label, which name the model."""
+    return label.partition(",")[0]
+
+
+def _list_missed(found: Found) -> list[str]:
+    """Return the figures of a row that are worse than those given for it, with the latter."""
+    missed = []
+    for metric, title, scale, source in GIVEN:
+        printed = (found.row.paper or {}).get(metric)
+        if printed is None:
+            continue
+        ours = found.sample(metric).median
+        wanted = round(printed / scale, 6) - (NEAR if source == "published" else 0)
+        if (ours > wanted) if metric == "mr" else (ours < wanted):
+            missed.append(f"{title} {format_metric(ours, metric)}, {source} {printed:g}")
+    return missed
 
 
 def list_deviations(results: Results, preset: str) -> str:
