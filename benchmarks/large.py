@@ -36,7 +36,8 @@ from benchmarks.records import RESULTS, ROOT, Record, StoredMeasurement, resume_
 from benchmarks.speed import read_peak, reset_peak
 from itransf.data.splits import keep_distinct
 from itransf.evaluation import sample_triples
-from itransf.fitting import choose_weight, describe_plan, estimate_memory
+from itransf.fitting import choose_weight, describe_plan
+from itransf.memory import estimate_memory
 from itransf.run import resolve_config
 from itransf.training import Trainer
 

@@ -30,7 +30,6 @@ from itransf.fitting import (
     describe_plan,
     deterministic,
     set_weight,
-    sketch_weights,
     warm_config,
     write_duration,
 )
@@ -77,35 +76,6 @@ class TestTellingBeforehand:
         plain = itransf.run.resolve_config(graph, settings=["model.name=transe", "training.epochs=9"])
         told = "transe, dimension 64; 9 epochs in batches of 32 on cpu"
         assert re.fullmatch(told + memory, describe_plan(graph, plain, CPU))
-
-    @pytest.mark.parametrize("model", MODELS)
-    def test_weights_without_memory_have_the_shapes_of_those_that_are_trained(self, graph: Graph, model: str) -> None:
-        config = itransf.run.resolve_config(graph, settings=[f"model.name={model}"])
-        expected = {name: tensor.shape for name, tensor in weights(build_model(graph, config, CPU)).items()}
-        sketched = sketch_weights(graph, config)
-        assert {name: tensor.shape for name, tensor in sketched.items()} == expected
-        assert all(tensor.is_meta for tensor in sketched.values())
-
-    def test_memory_is_that_of_the_weights_their_copies_and_the_triples(
-        self, graph: Graph, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        monkeypatch.setattr(fitting, "find_used_memory", lambda: 1000)
-        monkeypatch.setattr(fitting, "WORKING", 500)
-        settings = ["model.name=distmult", "model.dim=10", "training.optimizer=adam"]
-        config = itransf.run.resolve_config(graph, settings=settings)
-        parameters = 4 * 10 * (12 + 3)  # and best weights, and two moments
-        expected = 1000 + 4 * parameters + fitting.PER_TRIPLE * 40 + 500
-        assert fitting.estimate_memory(graph, config, CPU) == expected
-
-    def test_too_much_memory_is_refused_before_anything_is_written(
-        self, graph: Graph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        monkeypatch.setattr(fitting, "find_free", lambda: 2 * 10**9)
-        monkeypatch.setattr(fitting, "find_used_memory", lambda: 5 * 10**8)
-        monkeypatch.setattr(fitting, "build_model", lambda *_: pytest.fail("it is too large"))
-        with pytest.raises(ConfigError, match=r"about [\d.,]+ GB of memory, and 2\.5 GB are free; lower model"):
-            itransf.train(graph, settings=["model.dim=20000000"], out=tmp_path / "run", device="cpu")
-        assert not (tmp_path / "run").exists()
 
     def test_the_model_that_is_trained_first_does_not_outlive_its_use(self, graph: Graph) -> None:
         settings = ["training.epochs=1", "warm_start.epochs=1", "validation.every=0"]

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from threading import Event
@@ -15,32 +14,25 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor
-from torch.overrides import TorchFunctionMode
 
 from itransf.config import CHOOSE, Config, WarmStartConfig
-from itransf.data import SPLITS, Graph, Integers, Vocabulary, mine_structure
-from itransf.data.memory import find_free
+from itransf.data import Graph, Integers, Vocabulary, mine_structure
 from itransf.errors import CheckpointError, ConfigError, name_count
 from itransf.evaluation import rank_triples, sample_triples, summarise
+from itransf.memory import estimate_memory, find_peak_memory
 from itransf.models import MODELS, SIDES, Model, ProjectingConcepts
-from itransf.progress import current_tracker, noticing_interrupts, track
-from itransf.registry import OPTIMIZERS, TRACKERS
+from itransf.progress import current_tracker, noticing_interrupts, track, write_duration
+from itransf.registry import TRACKERS
 from itransf.storage import WEIGHTS, RunFolder
 from itransf.training import EpochReport, Trainer
 from itransf.training.assignment import SHARE, mirror_supports
 from itransf.training.switches import Switch
-from itransf.training.trainer import load_weights, weights
-
-try:
-    import resource
-except ImportError:  # on Windows
-    resource = None  # type: ignore[assignment]
+from itransf.training.trainer import load_weights
 
 FORECAST_AFTER = 2.0  # seconds of training on which the time that is left is estimated
 WEIGHTS_TRIED = (0.004, 0.015, 0.05, 0.1)
 TRIED_DIM, TRIED_VISITS = 40, 2_000_000  # dimension, and triples seen in all epochs of a trial, at most
 FEWEST_TRIED = 2  # epochs of a trial
-PER_TRIPLE, WORKING = 250, 3 * 2**28  # bytes: of indexes of triples, and of chunks of scores
 _drawing = threading.Lock()  # initial weights are drawn from the random state of the process
 
 
@@ -329,57 +321,6 @@ def set_weight(config: Config, weight: float) -> Config:
     return replace(config, regularizer=replace(config.regularizer, weight=weight))
 
 
-_FACTORIES = {torch.arange, torch.empty, torch.eye, torch.full, torch.ones, torch.rand, torch.randint, torch.randn}
-_FACTORIES |= {torch.tensor, torch.zeros}
-
-
-class _Sketch(TorchFunctionMode):
-    """Creates tensors that take no memory."""
-
-    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        given = kwargs or {}
-        return func(*args, **({**given, "device": "meta"} if func in _FACTORIES else given))
-
-
-def sketch_weights(graph: Graph, config: Config) -> dict[str, Tensor]:
-    """Return the weights of a new model as tensors without memory; none where a model cannot be built so."""
-    with suppress(RuntimeError, TypeError, ValueError), _Sketch():
-        model: Model = MODELS[config.name].build(graph, config.model)
-        return weights(model)
-    return {}
-
-
-def estimate_memory(graph: Graph, config: Config, device: torch.device) -> int:
-    """Return the bytes that this process will have in use when it trains, on the device; nothing is trained.
-
-    Counted are the parameters, their copies (the state of the optimizer, the best weights, an average), indexes of
-    known triples, and chunks of scores.
-    """
-    parameters = sum(tensor.nbytes for tensor in sketch_weights(graph, config).values())
-    slots: tuple[str, ...] = OPTIMIZERS[config.training.optimizer].slots
-    size = parameters * (2 + len(slots) + 2 * bool(config.training.weight_averaging))
-    if device.type == "cuda":
-        return size + WORKING
-    triples = sum(len(graph.split(split)) for split in SPLITS)
-    scores = min(WORKING, 24 * len(graph.entities) * config.training.batch_size)
-    return find_used_memory() + size + PER_TRIPLE * triples + scores
-
-
-def check_memory(graph: Graph, config: Config, device: torch.device) -> None:
-    """Refuse a training that takes more memory than is free.
-
-    Raises:
-        ConfigError: It does.
-    """
-    needed, is_cuda = estimate_memory(graph, config, device), device.type == "cuda"
-    most = torch.cuda.mem_get_info(device)[0] if is_cuda else find_free() + find_used_memory()
-    if needed > most:
-        raise ConfigError(
-            f"training would take about {needed / 1e9:,.1f} GB of memory, and {most / 1e9:,.1f} GB are free; lower "
-            f"model.dim (now {getattr(config.model, 'dim', 'not set')}), or use a machine with more"
-        )
-
-
 def describe_plan(graph: Graph, config: Config, device: torch.device, seeds: int = 1) -> str:
     """Return what a training will do, in one line; of an ensemble, what it does for each seed."""
     own = {key: getattr(config.model, key, 0) for key in ("dim", "concepts", "support_size")}
@@ -394,31 +335,6 @@ def describe_plan(graph: Graph, config: Config, device: torch.device, seeds: int
         )
     memory = f"about {estimate_memory(graph, config, device) / 1e9:,.1f} GB of memory"
     return f"{model}; {epochs} in batches of {config.training.batch_size:,} on {device.type}; {memory}"
-
-
-def write_duration(seconds: float) -> str:
-    """Return a duration to read."""
-    units = ((90.0, 1.0, "s"), (5400.0, 60.0, "min"), (float("inf"), 3600.0, "h"))
-    size, unit = next((size, unit) for limit, size, unit in units if seconds < limit)
-    return f"{max(seconds / size, 1):,.0f} {unit}"
-
-
-def find_peak_memory(device: torch.device) -> int:
-    """Return the most bytes of memory that were in use so far, on the device; 0 where that is not known."""
-    if device.type == "cuda":
-        return torch.cuda.max_memory_allocated(device)
-    if resource is None:
-        return 0
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return peak if sys.platform == "darwin" else 1024 * peak
-
-
-def find_used_memory() -> int:
-    """Return the bytes of memory that this process has in use now, or the most so far where that is not known."""
-    try:
-        return resource.getpagesize() * int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
-    except (OSError, AttributeError):
-        return find_peak_memory(torch.device("cpu"))
 
 
 def limits_of(config: Config) -> list[float]:

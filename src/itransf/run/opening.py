@@ -15,7 +15,8 @@ from itransf.data.datasets import load
 from itransf.data.graph import Graph, NamedTriples
 from itransf.data.layout import Remark
 from itransf.errors import CheckpointError, ConfigError, RunError, check_count
-from itransf.fitting import Fit, build_model, check_memory, choose_weight, describe_plan, set_weight, sketch_weights
+from itransf.fitting import Fit, build_model, choose_weight, describe_plan, set_weight
+from itransf.memory import check_memory, sketch_weights
 from itransf.models.base import Model
 from itransf.records import Manifest, RunRecord, hash_graph, read_manifest, write_manifest
 from itransf.run.ensemble import EnsembleRun
