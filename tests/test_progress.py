@@ -48,7 +48,7 @@ def test_loading_and_compiling_before_the_first_result_are_not_counted(
         tracker.advance()
     assert capsys.readouterr().err.splitlines()[:2] == [
         "training: 1/100 epochs",
-        "training: 2/100 epochs, 0.1/s, 980 s left",
+        "training: 2/100 epochs, 10.0 s each, 16 min left",
     ]
 
 
@@ -60,7 +60,7 @@ def test_work_of_an_earlier_process_does_not_make_this_one_faster(
             clock[0] += 10.0
             tracker.advance()
         assert tracker.rate() == pytest.approx(0.1)
-    assert "93/100 epochs, 0.1/s, 70 s left" in capsys.readouterr().err
+    assert "93/100 epochs, 10.0 s each, 70 s left" in capsys.readouterr().err
 
 
 def test_the_last_line_tells_how_long_it_took(clock: list[float], capsys: pytest.CaptureFixture[str]) -> None:

@@ -47,7 +47,10 @@ class Tracker:
     def describe_pace(self) -> str:
         """Return rate and time left, or an empty string while they are unknown."""
         rate = self.rate()
-        return "" if rate is None else f", {rate:,.1f}/s, {max(self.total - self.done, 0) / rate:,.0f} s left"
+        if rate is None:
+            return ""
+        pace = f"{rate:,.1f}/s" if rate >= 1 else f"{1 / rate:,.1f} s each"
+        return f", {pace}, {write_duration(max(self.total - self.done, 0) / rate)} left"
 
     def show(self) -> None:
         """Show the current state."""
@@ -57,6 +60,13 @@ class Tracker:
 
     def close(self) -> None:
         """Show the final state."""
+
+
+def write_duration(seconds: float) -> str:
+    """Return a duration in seconds, minutes or hours."""
+    units = ((90.0, 1.0, "s"), (5400.0, 60.0, "min"), (float("inf"), 3600.0, "h"))
+    size, unit = next((size, unit) for limit, size, unit in units if seconds < limit)
+    return f"{max(seconds / size, 1):,.0f} {unit}"
 
 
 _current: ContextVar[Tracker] = ContextVar("current", default=Tracker("", 0, ""))  # noqa: B039 (nobody advances it)
