@@ -55,7 +55,8 @@ def _render_section(name: str, record: Record | None) -> str:
         parts = [*describe_setting(record), "", table, *_list_remarks([record["finding"]])]
     else:
         parts = [*describe_setting(record), *_describe_recipe(name, record), "", *_describe_models(record)]
-    unfinished = [] if record.get("complete") else ["", "Not everything is measured yet; the same command continues."]
+    going_on = "." if OUTDATED in parts else "; the same command continues."
+    unfinished = [] if record.get("complete") else ["", f"Not everything is measured{going_on}"]
     return "\n".join([heading, *parts, *unfinished, ""])
 
 

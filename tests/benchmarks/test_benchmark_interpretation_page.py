@@ -122,8 +122,10 @@ def test_a_training_that_was_stopped_is_named(record: dict[str, Any]) -> None:
 
 
 def test_an_unfinished_record_says_so(record: dict[str, Any]) -> None:
-    assert "Not everything" in render({"wn18": {**record, "complete": False}})
-    assert "Not everything" in render({"wn18": {**record, "complete": False, "models": []}})
+    unfinished = {**record, "complete": False, "recipe": RECIPES["wn18"]}
+    assert "Not everything is measured; the same command continues" in render({"wn18": unfinished})
+    assert "Not everything is measured; the same" in render({"wn18": {**unfinished, "models": []}})
+    assert "Not everything is measured.\n" in render({"wn18": {**record, "complete": False}})  # by an earlier recipe
 
 
 def test_a_page_without_records_has_the_commands() -> None:
