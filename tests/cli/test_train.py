@@ -93,6 +93,13 @@ def test_other_settings_or_triples_are_misuse_and_damage_is_a_failure(data: Path
     assert f"{checkpoint.name}: " in damaged.err
 
 
+def test_mistakes_are_found_before_the_data_are_read(run: Path, tmp_path: Path) -> None:
+    missing = tmp_path / "missing.tsv"
+    assert "already holds a run" in call("train", missing, "--out", run).err
+    assert "no preset" in call("train", missing, "--preset", "wn18/nonsense").err
+    assert "missing.tsv" in call("train", missing, "--out", tmp_path / "new").err
+
+
 @pytest.mark.parametrize("way", [(), ("--resume",), ("--overwrite",)])
 def test_a_folder_of_something_else_is_left_alone_with_true_advice(
     data: Path, tmp_path: Path, way: tuple[str, ...]

@@ -58,11 +58,12 @@ def train_model(
         raise ConfigError("--resume and --overwrite exclude each other")
     if final and seeds > 1:
         raise ConfigError("--final trains one model; leave out --seeds")
+    given = [*([f"model.name={model}"] if model else []), *(settings or ())]
+    itransf.run.check_beginning((preset, config, given), out, resume=resume, overwrite=overwrite)
     reading: dict[str, Any] = {"literals": literals, "labels": labels, "types": types, "domains": domains}
     limit = options.parse_memory(memory) if memory else None
     graph = itransf.load(data, **form, **reading, strict=strict, memory=limit, progress=not quiet)
     warn(graph.notes)
-    given = [*([f"model.name={model}"] if model else []), *(settings or ())]
     choices: dict[str, Any] = {"preset": preset, "config": config, "settings": given}
     resolved = itransf.run.resolve_config(graph, **choices, device=device)
     folder = out or options.name_folder(f"{graph.name}-{resolved.name}")

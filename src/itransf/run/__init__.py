@@ -3,6 +3,7 @@
 from itransf.run.comparison import Comparison as Comparison
 from itransf.run.comparison import compare as compare
 from itransf.run.ensemble import EnsembleRun as EnsembleRun
+from itransf.run.opening import check_beginning as check_beginning
 from itransf.run.opening import open_run as open_run
 from itransf.run.opening import seal as seal
 from itransf.run.opening import train as train

@@ -79,13 +79,22 @@ def train(
     seeds = check_count("seeds", seeds, least=1)
     chosen = [*check_settings(settings), *([f"seed={seed}"] if seed is not None else [])]
     place = choose_device(device)
-    read_layers(preset, config, chosen)  # a misspelt preset or model is refused before the data are read
-    triples = graph if isinstance(graph, Graph) else load(graph, progress=progress)
-    folder = None if out is None else RunFolder(Path(out))
     given, options = (preset, config, chosen), {"resume": resume, "overwrite": overwrite, "calibrate": calibrate}
+    check_beginning(given, out, resume=resume, overwrite=overwrite)
+    folder = None if out is None else RunFolder(Path(out))
+    triples = graph if isinstance(graph, Graph) else load(graph, progress=progress)
     if seeds > 1:
         return train_ensemble(triples, seeds, folder, given, device=place, progress=progress, **options)
     return train_one(triples, folder, given, device=place, progress=progress, **options)
+
+
+def check_beginning(
+    given: tuple[str | None, Given, Sequence[str]], out: str | Path | None, *, resume: bool, overwrite: bool
+) -> None:
+    """Refuse a misspelt preset or model, and a folder that is in use, before the data are read."""
+    read_layers(*given)
+    if out is not None and not resume:
+        RunFolder(Path(out)).check_free(overwrite)
 
 
 def train_one(
