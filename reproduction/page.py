@@ -86,7 +86,8 @@ def list_short(results: Results, name: str) -> str:
     """List the rows whose median does not reach the figures of the paper, or of their own publication."""
     lines = []
     for table in read_experiments()[name].tables:
-        missed = {row.row.label: _list_missed(row) for row in fill(table, results).rows if row.row.paper and row.records}
+        rows = (row for row in fill(table, results).rows if row.row.paper and row.records)
+        missed = {row.row.label: _list_missed(row) for row in rows}
         reached = {_name_model(label) for label, each in missed.items() if not each}
         for label, each in missed.items():
             place = "" if " on " in label else f" on {table.title}"
