@@ -69,7 +69,7 @@ def write_dataset(folder: Path) -> None:
 def test_fetched_once_checked_and_read_from_the_cache(cache: Path, dataset: Dataset, index_server: IndexServer) -> None:
     assert locate(dataset) is None
     graph = load("WN18", progress=False)
-    assert repr(graph) == "Graph('wn18': 3 entities, 1 relations, 2 train, 1 valid, 1 test)"
+    assert repr(graph) == "Graph('wn18': 3 entities, 1 relation, 2 train, 1 valid, 1 test)"
     assert {file.name: file.read_bytes() for file in (cache / "WN18").iterdir()} == FILES
     asked = len(index_server.requests)
     assert obtain(dataset) == cache / "WN18"

@@ -402,7 +402,7 @@ def test_standard_input_is_read_as_a_file(content: str, name: str, monkeypatch: 
     assert rows_of(table) == [(name, "r", "b"), TRIPLES[1]]
     assert table.locate(1).startswith("standard input, line ")
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(write_parquet(x=["a"], y=["r"], z=["b"]))))
-    assert repr(load("-")) == "Graph('stdin': 2 entities, 1 relations, 1 train, 0 valid, 0 test)"
+    assert repr(load("-")) == "Graph('stdin': 2 entities, 1 relation, 1 train, 0 valid, 0 test)"
 
 
 def test_unclosed_quote_over_a_huge_rest() -> None:
