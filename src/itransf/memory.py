@@ -62,7 +62,8 @@ class _Sketch(TorchFunctionMode):
         with suppress(TypeError, ValueError):  # arguments that are not foreseen
             if func in _SHAPES:
                 kind = torch.int64 if func in (Tensor.argsort, torch.arange, torch.randint) else None
-                return torch.empty(tuple(_SHAPES[func](*args, **given)), dtype=kind, device="meta")
+                shape = tuple(_SHAPES[func](*args, **given))
+                return torch.empty(shape, dtype=given.get("dtype", kind), device="meta")
         return func(*args, **({**given, "device": "meta"} if func in _FACTORIES else given))
 
 
