@@ -86,19 +86,19 @@ def list_short(results: Results, name: str) -> str:
     """List the rows whose median does not reach the figures of the paper, or of their own publication."""
     lines = []
     for table in read_experiments()[name].tables:
-        rows = (row for row in fill(table, results).rows if row.row.paper and row.records)
-        missed = {row.row.label: _list_missed(row) for row in rows}
-        reached = {_name_model(label) for label, each in missed.items() if not each}
-        for label, each in missed.items():
+        rows = [found for found in fill(table, results).rows if found.row.paper and found.records]
+        reached = [_name_goal(found) for found in rows if not _list_missed(found)]
+        for found in rows:
+            label, missed = found.row.label, _list_missed(found)
             place = "" if " on " in label else f" on {table.title}"
-            other = " (another row of the model reaches all)" if _name_model(label) in reached else ""
-            lines += [f"- {label}{place}: {'; '.join(each)}{other}"] if each else []
+            other = " (another row of the model reaches all)" if _name_goal(found) in reached else ""
+            lines += [f"- {label}{place}: {'; '.join(missed)}{other}"] if missed else []
     return "\n".join(lines) or "none"
 
 
-def _name_model(label: str) -> str:
-    """Return the first words of a label, which name the model."""
-    return label.partition(",")[0]
+def _name_goal(found: Found) -> tuple[str, object]:
+    """Return the model, which the first words of a label name, and the figures that it should reach."""
+    return found.row.label.partition(",")[0], found.row.paper
 
 
 def _list_missed(found: Found) -> list[str]:

@@ -49,8 +49,8 @@ _SHAPES |= dict.fromkeys(_ELEMENTWISE, lambda *values: np.broadcast_shapes(*(np.
 class _Sketch(TorchFunctionMode):
     """Creates tensors that take no memory.
 
-    Functions of `_SHAPES`, which initializations use, are answered by the shape alone: for others, torch imports
-    its compiler, which takes seconds.
+    What initializations use is answered here, most of it by the shape alone (`_SHAPES`): for tensors without memory,
+    torch may import its compiler, which takes seconds.
     """
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
