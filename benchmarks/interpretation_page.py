@@ -28,8 +28,7 @@ COMMANDS = {
 HEADINGS = {
     **{name: f"{name.removesuffix('-icomplex')}, IComplEx" for name in COMMANDS if name.endswith("-icomplex")},
     "world-reading": "world, trained for interpretability",
-    "fb15k-237-icomplex-earlier-preset": "fb15k-237, IComplEx with the earlier preset",
-    "fb15k-237-icomplex-slower-attention": "fb15k-237, IComplEx with slower attention, and ComplEx",
+    "fb15k-237-icomplex-earlier-preset": "fb15k-237, IComplEx with an earlier preset",
     "world-icomplex-full-rate": "world, IComplEx with attention at the full learning rate",
     PLANTED: "planted graphs",
     "named-triples": "explanations, verified by retraining",

@@ -140,11 +140,10 @@ def read_figures(row: Row, metrics: Iterable[str]) -> str:
 
 def read_readings(graph: str, model: str, metrics: Iterable[str]) -> str:
     """Return the end of a row: number of concepts, and medians of the seeds."""
-    name = "fb15k-237-icomplex-slower-attention" if (graph, model) == ("fb15k-237", "complex") else f"{graph}-icomplex"
-    path = README.parent / "results" / f"interpretation-{name}.json"
+    path = README.parent / "results" / f"interpretation-{graph}-icomplex.json"
     record = json.loads(path.read_text(encoding="utf-8"))
     runs = [run["test"] for run in record["runs"] if run["model"] == model and "test" in run]
-    assert len(runs) == (1 if model == "complex" else 3 if graph == "fb15k-237" else 5)
+    assert len(runs) == (1 if model == "complex" else 5)
     figures = (format_metric(median(run[metric] for run in runs), metric) for metric in metrics)
     concepts = record["settings"][model]["model"].get("concepts")
     return " | ".join((f"{concepts:,}" if concepts else "–", *figures))
