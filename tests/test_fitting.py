@@ -240,6 +240,10 @@ class TestWarmStart:
         assert warm.loss == config.loss
         assert warm_config(configure("itransf", "warm_start.epochs=7")).training.learning_rate == 0.1
 
+    def test_settings_that_a_model_does_not_have_keep_their_default(self, configure: Configure) -> None:
+        warm = warm_config(configure("kg2e", "warm_start.epochs=7", "model.dim=9", "model.entity_constraint=unit"))
+        assert (warm.name, warm.model.dim, warm.model.entity_constraint, warm.model.p_norm) == ("transe", 9, "unit", 2)
+
     @pytest.mark.parametrize("training", ["uniform", "bernoulli"])
     def test_it_may_corrupt_triples_otherwise_than_the_training(self, training: str, configure: Configure) -> None:
         settings = (f"negatives.sampler={training}", "negatives.domain=0.5", "negatives.per_triple=3")

@@ -265,10 +265,11 @@ def match_names(old: Vocabulary, new: Vocabulary) -> Integers:
 
 
 def warm_config(config: Config) -> Config:
-    """Return the settings of the simpler model that is trained first."""
+    """Return the settings of the simpler model that is trained first; what this one lacks has its default."""
     name = MODELS[config.name].starts_from
     kind = MODELS[name].Config
-    shared = {entry.name: getattr(config.model, entry.name) for entry in fields(kind)}
+    names = [entry.name for entry in fields(kind) if hasattr(config.model, entry.name)]
+    shared = {key: getattr(config.model, key) for key in names}
     negatives = config.negatives
     if config.warm_start.sampler != "same":
         negatives = replace(negatives, sampler=config.warm_start.sampler, domain=0.0)

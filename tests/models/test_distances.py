@@ -48,6 +48,21 @@ def test_transd_starts_from_transe_in_the_first_half_of_its_rows() -> None:
     assert torch.equal(model.relations, start.relations)
 
 
+def test_kg2e_starts_from_transe_with_the_same_ranking() -> None:
+    model: Any = make_model("kg2e", {"dim": 5})
+    start: Any = make_model("transe", {"dim": 5, "p_norm": 2}, seed=3)
+    with torch.no_grad():
+        for table in (model.entities, model.relations):
+            table[:, 5:] = 0.5  # as in a new model
+    model.start_from(start, torch.ones(4))
+    assert torch.equal(model.entities, torch.cat([start.entities, torch.full_like(start.entities, 0.5)], dim=1))
+    everything = torch.arange(len(model.entities))
+    for relation in range(4):
+        queries = torch.full_like(everything, relation), everything
+        orders = [each.score(torch.zeros_like(everything), *queries).argsort().tolist() for each in (model, start)]
+        assert orders[0] == orders[1]
+
+
 def test_variances_stay_within_their_bounds_and_means_within_their_length() -> None:
     model: Any = make_model("kg2e", {"dim": 5, "min_variance": 0.2, "max_variance": 0.9, "entity_constraint": "ball"})
     before = model.relations.clone()

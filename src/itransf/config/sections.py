@@ -163,8 +163,8 @@ class WarmStartConfig:
 
     epochs: int = setting(
         0,
-        "Epochs of a simpler model trained first, with the same loss and optimizer: of TransE for translation models, "
-        "of ComplEx for icomplex, of LineaRE for ilineare. 0 starts at random.",
+        "Epochs of a simpler model trained first, with the same loss and optimizer: of TransE for translation models "
+        "and kg2e, of ComplEx for icomplex, of LineaRE for ilineare. 0 starts at random.",
         "two thirds of all epochs for icomplex and ilineare, half for ctransr, else 0",
     )
     learning_rate: float = setting(0.0, "Learning rate of these epochs. 0 uses training.learning_rate.")

@@ -47,6 +47,7 @@ class KG2E(Model):
 
     Config: ClassVar[type] = KG2EConfig
     config: KG2EConfig
+    starts_from: ClassVar[str] = "transe"
     paper = Paper(
         "Learning to Represent Knowledge Graphs with Gaussian Embedding",
         "He, Liu, Ji, Zhao",
@@ -121,6 +122,13 @@ class KG2E(Model):
             means, variances = self.split(table if rows is None else table[rows])
             limited = torch.cat([limit_length(means, self.config.entity_constraint), variances], dim=1)
             table.copy_(limited) if rows is None else table.index_copy_(0, rows, limited)
+
+    @torch.no_grad()
+    def start_from(self, model: Model, counts: Tensor) -> None:
+        """Start means with the embeddings of TransE, the signs of relations turned; variances keep their start."""
+        tables, d = model.embeddings(), self.config.dim
+        self.entities[:, :d] = tables["entities"]
+        self.relations[:, :d] = -tables["relations"]
 
     @torch.no_grad()
     def start_relation(self, heads: Tensor, tails: Tensor) -> None:
