@@ -13,7 +13,7 @@ planted graphs, whether the true supports are recovered. Accuracy is stored as w
     python -m benchmarks.interpretation --dataset planted --seeds 5 6 7 8 9
 
 Every training is stored when it ends; called again, the command continues with what is missing. With --stored, nothing
-is trained: what the stored attention alone shows is measured.
+is trained: what the stored attention alone shows is measured, and added to a record that is complete.
 """
 
 from __future__ import annotations
@@ -23,13 +23,14 @@ import json
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import itransf
 from benchmarks.recipes import BASELINES, RECIPES, TITLES, Case, list_cases, list_models, load_graph, make_config
-from benchmarks.records import RESULTS, ROOT, StoredMeasurement, resume_record, write_record
+from benchmarks.records import RESULTS, ROOT, StoredMeasurement, describe_commit, resume_record, write_record
 from benchmarks.recovery import measure_recovery
 from benchmarks.stored_attention import read_stored, write_attention
 from benchmarks.streams import run_side_by_side
@@ -59,7 +60,7 @@ class Measurement(StoredMeasurement):
 
     def run(self) -> None:
         """Train what is missing, then measure everything."""
-        if self.record.get("complete"):
+        if self.record.get("complete") and not self.options.stored:
             print(f"{self.path} is complete; --fresh measures again.")
             return
         cases = list_cases(self.options.dataset, self.options.models, self.options.seeds)
@@ -68,6 +69,9 @@ class Measurement(StoredMeasurement):
             self._read_all(cases, graphs)
         else:
             self._train_all(cases, graphs)
+        if self.record.get("complete"):
+            self._add_measures()
+            return
         self._interpret()
         missing = len(cases) if self.options.stored else len(cases) - len(self.trained)
         self.record["complete"] = not missing
@@ -142,6 +146,20 @@ class Measurement(StoredMeasurement):
                 found = [self._measure_recovery(group) for group in groups]
             mark = {} if size is None else {"support size": size}
             self.record["models"] += [{**mark, **each.to_dict()} for each in found]
+
+    def _add_measures(self) -> None:
+        """Add what the stored attention of the main model shows and the record lacks."""
+        readings = [reading for case, (reading, _) in self.trained.items() if case.model in BASELINES]
+        stored = next(each for each in self.record["models"] if each["name"] == readings[0].name)
+        known = {(each["measure"], each["statistic"]) for each in stored["findings"]}
+        found = interpret_runs(readings, ranked=False, draws=self.options.draws)[0].to_dict()["findings"]
+        new = [each for each in found if (each["measure"], each["statistic"]) not in known]
+        stored["findings"] += new
+        origin = {"date": datetime.now(UTC).isoformat(timespec="seconds"), "git": describe_commit()}
+        names = [f"{each['measure']}, {each['statistic']}" for each in new]
+        self.record.setdefault("added", []).append({"findings": names, **origin})
+        write_record(self.record, self.path)
+        print(f"Added: {', '.join(names) or 'nothing'}.")
 
     def _measure_recovery(self, group: Sequence[Trained]) -> Interpretation:
         readings, truths = [reading for reading, _ in group], [truth for _, truth in group if truth is not None]

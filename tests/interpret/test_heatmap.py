@@ -16,7 +16,8 @@ from golden.attentions import make_attention, make_inverse_attention, make_signe
 from golden.comparing import check_golden
 from itransf.data import Vocabulary
 from itransf.interpret import Attention, format_heatmap
-from itransf.interpret.heatmap import arrange, cosine_distance, join_groups, order_columns, order_leaves
+from itransf.interpret.clustering import cosine_distance, order_leaves
+from itransf.interpret.heatmap import arrange, order_columns
 
 
 def make_large(relations: int = 90, concepts: int = 400) -> Attention:
@@ -104,37 +105,6 @@ def test_an_order_holds_every_row_once(count: int, width: int, seed: int) -> Non
     rows = np.random.default_rng(seed).integers(-1, 2, (count, width)).astype(float)
     assert sorted(order_leaves(cosine_distance(rows))) == list(range(count))
     assert sorted(order_columns(rows)) == list(range(width))
-
-
-def merge_naively(distance: npt.NDArray[np.float64]) -> list[int]:
-    """Join the two groups with the smallest mean distance, computed again each time."""
-    groups = [[number] for number in range(len(distance))]
-    while len(groups) > 1:
-        pairs = [(left, right) for left in range(len(groups)) for right in range(left + 1, len(groups))]
-        means = [float(np.mean([distance[a, b] for a in groups[x] for b in groups[y]])) for x, y in pairs]
-        left, right = pairs[int(np.argmin(means))]
-        groups[left] = join_groups(groups[left], groups[right], distance)
-        del groups[right]
-    return groups[0]
-
-
-@pytest.mark.parametrize("seed", range(8))
-def test_merging_equals_average_linkage_done_slowly(seed: int) -> None:
-    distance = cosine_distance(np.random.default_rng(seed).uniform(0, 1, (9, 4)))
-    assert order_leaves(distance) == merge_naively(distance)
-
-
-def test_cosine_distance_is_zero_for_parallel_rows_and_one_for_others_and_for_nothing() -> None:
-    rows = np.array([[1.0, 0.0], [2.0, 0.0], [0.0, 3.0], [0.0, 0.0]])
-    expected = [[0, 0, 1, 1], [0, 0, 1, 1], [1, 1, 0, 1], [1, 1, 1, 1]]
-    np.testing.assert_allclose(cosine_distance(rows), expected, atol=1e-12)
-
-
-def test_groups_are_turned_so_that_close_ends_meet() -> None:
-    places = np.array([0.0, 1.0, 1.1, 5.0])
-    distance = np.abs(places[:, None] - places[None, :])
-    joined = join_groups([1, 0], [2, 3], distance)
-    assert abs(joined.index(1) - joined.index(2)) == 1
 
 
 def test_columns_follow_the_rows() -> None:

@@ -12,6 +12,7 @@ from rich.cells import cell_len
 
 from itransf.data.known import Floats
 from itransf.interpret.attention import Attention
+from itransf.interpret.clustering import cosine_distance, order_leaves
 from itransf.interpret.html import render
 from itransf.interpret.naming import LETTERS, call_part
 
@@ -116,52 +117,6 @@ def _write_title(attention: Attention, shown: int, used: int, kept: int) -> str:
         return f"Attention of {rows} over the {kept} most used of {columns:,} concepts"
     rest = f" ({columns - used} hardly used by them)" if columns > used else ""
     return f"Attention of {rows} over {used} of {columns} concepts{rest}"
-
-
-def cosine_distance(rows: Floats) -> Floats:
-    """Return 1 - cosine of every two rows, (n, n); 1 for a row of zeros."""
-    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
-    unit = rows / np.where(lengths == 0, 1.0, lengths)
-    return np.asarray(1.0 - unit @ unit.T)
-
-
-def order_leaves(distance: Floats) -> list[int]:
-    """Return the leaves of an average-linkage tree over (n, n) distances, neighbours as similar as possible.
-
-    Nearest neighbours are followed until two groups are each other's nearest: n^2 comparisons in all, where
-    searching every pair before each merge would take n^3. The tree is the same.
-    """
-    between = distance.astype(np.float64).copy()
-    np.fill_diagonal(between, np.inf)
-    groups: dict[int, list[int]] = {number: [number] for number in range(len(distance))}
-    chain: list[int] = []
-    while len(groups) > 1:
-        chain = chain or [min(groups)]
-        left, right = sorted(_follow_nearest(between, chain))
-        sizes = len(groups[left]), len(groups[right])
-        joined = (between[left] * sizes[0] + between[right] * sizes[1]) / sum(sizes)
-        between[left], between[:, left] = joined, joined
-        between[right], between[:, right] = np.inf, np.inf
-        between[left, left] = np.inf
-        groups[left] = join_groups(groups[left], groups.pop(right), distance)
-    return groups.get(0, [])
-
-
-def join_groups(left: list[int], right: list[int], distance: Floats) -> list[int]:
-    """Join two groups, each reversed where this brings the ends that meet closer."""
-    choices = [(a, b) for a in (left, left[::-1]) for b in (right, right[::-1])]
-    a, b = min(choices, key=lambda pair: distance[pair[0][-1], pair[1][0]])
-    return a + b
-
-
-def _follow_nearest(between: Floats, chain: list[int]) -> tuple[int, int]:
-    """Extend the chain by nearest groups until two are each other's nearest; remove these from it."""
-    while True:
-        row = between[chain[-1]]
-        nearest = int(np.argmin(row))
-        if len(chain) > 1 and row[chain[-2]] <= row[nearest]:
-            return chain.pop(), chain.pop()
-        chain.append(nearest)
 
 
 def order_columns(rows: Floats) -> list[int]:

@@ -140,14 +140,29 @@ def test_stability_over_seeds(mirrored: Reading) -> None:
     assert mirrored.weights is not None
     grouped = np.eye(4, dtype=np.float32)[np.arange(2 * COUNT).reshape(2, COUNT) % 4]
     one = replace(mirrored, weights=grouped)
-    renamed = replace(mirrored, weights=grouped[:, :, ::-1])
-    same = measure_stability([one, renamed, one], 4, DRAWS)
-    assert (same.value, same.n) == (1.0, 3)
-    assert same.null == pytest.approx(0.0, abs=0.05)
+    renamed = replace(mirrored, weights=-grouped[:, :, ::-1])
     other = replace(one, weights=grouped[:, np.arange(COUNT) // 2])
     mixed = measure_stability([one, renamed, other], 4, DRAWS)
-    assert sure(mixed.low) < sure(mixed.value) < 1.0
-    assert measure_stability([one], 4).value is None
+    for same, found in zip(measure_stability([one, renamed, one], 4, DRAWS), mixed, strict=True):
+        assert (same.value, same.n) == (1.0, 3)
+        assert same.null == pytest.approx(0.0, abs=0.05)
+        assert sure(found.low) < sure(found.value) < 1.0
+    assert [found.value for found in measure_stability([one], 4)] == [None, None]
+
+
+def test_groups_by_all_weights_do_not_depend_on_which_of_two_equal_weights_is_larger(graph: Graph) -> None:
+    kinds = np.arange(COUNT) % 3
+    first = np.zeros((COUNT, 5))
+    first[np.arange(COUNT), 2 * kinds.clip(0, 1)] = 1.0
+    first[kinds < 2] += 0.99 * np.roll(first[kinds < 2], 1, axis=1)  # two concepts, nearly equal
+    first[kinds == 2] = np.eye(5)[4]
+    other = first.copy()
+    other[::2, :4] = first[::2, :4].reshape(-1, 2, 2)[:, :, ::-1].reshape(-1, 4)  # of half of them the other is larger
+    signs = np.ones(5, dtype=np.float32)
+    runs = [replace(make_reading(graph, each[None]), signs=signs) for each in (first, other)]
+    by_top, by_all = measure_stability(runs, 5, DRAWS)
+    assert sure(by_top.value) < 1.0
+    assert by_all.value == 1.0
 
 
 def test_sides_that_are_alone_in_both_runs_do_not_count(graph: Graph) -> None:
@@ -155,7 +170,7 @@ def test_sides_that_are_alone_in_both_runs_do_not_count(graph: Graph) -> None:
     other = np.array([0, 0, 1, 1, 2, 3, 4, 5, 6, 7, 8, 9])
     signs = np.ones(10, dtype=np.float32)
     runs = [replace(make_reading(graph, np.eye(10)[each][None]), signs=signs) for each in (tops, other)]
-    few = measure_stability(runs, 10, DRAWS)
+    few = measure_stability(runs, 10, DRAWS)[0]
     assert few.value == pytest.approx(compare_groupings(tops[:6], other[:6]))
     assert few.value != pytest.approx(compare_groupings(tops, other))
     assert "12 relations in 9 groups, the largest of 2, 6 of one" in few.remark

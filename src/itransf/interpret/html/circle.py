@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from itransf.interpret.heatmap import order_leaves
+from itransf.interpret.clustering import order_leaves
 from itransf.interpret.sharing import Link, Member, SharingGraph
 
 MOST_RELATIONS = 60

@@ -111,7 +111,7 @@ def interpret_runs(
     plain = next((other for other in baselines if other.weights is None), None)
     found = []
     for group in (list(readings), *([other] for other in baselines), [draw_random(readings[0])]):
-        findings = [*measure_attention(group, gold, scale, draws), measure_stability(group, scale[0], draws)]
+        findings = [*measure_attention(group, gold, scale, draws), *measure_stability(group, scale[0], draws)]
         if ranked and group[0].name != "random":
             findings += measure_faithfulness(group, most_triples, draws, progress)
             findings += [measure_gain(group, plain, draws)] if plain not in (None, group[0]) else []

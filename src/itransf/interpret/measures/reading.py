@@ -10,6 +10,7 @@ import torch
 from itransf.data import Floats, Graph, Integers
 from itransf.errors import ConfigError
 from itransf.interpret.attention import read_attention
+from itransf.interpret.clustering import cosine_distance, cut_groups
 from itransf.interpret.sharing import find_shares
 from itransf.interpret.similarity import CHOICES, read_matrices
 from itransf.models import SIDES, ConceptModel, DistMult, Model, Translation
@@ -128,6 +129,16 @@ def find_top(reading: Reading, groups: int) -> Integers:
         return np.asarray(np.abs(reading.weights).argmax(axis=2))
     rows = reading.sides[: reading.parts].reshape(-1, reading.sides.shape[2])
     return group_directions(rows, groups).reshape(reading.parts, -1)
+
+
+def group_alike(reading: Reading, count: int) -> Integers:
+    """Return `count` groups of relation sides with similar attention, (p, r).
+
+    Average linkage on the cosines of absolute weights; of a model without concepts, on those of its directions.
+    """
+    rows = reading.sides[: reading.parts] if reading.weights is None else np.abs(reading.weights)
+    flat = rows.reshape(-1, rows.shape[2]).astype(np.float64)
+    return cut_groups(cosine_distance(flat), count).reshape(rows.shape[:2])
 
 
 def group_directions(rows: Weights, count: int, seed: int = 0) -> Integers:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from itransf.data import THRESHOLD, Booleans, Floats, Graph, Integers, mine_structure
-from itransf.interpret.measures.reading import Reading, Weights, find_top
+from itransf.interpret.measures.reading import Reading, Weights, find_top, group_alike
 
 DRAWS = 2000
 """Resamplings behind an interval, and permutations behind a null; with these the smallest p is 1 / 2001."""
@@ -376,37 +376,48 @@ def measure_domains(readings: Sequence[Reading], gold: Gold, groups: int, draws:
     ]
 
 
-def measure_stability(readings: Sequence[Reading], groups: int, draws: int = DRAWS) -> Finding:
-    """Measure how alike the groupings of relation sides by their heaviest concept are from seed to seed.
+def measure_stability(readings: Sequence[Reading], groups: int, draws: int = DRAWS) -> list[Finding]:
+    """Measure how alike relation sides are grouped from seed to seed: by their heaviest concept, and by all weights.
+
+    The latter are the groups of average linkage on the cosines of absolute weights, as many as the first run has
+    heaviest concepts.
 
     The adjusted Rand index of two groupings is (pairs of sides together in both - expected) / (most - expected), over
     the sides that are not alone in both; the value is its mean over all pairs of runs. The interval is over runs
     (resamplings of a single run are left out); the null shuffles the sides of one of each two runs.
     """
+    by_top, by_all = "adjusted Rand index", "adjusted Rand index, all weights"
     if len(readings) < 2:
-        return report_missing(STABILITY, "adjusted Rand index", "one run alone; give runs of other seeds")
-    rng = np.random.default_rng(0)
+        return [report_missing(STABILITY, name, "one run alone; give runs of other seeds") for name in (by_top, by_all)]
     tops = [find_top(reading, groups).reshape(-1) for reading in readings]
-    pairs = list(combinations(range(len(tops)), 2))
-    indexes = np.eye(len(tops))
+    alike = [group_alike(reading, len(np.unique(tops[0]))).reshape(-1) for reading in readings]
+    counted = readings[0].counted
+    return [_compare_runs(by_top, tops, counted, draws), _compare_runs(by_all, alike, counted, draws)]
+
+
+def _compare_runs(statistic: str, runs: Sequence[Integers], counted: str, draws: int) -> Finding:
+    """Return the mean adjusted Rand index of every two runs' groups (n,)."""
+    rng = np.random.default_rng(0)
+    pairs = list(combinations(range(len(runs)), 2))
+    indexes = np.eye(len(runs))
     null = np.zeros(draws)
     for left, right in pairs:
-        counted = ~(is_alone(tops[left]) & is_alone(tops[right]))
-        first, second = tops[left][counted], tops[right][counted]
+        is_counted = ~(is_alone(runs[left]) & is_alone(runs[right]))
+        first, second = runs[left][is_counted], runs[right][is_counted]
         indexes[left, right] = indexes[right, left] = compare_groupings(first, second)
         null += [compare_groupings(first, rng.permutation(second)) for _ in range(draws)]
-    drawn = draw_weights(len(tops), draws, rng)
+    drawn = draw_weights(len(runs), draws, rng)
     drawn = drawn[(drawn > 0).sum(axis=1) > 1]
     sums = np.einsum("bi,bj,ij->b", drawn, drawn, indexes) - np.einsum("bi,bi,ii->b", drawn, drawn, indexes)
     resampled = sums / (drawn.sum(axis=1) ** 2 - (drawn**2).sum(axis=1))  # means over pairs of distinct runs
     values = [float(indexes[pair]) for pair in pairs]
-    sizes = np.unique(tops[0], return_counts=True)[1]
+    sizes = np.unique(runs[0], return_counts=True)[1]
     remark = (
-        f"{len(tops[0])} {readings[0].counted} in {len(sizes)} groups, the largest of {sizes.max()}, "
+        f"{len(runs[0])} {counted} in {len(sizes)} groups, the largest of {sizes.max()}, "
         f"{(sizes == 1).sum()} of one (first run)"
     )
     mean: Measured = (float(np.mean(values)), resampled, null / len(pairs))
-    finding = make_finding(STABILITY, "adjusted Rand index", [mean], (len(pairs), "pairs of runs"), remark)
+    finding = make_finding(STABILITY, statistic, [mean], (len(pairs), "pairs of runs"), remark)
     return replace(finding, runs=tuple(values))
 
 
