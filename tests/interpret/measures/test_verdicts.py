@@ -73,7 +73,7 @@ def test_every_measure_has_a_claim() -> None:
     readings = [read_model(make_case(name).model, make_case(name).graph, name) for name in ("itransf", "transe")]
     found = interpret_runs(readings[:1] * 2, readings[1:], draws=20)
     names = {finding.name for each in found for finding in each.findings}
-    assert len(names) == len(CLAIMS) + 1  # domains have two statistics
+    assert len(names) == len(CLAIMS) + 1  # domains have two statistics with one claim
     assert all(any(name.startswith(start) for start in CLAIMS) for name in names)
     shown = Interpretation("itransf", 1, found[0].findings).to_dict()["findings"]
     assert [each["verdict"] for each in shown] == [write_verdict(finding) for finding in found[0].findings]
