@@ -88,7 +88,7 @@ def render(record: Record) -> str:
 def describe_times(record: Record) -> str:
     """Return sentences on the time of imports and of the first run, and on validation beside the control."""
     runs, control = record["runs"], record.get("control")
-    sentences = [f"The first run took {runs[0]['seconds']:.0f} s, including any compilation."]
+    sentences = [f"The first run, of {runs[0]['model']}, took {runs[0]['seconds']:.0f} s, including any compilation."]
     if "imports" in record:
         sentences.append(f"Imports took {record['imports']:.1f} s more.")
     if control is not None:

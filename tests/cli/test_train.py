@@ -43,6 +43,18 @@ def test_json_holds_the_run_its_settings_and_its_ranks(data: Path, tmp_path: Pat
     assert content["evaluation"]["filtered"]["both"]["queries"] == 4
 
 
+def test_one_command_trains_and_writes_a_report(data: Path, tmp_path: Path) -> None:
+    page = tmp_path / "page.html"
+    done = call("train", data, "--out", tmp_path / "run", *QUICK, *CONCEPTS, "-q", "--report", page)
+    assert done.code == 0, done.err
+    assert f"Report: {page}" in done.out
+    assert "<html" in page.read_text(encoding="utf-8")
+    refused = call("train", data, "--out", tmp_path / "other", *QUICK, "--report", tmp_path / "page.pdf")
+    assert refused.code == 2
+    assert "a report is written as .html" in refused.err
+    assert not (tmp_path / "other").exists()
+
+
 def test_the_default_folder_is_named_after_data_and_model(
     data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

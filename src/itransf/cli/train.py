@@ -35,6 +35,7 @@ def train_model(
     resume: Annotated[bool, Option("--resume", help="Resume the run in the folder.")] = False,
     overwrite: options.Overwrite = False,
     final: Annotated[bool, Option("--final", help="Then train on all triples as well, in RUN-final.")] = False,
+    report: Annotated[Path | None, Option(metavar="FILE", help="Then write a report (.html) about the run.")] = None,
     literals: options.Literals = "drop",
     labels: options.Labels = None,
     types: options.Types = None,
@@ -51,13 +52,16 @@ def train_model(
     Without a preset, settings are chosen by the size of the graph. Test triples, if there are any, are ranked at the
     end. --seeds 5 trains five models, in the folders seed-0 to seed-4 of the run folder: an ensemble, which is a run.
     --final then trains on the triples of all splits, for as many epochs as were best on valid, in the folder RUN-final;
-    with --resume, of a run that is trained already.
+    with --resume, of a run that is trained already. --report FILE writes a page with its results, the most probable new
+    triples with explanations, and its concepts.
     """
     check_count("--seeds", seeds, least=1)
     if resume and overwrite:
         raise ConfigError("--resume and --overwrite exclude each other")
     if final and seeds > 1:
         raise ConfigError("--final trains one model; leave out --seeds")
+    if report is not None:
+        itransf.run.check_page(report)
     given = [*([f"model.name={model}"] if model else []), *(settings or ())]
     itransf.run.check_beginning((preset, config, given), out, resume=resume, overwrite=overwrite)
     reading: dict[str, Any] = {"literals": literals, "labels": labels, "types": types, "domains": domains}
@@ -89,6 +93,8 @@ def train_model(
         content = {"run": str(folder), **run.info(), "evaluation": evaluation and evaluation.to_dict()}
         if final:
             content["final"] = {"run": str(whole), **itransf.train_final(run, out=whole, **running).info()}
+        if report is not None:
+            content["report"] = str(run.report(report, progress=not quiet))
     except KeyboardInterrupt:
         raise Stopped(f"Stopped. Resume with: {write_resuming(context.obj or ())}") from None
     tell(content, as_json, lambda screen: show_result(run, content, quiet, screen))
@@ -113,6 +119,8 @@ def show_result(run: itransf.Run, content: dict[str, Any], quiet: bool, screen: 
         whole = content["final"]
         amount = f"{whole['triples']['train']:,} triples for {whole['epochs']:,} epochs"
         screen.say(f"\nTrained on all {amount}: {whole['run']}. Its metrics are those of {content['run']}, above.")
+    if "report" in content:
+        screen.say(f"\nReport: {content['report']}")
     if not quiet:
         screen.say()
         screen.say(write_next_steps(run, content["run"]))

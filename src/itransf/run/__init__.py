@@ -8,6 +8,7 @@ from itransf.run.opening import open_run as open_run
 from itransf.run.opening import seal as seal
 from itransf.run.opening import train as train
 from itransf.run.opening import train_final as train_final
+from itransf.run.report import check_page as check_page
 from itransf.run.run import Run as Run
 from itransf.run.settings import choose_device as choose_device
 from itransf.run.settings import list_idle as list_idle

@@ -69,6 +69,15 @@ class HeldOut(NamedTuple):
     explanation: Explanation
 
 
+def check_page(path: str | Path) -> Path:
+    """Return the path of a report, or refuse one that cannot be written."""
+    target = Path(path)
+    if target.suffix.lower() not in (".html", ".htm"):
+        raise ConfigError(f"{path}: a report is written as .html; choose such a name")
+    check_place(target)
+    return target
+
+
 def write_report(
     run: Run,
     path: str | Path = "report.html",
@@ -91,10 +100,7 @@ def write_report(
         DataError: The split has no triples.
         WriteError: The file cannot be written.
     """
-    target = Path(path)
-    if target.suffix.lower() not in (".html", ".htm"):
-        raise ConfigError(f"{path}: a report is written as .html; choose such a name")
-    check_place(target)
+    target = check_page(path)
     most_triples = check_count("most_triples", most_triples)
     splits = [split] if split else [name for name in ("test", "valid") if len(run.graph.split(name))]
     evaluation = run.evaluate(splits[0], progress=progress) if splits else None
