@@ -73,6 +73,16 @@ def test_variances_stay_within_their_bounds_and_means_within_their_length() -> N
     assert torch.equal(model.relations[[0, 2, 3]], before[[0, 2, 3]])
 
 
+def test_means_of_relations_are_not_stretched_to_unit_length() -> None:
+    model: Any = make_model("kg2e", {"dim": 5, "entity_constraint": "unit"})
+    with torch.no_grad():
+        model.relations[0, :5], model.relations[1, :5] = 0.1, 3.0
+    model.constrain(None, None)
+    lengths = model.relations.detach()[:2, :5].norm(dim=1)
+    torch.testing.assert_close(lengths, torch.tensor([0.1 * 5**0.5, 1.0]).to(lengths))
+    torch.testing.assert_close(model.entities.detach()[:, :5].norm(dim=1), torch.ones_like(model.entities[:, 0]))
+
+
 def test_a_new_relation_of_kg2e_has_the_moments_of_its_triples() -> None:
     model: Any = make_model("kg2e", {"dim": 2, "max_variance": 1.0})
     with torch.no_grad():

@@ -11,7 +11,7 @@ from itransf.config import setting
 from itransf.errors import ConfigError
 from itransf.models.base import SCORES_AT_ONCE, SMALL, Model, Paper, Pool, Side, Sizes, TrainingGraph, look_up
 from itransf.models.translation import start_vectors
-from itransf.ops.distance import limit_length
+from itransf.ops.distance import Length, limit_length
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,9 @@ class KG2EConfig:
     min_variance: float = setting(0.05, "Smallest variance (c_min of the publication).")
     max_variance: float = setting(5.0, "Largest variance (c_max of the publication).")
     entity_constraint: Literal["unit", "ball", "none"] = setting(
-        "none", "Constraint on the length of means after each update: unit length, unit ball, or none."
+        "none",
+        "Constraint on the length of means of entities after each update: unit length, unit ball, or none. Means of "
+        "relations stay in the unit ball, or are free with none.",
     )
 
     def __post_init__(self) -> None:
@@ -117,10 +119,12 @@ class KG2E(Model):
 
     @torch.no_grad()
     def constrain(self, entities: Tensor | None, relations: Tensor | None) -> None:
-        """Keep variances within their bounds, and means within their length."""
-        for table, rows in ((self.entities, entities), (self.relations, relations)):
+        """Keep variances within their bounds, and means within their length; that of a translation is free up to one."""
+        own = self.config.entity_constraint
+        of_relations: Length = "none" if own == "none" else "ball"
+        for table, rows, length in ((self.entities, entities, own), (self.relations, relations, of_relations)):
             means, variances = self.split(table if rows is None else table[rows])
-            limited = torch.cat([limit_length(means, self.config.entity_constraint), variances], dim=1)
+            limited = torch.cat([limit_length(means, length), variances], dim=1)
             table.copy_(limited) if rows is None else table.index_copy_(0, rows, limited)
 
     @torch.no_grad()
