@@ -119,7 +119,7 @@ class KG2E(Model):
 
     @torch.no_grad()
     def constrain(self, entities: Tensor | None, relations: Tensor | None) -> None:
-        """Keep variances within their bounds, and means within their length; that of a translation is free up to one."""
+        """Keep variances within their bounds, and means within their length; relations may be shorter than one."""
         own = self.config.entity_constraint
         of_relations: Length = "none" if own == "none" else "ball"
         for table, rows, length in ((self.entities, entities, own), (self.relations, relations, of_relations)):
