@@ -4,6 +4,7 @@ The default trains ComplEx, codes its relation vectors sparsely once, and trains
 Each variant changes one thing. Their accuracy on valid and the measures of structure of `itransf interpret` are stored.
 
     python -m benchmarks.concepts --dataset world --seeds 3
+    python -m benchmarks.concepts --dataset codex-s --seeds 2 --set regularizer.weight=0.004
     python -m benchmarks.concepts --dataset fb15k --preset fb15k/icomplex --seeds 3 --device cuda
 """
 
@@ -39,6 +40,7 @@ from itransf.run.settings import resolve_config
 from itransf.training import Trainer
 
 ROUNDS = 3  # of coding, where it is done in turn, with two thirds of the last epochs in addition
+EXPONENT = 0.5  # of a relation's number of triples, as its weight where frequent relations are coded more closely
 MEMBERS = 3  # ComplEx with seeds of their own, where supports suit all of them
 FREE = 0.6  # share of epochs in which joint training chooses supports
 MEASURES = {
@@ -103,6 +105,26 @@ def train_coded(graph: Graph, config: Config, device: torch.device, rounds: int 
     return model
 
 
+def train_weighted(graph: Graph, config: Config, device: torch.device) -> Model:
+    """Return IComplEx whose concepts are fitted with more weight on the vectors of frequent relations."""
+    full, model = train_complex(graph, config, device, config.warm_start.epochs), build_model(graph, config, device)
+    assert isinstance(model, IComplEx)
+    counts = count_triples(graph, device).clamp_min(1).float()
+    scale = counts ** (EXPONENT / 2)  # longer vectors count more in least squares; pursuit does not depend on length
+    with torch.no_grad():
+        model.entities.copy_(full.entities)
+        model.start_codes((scale[:, None] * full.relation_table())[None], counts / scale)
+        model.attention.scores /= scale[:, None]
+    train_phase(model, graph, config, config.training.epochs)
+    return model
+
+
+def train_faster(graph: Graph, config: Config, device: torch.device) -> Model:
+    """Return IComplEx trained at twice the learning rate after coding."""
+    faster = replace(config.training, learning_rate=2 * config.training.learning_rate)
+    return train_coded(graph, replace(config, training=faster), device)
+
+
 @torch.no_grad()
 def start_from_all(model: IComplEx, others: list[ComplEx], counts: Tensor) -> None:
     """Start as from the first of several ComplEx, with supports that suit the relation vectors of all."""
@@ -154,6 +176,8 @@ def list_variants(config: Config) -> dict[str, tuple[dict[str, Any], Training]]:
     default = f"default: m = {m}, k = {k}"
     found: dict[str, tuple[dict[str, Any], Training]] = {
         default: ({}, train_coded),
+        "twice the learning rate after coding": ({}, train_faster),
+        "frequent relations coded more closely": ({}, train_weighted),
         "not trained after coding": ({}, partial(train_coded, tuned=False)),
         f"coded {ROUNDS} times, ComplEx trained in between": ({}, partial(train_coded, rounds=ROUNDS)),
         f"supports that suit {MEMBERS} ComplEx with other seeds": ({}, train_consensus),
