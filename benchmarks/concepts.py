@@ -4,7 +4,7 @@ The default trains ComplEx, codes its relation vectors sparsely once, and trains
 Each variant changes one thing. Their accuracy on valid and the measures of structure of `itransf interpret` are stored.
 
     python -m benchmarks.concepts --dataset world --seeds 3
-    python -m benchmarks.concepts --dataset codex-s --seeds 2 --set regularizer.weight=0.004
+    python -m benchmarks.concepts --dataset codex-s --seeds 2 --set model.dim=64 regularizer.weight=0.004
     python -m benchmarks.concepts --dataset fb15k --preset fb15k/icomplex --seeds 3 --device cuda
 """
 

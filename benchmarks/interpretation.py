@@ -1,8 +1,8 @@
 """Interpretability in figures: structure, faithfulness, stability and transfer, compared with baselines.
 
-A model, ITransF or IComplEx, is trained with several seeds, its baselines once with the same settings
+A model, ITransF, IComplEx or ILineaRE, is trained with several seeds, its baselines once with the same settings
 (`benchmarks/recipes.toml`): for ITransF STransE, dense attention and dense attention with an l1 penalty, for IComplEx
-ComplEx. Then everything that `itransf interpret` measures is measured; on
+ComplEx, for ILineaRE LineaRE. Then everything that `itransf interpret` measures is measured; on
 planted graphs, whether the true supports are recovered. Accuracy is stored as well.
 
     python -m benchmarks.interpretation --dataset wn18 --device cuda --jobs 7

@@ -12,19 +12,22 @@ from typing import Any
 from itransf.data import Graph, load
 from itransf.data.planted import Planted, plant
 from itransf.models.distmult import DistMultConfig
+from itransf.models.lineare import LineaREConfig
 from itransf.models.translation import TranslationConfig
 from itransf.run import resolve_config
 
 TITLES = {
     "itransf": "ITransF",
     "icomplex": "IComplEx",
+    "ilineare": "ILineaRE",
     "complex": "ComplEx",
+    "lineare": "LineaRE",
     "stranse": "STransE",
     "dense": "dense attention",
     "l1": "dense + l1",
 }
 """The models by their names in tables."""
-BASELINES = {"itransf": ("stranse", "dense", "l1"), "icomplex": ("complex",)}
+BASELINES = {"itransf": ("stranse", "dense", "l1"), "icomplex": ("complex",), "ilineare": ("lineare",)}
 """The models that are measured, and their baselines, which are trained once."""
 RECIPES: dict[str, dict[str, Any]] = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
 PLANTED, PLANTED_SIZES, PLANTED_CONCEPTS = "planted", (1, 2), 8
@@ -83,8 +86,9 @@ def _load_once(dataset: str) -> Graph:
 def make_config(dataset: str, case: Case, graph: Graph, settings: Sequence[str], device: str) -> dict[str, Any]:
     """Return all settings of a training: those of the recipe, then the given ones.
 
-    STransE and ComplEx have the settings of ITransF and IComplEx without those of concepts; ComplEx is trained for all
-    epochs as for the warm start of IComplEx. A model that the recipe lists under `like` is trained as in that recipe.
+    STransE, ComplEx and LineaRE have the settings of ITransF, IComplEx and ILineaRE without those of concepts. ComplEx
+    and LineaRE are trained for all epochs as for the warm start. A model that the recipe lists under `like` is trained
+    as in that recipe.
     """
     recipe = RECIPES.get(dataset, {})
     if case.model in recipe.get("like", {}):
@@ -96,13 +100,13 @@ def make_config(dataset: str, case: Case, graph: Graph, settings: Sequence[str],
         chosen.append(f"model.attention={case.model}")
     chosen += [*settings, f"seed={case.seed}"]
     config = resolve_config(graph, recipe.get("preset"), settings=chosen, device=device).to_dict()
-    kinds = {"stranse": TranslationConfig, "complex": DistMultConfig}
+    kinds = {"stranse": TranslationConfig, "complex": DistMultConfig, "lineare": LineaREConfig}
     if case.model in kinds:
         shared = {key: config["model"][key] for key in kinds[case.model].__dataclass_fields__}
         config["model"] = {"name": case.model, **shared}
-    if case.model == "complex":
+    if case.model in ("complex", "lineare"):
         start = config["warm_start"]
         config["training"]["epochs"] += start["epochs"]
-        config["training"]["learning_rate"] = start["learning_rate"]
+        config["training"]["learning_rate"] = start["learning_rate"] or config["training"]["learning_rate"]
         start["epochs"] = 0
     return config
