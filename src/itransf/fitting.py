@@ -27,7 +27,7 @@ from itransf.storage import WEIGHTS, RunFolder
 from itransf.training import EpochReport, Trainer
 from itransf.training.assignment import SHARE, mirror_supports
 from itransf.training.switches import Switch
-from itransf.training.trainer import load_weights
+from itransf.training.trainer import check_values, load_weights, weights
 
 FORECAST_AFTER = 2.0  # seconds of training on which the time that is left is estimated
 WEIGHTS_TRIED = (0.004, 0.015, 0.05, 0.1)
@@ -255,6 +255,10 @@ class Fit:
                 )
             with torch.no_grad():
                 table[places[:, 1]] = tensors[name][places[:, 0]].to(table.device)
+        try:
+            check_values(weights(start))
+        except ValueError as error:
+            raise CheckpointError(f"warm_start.run: {other.path}: {error}; choose another run") from None
         return start
 
 
