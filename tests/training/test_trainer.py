@@ -261,6 +261,17 @@ class TestValidation:
         reports = list(make_trainer(graph, config, looker([0.1, 0.2])).epochs())
         assert [report.epoch for report in reports if report.metric is not None] == [3, 5]
 
+    def test_the_last_epoch_within_the_minutes_is_looked_at(
+        self, configure: Configure, graph: Graph, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        clock = iter(range(0, 1000, 20))  # of each epoch, 20 seconds are measured
+        monkeypatch.setattr(trainer_module.time, "perf_counter", lambda: next(clock))
+        config = configure("transe", "training.epochs=9", "training.max_minutes=1.5", "validation.every=3")
+        trainer = make_trainer(graph, config, looker([0.1, 0.2]))
+        reports = list(trainer.epochs())
+        assert [report.epoch for report in reports if report.metric is not None] == [3, 5]
+        assert trainer.progress.best_epoch == 5
+
     def test_without_a_look_the_last_weights_stay(self, configure: Configure, graph: Graph) -> None:
         trainer = make_trainer(graph, configure("transe", "validation.every=0"), looker([]))
         list(trainer.epochs())

@@ -152,10 +152,10 @@ class Trainer:
             self.progress.epoch += 1
             assignment = self._reassign() if self._is_assignment_due() else None
             self._take_average()
-            metric, is_best = self._validate() if self._is_validation_due() else (None, False)
             limit, patience = self.config.training.max_minutes * 60, self.config.validation.patience
-            is_stuck = patience and self.progress.validations_since_best >= patience
-            if is_stuck or (limit and self.progress.seconds >= limit):
+            is_late = 0 < limit <= self.progress.seconds
+            metric, is_best = self._validate() if self._is_validation_due(is_late) else (None, False)
+            if is_late or 0 < patience <= self.progress.validations_since_best:
                 self.progress.finished = True
             yield EpochReport(self.progress.epoch, loss, seconds, metric, is_best, assignment)
         self.progress.finished = True
@@ -276,11 +276,12 @@ class Trainer:
         )
         return reassign(self.model, sample, make_contrast_loss(self.config.loss), settings)
 
-    def _is_validation_due(self) -> bool:
+    def _is_validation_due(self, is_late: bool) -> bool:
+        """Return whether this epoch is validated, as the last one always is."""
         every, epoch = self.config.validation.every, self.progress.epoch
         if self.validate is None or not every:
             return False
-        return epoch % every == 0 or epoch == self.config.training.epochs
+        return is_late or epoch % every == 0 or epoch == self.config.training.epochs
 
     def _take_average(self) -> None:
         """Add the epoch's weights to their average, if it is one of the final epochs."""
