@@ -20,7 +20,7 @@ from itransf.config import Config
 from itransf.data.graph import Graph
 from itransf.data.planted import plant
 from itransf.data.vocabulary import Vocabulary
-from itransf.errors import CheckpointError, ConfigError
+from itransf.errors import CheckpointError, ConfigError, DivergenceError
 from itransf.evaluation import evaluate
 from itransf.fitting import (
     Fit,
@@ -141,6 +141,21 @@ class TestChoosingTheWeight:
         chosen = choose_weight(graph, config, CPU)
         assert chosen == set_weight(config, 0.015)  # the first of equals
         assert tried == [(weight, "complex", 40) for weight in (0.004, 0.015, 0.05, 0.1)]
+
+    @pytest.mark.parametrize("metric", ["mrr", "mr"])
+    def test_a_trial_that_diverges_loses(
+        self, configure: Configure, graph: Graph, monkeypatch: pytest.MonkeyPatch, metric: str
+    ) -> None:
+        def diverge(self: Trainer) -> Any:
+            if self.config.regularizer.weight in (0.004, 0.1):
+                raise DivergenceError("the loss became nan")
+            return iter(())
+
+        found = {0.015: 0.1, 0.05: 0.2}
+        monkeypatch.setattr(Trainer, "epochs", diverge)
+        monkeypatch.setattr(Fit, "make_validate", lambda self: lambda _: found[self.config.regularizer.weight])
+        config = configure("complex", *self.CHOOSE, f"validation.metric={metric}")
+        assert choose_weight(graph, config, CPU) == set_weight(config, 0.05 if metric == "mrr" else 0.015)
 
     @pytest.mark.parametrize("mode", [torch.no_grad, torch.inference_mode])
     def test_it_is_chosen_where_gradients_are_switched_off(
@@ -308,6 +323,14 @@ class TestWarmStart:
         for kind in names:
             assert torch.equal(found[kind][1:].flip(0), stored[kind])
             assert torch.equal(found[kind][0], usual[kind][0])
+
+    def test_a_run_whose_weights_are_not_numbers_is_refused(
+        self, configure: Configure, graph: Graph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(fitting, "weights", lambda model: {"entities": torch.tensor([float("nan")])})
+        self.make_run(graph, configure("transe"), tmp_path / "other")
+        with pytest.raises(CheckpointError, match=r"warm_start\.run: .*other: 'entities' are not all numbers"):
+            start(graph, configure("stranse", f"warm_start.run={tmp_path / 'other'}")).run()
 
     def test_a_run_that_does_not_fit_is_refused(
         self, configure: Configure, graph: Graph, number_graph: GraphMaker, tmp_path: Path

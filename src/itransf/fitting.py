@@ -17,7 +17,7 @@ from torch import Tensor
 
 from itransf.config import CHOOSE, Config, WarmStartConfig
 from itransf.data import Graph, Integers, Vocabulary, mine_structure
-from itransf.errors import CheckpointError, ConfigError, name_count
+from itransf.errors import CheckpointError, ConfigError, DivergenceError, name_count
 from itransf.evaluation import rank_triples, sample_triples, summarise
 from itransf.memory import estimate_memory, find_peak_memory
 from itransf.models import MODELS, SIDES, Model, ProjectingConcepts
@@ -305,19 +305,22 @@ def choose_weight(graph: Graph, config: Config, device: torch.device, progress: 
     training = replace(first.training, epochs=min(max(first.training.epochs // 3, FEWEST_TRIED), visits))
     model = replace(first.model, dim=min(first.model.dim, TRIED_DIM)) if hasattr(first.model, "dim") else first.model
     small = replace(first, model=model, training=training, warm_start=WarmStartConfig())
-    metrics = []
+    is_lower_better = config.validation.metric == "mr"
+    metrics = list[float]()
     title, trials = "choosing regularizer.weight", len(WEIGHTS_TRIED)
     with learning(config, device), track(title, trials, "trials", progress) as tracker:
         for weight in WEIGHTS_TRIED:
             trial = Fit(graph, set_weight(small, weight), device, progress=False)
-            trainer = trial._make_trainer(trial.config, None)
-            for _ in trainer.epochs():
-                pass
-            validate = trial.make_validate()
+            trainer, validate = trial._make_trainer(trial.config, None), trial.make_validate()
             assert validate is not None, "there are validation triples"
-            metrics.append(validate(trainer.model))
+            try:
+                for _ in trainer.epochs():
+                    pass
+                metrics.append(validate(trainer.model))
+            except DivergenceError:
+                metrics.append(float("inf") if is_lower_better else float("-inf"))
             tracker.advance(1, f"{config.validation.metric} {metrics[-1]:.4g} with {weight:g}")
-    best = min(metrics) if config.validation.metric == "mr" else max(metrics)
+    best = min(metrics) if is_lower_better else max(metrics)
     return set_weight(config, WEIGHTS_TRIED[metrics.index(best)])
 
 
