@@ -403,11 +403,16 @@ class QueryModel(Model):
         return self.training and self.dropout > 0
 
     @property
+    def has_own_score(self) -> bool:
+        """Whether a subclass has a score of its own, beside the comparison of queries with answers."""
+        return type(self).score is not QueryModel.score
+
+    @property
     def _has_answers(self) -> bool:
-        """Whether the score compares queries with `answers`; a subclass may have a score of its own."""
+        """Whether the score compares queries with `answers`."""
         kind = type(self)
         own = kind.candidates is QueryModel.candidates or kind.answers is not QueryModel.answers
-        return own and kind.score is QueryModel.score
+        return own and not self.has_own_score
 
     def score_shared(
         self,
@@ -443,6 +448,8 @@ class QueryModel(Model):
 
     def scorer(self, relation: int, side: Side, pool: Pool | None = None) -> Scorer:
         """Return a function from anchors to scores; the candidates are computed once."""
+        if self.has_own_score:
+            return super().scorer(relation, side, pool)
         wanted = torch.tensor([relation], device=next(self.parameters()).device)
         table = self.candidates(wanted, side, self.pool() if pool is None else pool)[0]
 
@@ -454,8 +461,12 @@ class QueryModel(Model):
 
     def score_pool(self, anchors: Tensor, relations: Tensor, side: Side, pool: Pool) -> Tensor:
         """Return the scores (b, n) of the pool; its candidates are computed once per relation."""
-        if self._drops:
+        if self._drops or self.has_own_score:
             return super().score_pool(anchors, relations, side, pool)
+        return self.compare_pool(anchors, relations, side, pool)
+
+    def compare_pool(self, anchors: Tensor, relations: Tensor, side: Side, pool: Pool) -> Tensor:
+        """Return the comparisons (b, n) of queries with the pool."""
         queries = self.queries(anchors, relations, side)  # (b, d)
         if type(self).candidates is QueryModel.candidates:
             assert pool.vectors is not None, "pools of query models hold vectors"
@@ -480,7 +491,7 @@ def list_negatives(
 
 def has_query_form(model: Model) -> TypeGuard[QueryModel]:
     """Return whether comparing queries with candidates gives the whole score."""
-    return isinstance(model, QueryModel) and type(model).scorer is QueryModel.scorer
+    return isinstance(model, QueryModel) and type(model).scorer is QueryModel.scorer and not model.has_own_score
 
 
 def look_up(table: Tensor, rows: Tensor) -> Tensor:

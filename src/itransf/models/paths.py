@@ -235,9 +235,6 @@ class PathModel(MinedPaths):
         is_quick = len(graph.train) < SMALL or device != "cpu"
         return found if is_quick else found | {"loss": {"name": "hinge"}, "negatives": {"per_triple": 4}}
 
-    scorer = Model.scorer
-    score_shared = Model.score_shared
-
     @abstractmethod
     def path_values(self, relations: Tensor, entries: Entries) -> Tensor:
         """Return the value of each path, (n,), given the relation of each row, (b,)."""
@@ -328,7 +325,7 @@ class PathTranslation(PathModel, StepVectors):
     """A translation model that scores by paths, too."""
 
     direct = Translation.score
-    direct_pool = QueryModel.score_pool
+    direct_pool = QueryModel.compare_pool
     split_direct = Translation.split_scores
 
 
