@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
+from importlib.util import find_spec
 from typing import NamedTuple
 
 import torch
@@ -59,11 +60,11 @@ def count_closer(queries: Tensor, table: Tensor, wanted: Answers, norm: Counted,
 
 @cache
 def load_compiled() -> Callable[..., tuple[Tensor, Tensor]] | None:
-    """Return the compiled counting function of the CPU, or None if numba is not installed or too old."""
-    try:
-        from itransf.ops.counting_cpu import count_closer_cpu  # noqa: PLC0415 (an optional extra)
-    except ImportError:
+    """Return the compiled counting function of the CPU, or None if numba is not installed."""
+    if find_spec("numba") is None:
         return None
+    from itransf.ops.counting_cpu import count_closer_cpu  # noqa: PLC0415 (an optional extra)
+
     return count_closer_cpu
 
 
