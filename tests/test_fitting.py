@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import re
 import signal
+import sys
 import weakref
 from collections.abc import Callable
 from contextlib import AbstractContextManager
@@ -76,6 +77,30 @@ class TestTellingBeforehand:
         plain = itransf.run.resolve_config(graph, settings=["model.name=transe", "training.epochs=9"])
         told = "transe, dimension 64; 9 epochs in batches of 32 on cpu"
         assert re.fullmatch(told + memory, describe_plan(graph, plain, CPU))
+
+    @pytest.mark.parametrize(("device", "name"), [("cpu", "'itransf[fast]'"), ("cuda", "triton")])
+    @pytest.mark.parametrize(
+        ("settings", "is_said"),
+        [
+            (("itransf", "loss.name=hinge"), True),
+            (("itransf", "loss.name=cross_entropy"), False),  # it has no compiled steps
+            (("icomplex",), False),
+        ],
+    )
+    def test_a_missing_compiler_is_named(
+        self,
+        configure: Configure,
+        graph: Graph,
+        monkeypatch: pytest.MonkeyPatch,
+        settings: tuple[str, ...],
+        is_said: bool,
+        device: str,
+        name: str,
+    ) -> None:
+        plan, said = configure(*settings), f"; compiled steps need an optional dependency: pip install {name}"
+        for module in ("numba", "triton"):
+            monkeypatch.setitem(sys.modules, module, None)
+        assert describe_plan(graph, plan, torch.device(device)).endswith(said) == is_said
 
     def test_the_model_that_is_trained_first_does_not_outlive_its_use(self, graph: Graph) -> None:
         settings = ["training.epochs=1", "warm_start.epochs=1", "validation.every=0"]

@@ -19,13 +19,14 @@ from itransf.config import CHOOSE, Config, WarmStartConfig
 from itransf.data import Graph, Integers, Vocabulary, mine_structure
 from itransf.errors import CheckpointError, ConfigError, DivergenceError, name_count
 from itransf.evaluation import rank_triples, sample_triples, summarise
-from itransf.memory import estimate_memory, find_peak_memory
+from itransf.memory import estimate_memory, find_peak_memory, sketch_model
 from itransf.models import MODELS, SIDES, Model, ProjectingConcepts
 from itransf.progress import current_tracker, noticing_interrupts, track, write_duration
 from itransf.registry import TRACKERS
 from itransf.storage import WEIGHTS, RunFolder
 from itransf.training import EpochReport, Trainer
 from itransf.training.assignment import SHARE, mirror_supports
+from itransf.training.fused.choice import lacks_compiler
 from itransf.training.switches import Switch
 from itransf.training.trainer import check_values, load_weights, weights
 
@@ -342,7 +343,12 @@ def describe_plan(graph: Graph, config: Config, device: torch.device, seeds: int
             f"{name_count(first, 'epoch')} of {MODELS[config.name].starts_from or 'a simpler model'}, then {epochs}"
         )
     memory = f"about {estimate_memory(graph, config, device) / 1e9:,.1f} GB of memory"
-    return f"{model}; {epochs} in batches of {config.training.batch_size:,} on {device.type}; {memory}"
+    plan = f"{model}; {epochs} in batches of {config.training.batch_size:,} on {device.type}; {memory}"
+    sketch = sketch_model(graph, config)
+    if sketch is not None and lacks_compiler(sketch, config, device.type):
+        name = "'itransf[fast]'" if device.type == "cpu" else "triton"
+        plan += f"; compiled steps need an optional dependency: pip install {name}"
+    return plan
 
 
 def limits_of(config: Config) -> list[float]:
