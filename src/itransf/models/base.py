@@ -218,7 +218,7 @@ class Model(nn.Module, ABC):
         return score_all
 
     def score_contrast(
-        self, heads: Tensor, relations: Tensor, tails: Tensor, replaces_head: Tensor, replacements: Tensor
+        self, heads: Tensor, relations: Tensor, tails: Tensor, replaces_head: Tensor, entities: Tensor
     ) -> tuple[Tensor, Tensor]:
         """Score triples and their negatives.
 
@@ -227,22 +227,16 @@ class Model(nn.Module, ABC):
             relations: (b,)
             tails: (b,)
             replaces_head: Whether the negatives replace the head (else the tail), bool (b,).
-            replacements: Entities, (b, n).
+            entities: Entities that replace it, (b, n).
 
         Returns:
             The scores of the triples (b,) and of their negatives (b, n).
         """
         owners = torch.arange(len(heads), device=heads.device)
-        return self.score_shared(heads, relations, tails, owners, replaces_head, replacements)
+        return self.score_shared(heads, relations, tails, owners, replaces_head, entities)
 
     def score_shared(
-        self,
-        heads: Tensor,
-        relations: Tensor,
-        tails: Tensor,
-        owners: Tensor,
-        replaces_head: Tensor,
-        replacements: Tensor,
+        self, heads: Tensor, relations: Tensor, tails: Tensor, owners: Tensor, replaces_head: Tensor, entities: Tensor
     ) -> tuple[Tensor, Tensor]:
         """Score triples and the negatives that the triples of a group share.
 
@@ -252,13 +246,13 @@ class Model(nn.Module, ABC):
             tails: (b,)
             owners: Group of each triple, (b,), ascending; every group has a triple.
             replaces_head: Whether a group's negatives replace the head, bool (g,).
-            replacements: Entities, (g, n).
+            entities: Entities that replace it, (g, n).
 
         Returns:
             The scores of the triples (b,) and of their negatives (b, n).
         """
-        negatives = self.score(*list_negatives(heads, relations, tails, owners, replaces_head, replacements))
-        return self.score(heads, relations, tails), negatives.view(-1, replacements.shape[1])
+        negatives = self.score(*list_negatives(heads, relations, tails, owners, replaces_head, entities))
+        return self.score(heads, relations, tails), negatives.view(-1, entities.shape[1])
 
     @property
     def is_explainable(self) -> bool:
@@ -415,23 +409,17 @@ class QueryModel(Model):
         return own and not self.has_own_score
 
     def score_shared(
-        self,
-        heads: Tensor,
-        relations: Tensor,
-        tails: Tensor,
-        owners: Tensor,
-        replaces_head: Tensor,
-        replacements: Tensor,
+        self, heads: Tensor, relations: Tensor, tails: Tensor, owners: Tensor, replaces_head: Tensor, entities: Tensor
     ) -> tuple[Tensor, Tensor]:
         """Score triples beside negatives they share, each of which has one vector in its group."""
         if self._drops and self.noise is not None and self._has_answers:
-            n = replacements.shape[1]
-            negatives = list_negatives(heads, relations, tails, owners, replaces_head, replacements)
+            n = entities.shape[1]
+            negatives = list_negatives(heads, relations, tails, owners, replaces_head, entities)
             negative_scores = self._score_dropped(*negatives, 0).view(-1, n)
             return self._score_dropped(heads, relations, tails, len(heads) * n), negative_scores
         if self._drops or not self._has_answers:
-            return super().score_shared(heads, relations, tails, owners, replaces_head, replacements)
-        n, queries = replacements.shape[1], self.queries(heads, relations, "tail")
+            return super().score_shared(heads, relations, tails, owners, replaces_head, entities)
+        n, queries = entities.shape[1], self.queries(heads, relations, "tail")
         positive = compare_rows(queries, self.answers(tails, relations, "tail"), self.compare)
         negative, counts = positive.new_empty(len(positive), n), torch.bincount(owners)
         of_group = relations[counts.cumsum(0) - 1]  # (g,)
@@ -440,7 +428,7 @@ class QueryModel(Model):
             if len(groups):
                 rows, known = (replaces_head[owners] == (side == "head")).nonzero().squeeze(1), of_group[groups]
                 asked = queries[rows] if side == "tail" else self.queries(tails[rows], relations[rows], side)
-                others = self.answers(replacements[groups].flatten(), known.repeat_interleave(n), side)
+                others = self.answers(entities[groups].flatten(), known.repeat_interleave(n), side)
                 grouping = Grouping(known, counts[groups].tolist(), None)
                 found = compare_grouped(asked, others.view(len(groups), n, -1), grouping, self.compare)
                 negative = negative.index_copy(0, rows, found)
@@ -480,13 +468,13 @@ class QueryModel(Model):
 
 
 def list_negatives(
-    heads: Tensor, relations: Tensor, tails: Tensor, owners: Tensor, replaces_head: Tensor, replacements: Tensor
+    heads: Tensor, relations: Tensor, tails: Tensor, owners: Tensor, replaces_head: Tensor, entities: Tensor
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Return heads, relations and tails of the negatives of triples (b,), (b n,), from those of their groups (g, n)."""
-    of_head, replacements = replaces_head[owners, None], replacements[owners]
-    negative_heads = torch.where(of_head, replacements, heads[:, None]).flatten()
-    negative_tails = torch.where(of_head, tails[:, None], replacements).flatten()
-    return negative_heads, relations.repeat_interleave(replacements.shape[1]), negative_tails
+    of_head, entities = replaces_head[owners, None], entities[owners]
+    negative_heads = torch.where(of_head, entities, heads[:, None]).flatten()
+    negative_tails = torch.where(of_head, tails[:, None], entities).flatten()
+    return negative_heads, relations.repeat_interleave(entities.shape[1]), negative_tails
 
 
 def has_query_form(model: Model) -> TypeGuard[QueryModel]:
