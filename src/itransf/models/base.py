@@ -264,12 +264,19 @@ class Model(nn.Module, ABC):
         raise NotImplementedError(f"{type(self).__name__} does not split its scores")
 
     def factors(self, heads: Tensor, relations: Tensor, tails: Tensor) -> tuple[Tensor, ...]:
-        """Return the vectors (b, d) that a regularizer is applied to; complex ones as moduli.
+        """Return the vectors (b, d) that a regularizer is applied to, by default embeddings; complex ones as moduli.
 
         Raises:
-            ConfigError: The model names none.
+            ConfigError: The model has no embeddings, and names no other vectors.
         """
-        raise ConfigError(f"the model {type(self).__name__} has no factors to regularize; set regularizer.weight = 0")
+        tables = self.embeddings()
+        if len(tables) < 2:
+            raise ConfigError(
+                f"the model {type(self).__name__} defines no embeddings to regularize (Model.factors); "
+                "set regularizer.weight=0"
+            )
+        entities, own = tables["entities"], tables["relations"]
+        return look_up(entities, heads), look_up(own, relations), look_up(entities, tails)
 
     def score_relations(self, heads: Tensor, tails: Tensor) -> Tensor:
         """Return the plausibility of every relation between heads and tails, (b, r)."""
