@@ -306,10 +306,6 @@ class StepVectors(MinedPaths, Translation):
         vectors = self.translate(find_relations(steps))
         return (vectors * signs[..., None]).sum(-2)
 
-    def entry_vectors(self, relations: Tensor, entries: Entries) -> Tensor:
-        """Return the vector of each path, (n, d), given the relation of each row, (b,)."""
-        return self.slot_vectors(relations[entries.rows], entries.slots)
-
     def slot_vectors(self, relations: Tensor, slots: Tensor) -> Tensor:
         """Return the vector of the path in a slot of each relation (n,), (n, d)."""
         distinct, places = torch.unique(relations, return_inverse=True)

@@ -95,7 +95,7 @@ class PITransF(PathTranslation, ITransF):
         """Return f(h, p, t) of each path, with these tails (n,), (n,)."""
         paths = relations[entries.rows] * self.paths.shape[1] + entries.slots
         heads = self.project_ends(paths, entries.heads, "head")
-        vectors = self.entry_vectors(relations, entries)
+        vectors = self.slot_vectors(relations[entries.rows], entries.slots)
         return distance(heads + vectors - self.project_ends(paths, tails, "tail"), self.config.p_norm)
 
     def path_values(self, relations: Tensor, entries: Entries) -> Tensor:
