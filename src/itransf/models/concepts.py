@@ -79,6 +79,8 @@ class ConceptAttention(nn.Module):
 class ConceptModel(Model):
     """A model whose relations share concepts. Code that reads or edits concepts asks for this class.
 
+    Its settings have `concepts`, their number, and `support_size`.
+
     Attributes:
         concepts: Concept parameters, (m, ...).
         parts: Parts of a relation that have their own attention.
@@ -117,13 +119,8 @@ class ConceptModel(Model):
         """Return the settings of a model with only these concepts, ascending.
 
         Raises:
-            ConfigError: The model cannot have fewer concepts.
+            ConfigError: The model cannot have these alone.
         """
-        if not (hasattr(self.config, "concepts") and hasattr(self.config, "support_size")):
-            raise ConfigError(
-                f"concepts of the model {type(self).__name__} cannot be merged or pruned: "
-                "its settings have no model.concepts and model.support_size"
-            )
         return replace(self.config, concepts=len(kept), support_size=min(self.config.support_size, len(kept)))
 
     def with_attention(self, weights: Tensor) -> Model:
@@ -217,6 +214,16 @@ class ProjectingConcepts(ConceptModel):
     @abstractmethod
     def exact_translations(self, heads: Tensor, relations: Tensor, tails: Tensor) -> Tensor:
         """Return the relation vector that would fit each triple exactly, (b, d)."""
+
+
+def check_support_size(concepts: int, support_size: int) -> None:
+    """Refuse a support that is empty or larger than the number of concepts.
+
+    Raises:
+        ConfigError: It is.
+    """
+    if not 1 <= support_size <= concepts:
+        raise ConfigError(f"model.support_size must be from 1 to model.concepts = {concepts}, not {support_size}")
 
 
 def random_supports(relations: int, concepts: int, size: int, generator: torch.Generator | None = None) -> Tensor:

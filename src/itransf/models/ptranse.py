@@ -34,7 +34,6 @@ class PTransE(PathTranslation):
 
     Config: ClassVar[type] = PTransEConfig
     config: PTransEConfig
-    tuned: ClassVar[tuple[float, float]] = (0.08, 0.0)
     paper: ClassVar[Paper | None] = Paper(
         "Modeling Relation Paths for Representation Learning of Knowledge Bases",
         "Lin, Liu, Luan, Sun, Rao, Liu",
