@@ -158,7 +158,6 @@ class TestLearning:
         ):
             train(graph, config)
 
-
     @pytest.mark.parametrize("every", [0, 1])
     @pytest.mark.parametrize("averaging", [0, 1])
     def test_weights_without_bounds_after_the_last_update_are_such_an_error(

@@ -1,7 +1,5 @@
 """TransD."""
 
-from typing import ClassVar
-
 import torch
 from torch import Tensor, nn
 

@@ -234,9 +234,7 @@ class Trainer:
     def _divergence(self, fault: str) -> DivergenceError:
         """Return the error of this epoch."""
         rate = self.config.training.learning_rate
-        return DivergenceError(
-            f"{fault} in epoch {self.progress.epoch + 1}: lower training.learning_rate (now {rate})"
-        )
+        return DivergenceError(f"{fault} in epoch {self.progress.epoch + 1}: lower training.learning_rate (now {rate})")
 
     def _shuffle(self) -> Tensor:
         return shuffle_triples(self.train[:, 1], self.config.training.block_size, self.generator)
