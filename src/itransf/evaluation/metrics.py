@@ -136,7 +136,7 @@ def evaluate(
     for name, given, kind in (("ties", ties, Ties), ("bucket_weighting", bucket_weighting, Weighting)):
         if given not in get_args(kind):
             raise ConfigError(f"{name} cannot be {given!r}; choose from {', '.join(get_args(kind))}")
-    memory, buckets = check_count("memory", memory, least=1), check_count("buckets", buckets, least=1)
+    memory = check_count("memory", memory, least=1)
     numbers = graph.statistics.frequency_buckets(buckets, bucket_edges)
     most = None if triples is None else check_count("triples", triples, least=0)
     chosen = sample_triples(graph.split(split), len(graph.entities), most)
