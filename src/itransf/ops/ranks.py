@@ -10,10 +10,9 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from itransf.ops.distance import Counted, grouped_modulus_distance, pairwise_distance
+from itransf.ops.distance import Counted, grouped_distance, grouped_modulus_distance
 from itransf.ops.grouped import one_group
 
-CHUNK_MEMORY = 512 * 2**20  # bytes one chunk of scores may take
 BYTES_PER_SCORE = 12  # a float32 score, a copy of it, and the result of comparing it
 EXACT_SUM = 2**24  # the largest sum of ones that float32 holds
 
@@ -77,7 +76,7 @@ def prepare_scores(queries: Tensor, table: Tensor, norm: Counted) -> Callable[[s
     if norm == "moduli":
         return lambda rows: -grouped_modulus_distance(queries[rows], table[None], one_group(queries[rows]))
     if norm == 1:
-        return lambda rows: -pairwise_distance(queries[rows], table, norm)
+        return lambda rows: -grouped_distance(queries[rows], table[None], one_group(queries[rows]), norm)
     transposed, lengths = table.t().contiguous(), torch.linalg.vecdot(table, table)
     # |q - c|^2 = |q|^2 + |c|^2 - 2 q.c, and |q|^2 is the same for all candidates of a query.
     return lambda rows: torch.addmm(lengths, queries[rows], transposed, beta=-1.0, alpha=2.0)
