@@ -224,8 +224,8 @@ class Config:
     checkpoint: CheckpointConfig = field(default_factory=CheckpointConfig)
 
     @property
-    def has_supports(self) -> bool:
-        """Whether relations choose a few of the model's concepts."""
+    def has_assignment(self) -> bool:
+        """Whether assignment steps choose the concepts of relations."""
         return getattr(self.model, "attention", "") == "sparse"
 
     def to_dict(self) -> dict[str, Any]:
