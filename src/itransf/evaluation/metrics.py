@@ -143,7 +143,7 @@ def evaluate(
     own = _read_weights(graph, chosen, split) if weighted else None
     ranks = rank_triples(model, chosen, graph.known, memory, progress)
     table = _Table(ranks, ties, own)
-    fitting = rank_as_predicted(model, graph, chosen, memory, progress, title="ranking as predict does")
+    fitting = rank_as_predicted(model, graph, chosen, memory, progress, title="ranking among entities of fitting type")
     return Evaluation(
         split,
         ties,
@@ -163,10 +163,10 @@ def evaluate(
 def _read_weights(graph: Graph, triples: Triples, split: str) -> Floats:
     """Return the weights of triples of a split, (n,)."""
     if graph.weights is None:
-        raise DataError("the triples of this graph have no weights (--weighted, weighted=True); train with some")
+        raise DataError("the triples of this graph have no weights; load them with a weight column")
     found = graph.weights.of(triples)
     if not found.any():
-        raise DataError(f"all {split} triples have the weight 0; evaluate without weights, or another split")
+        raise DataError(f"all {split} triples have weight 0; evaluate without weights, or another split")
     return found
 
 

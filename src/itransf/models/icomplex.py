@@ -33,13 +33,14 @@ class IComplExConfig(DistMultConfig):
     )
     support_size: int = setting(
         5,
-        "Maximum number k of concepts of a relation; at most half of them, rounded up, are of one kind.",
+        "Maximum number k of concepts per relation, at most half of them (rounded up) symmetric and at most half "
+        "antisymmetric.",
         "5, or fewer where there are fewer",
     )
     symmetric_concepts: int = setting(0, "Number of symmetric concepts; 0: half of them, rounded up.")
     attention_lr_factor: float = setting(
         1.0,
-        "Learning-rate multiplier for attention. Values below 1 keep the codes of the warm start.",
+        "Learning-rate multiplier for attention. Values below 1 keep it close to its initialization from ComplEx.",
         "0.1 under 20,000 triples, 1 from there on",
     )
 

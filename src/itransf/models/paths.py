@@ -38,9 +38,11 @@ class PathConfig:
         20, "Maximum number of paths of a relation: those that connect its training pairs best.", least=1
     )
     fan_out: int = setting(
-        100, "Maximum number of links of one relation and direction at an entity; a path does not follow more.", least=1
+        100,
+        "Paths do not follow a relation from an entity with more neighbors than this by it, in the same direction.",
+        least=1,
     )
-    binary: bool = setting(False, "Count a path as one wherever it exists, not as the share of resource that arrives.")
+    binary: bool = setting(False, "Use 0/1 path features instead of path reliabilities (PCRA; Lin et al., 2015).")
 
 
 class Links(NamedTuple):

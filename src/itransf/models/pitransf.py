@@ -21,11 +21,13 @@ from itransf.ops.distance import distance
 class PITransFConfig(PTransEConfig, ITransFConfig):
     """Settings of ITransF over paths."""
 
-    path_bonus: float = setting(4.0, "Score of a path whose energy is zero; its energy is subtracted.")
+    path_bonus: float = setting(
+        4.0, "Bonus b: a path p adds b minus its energy, weighted by its reliability and Pr(r | p)."
+    )
     path_attention: Literal["own", "composed"] = setting(
         "composed",
-        "Attention of a path: own (weights of its own on the concepts of its ends) or composed (that of its first "
-        "relation for the head, of its last relation for the tail).",
+        "own: each path learns its attention; composed: it reuses the head attention of its first relation and the "
+        "tail attention of its last.",
     )
 
 
