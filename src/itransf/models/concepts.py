@@ -79,8 +79,6 @@ class ConceptAttention(nn.Module):
 class ConceptModel(Model):
     """A model whose relations share concepts. Code that reads or edits concepts asks for this class.
 
-    Its settings have `concepts`, their number, and `support_size`.
-
     Attributes:
         concepts: Concept parameters, (m, ...).
         parts: Parts of a relation that have their own attention.
@@ -121,6 +119,11 @@ class ConceptModel(Model):
         Raises:
             ConfigError: The model cannot have these alone.
         """
+        if not (hasattr(self.config, "concepts") and hasattr(self.config, "support_size")):
+            raise ConfigError(
+                f"concepts of the model {type(self).__name__} cannot be merged or pruned: "
+                "its settings have no model.concepts and model.support_size"
+            )
         return replace(self.config, concepts=len(kept), support_size=min(self.config.support_size, len(kept)))
 
     def with_attention(self, weights: Tensor) -> Model:
