@@ -350,10 +350,13 @@ class TestWarmStart:
             assert torch.equal(found[kind][0], usual[kind][0])
 
     def test_a_run_whose_weights_are_not_numbers_is_refused(
-        self, configure: Configure, graph: Graph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+        self, configure: Configure, graph: Graph, tmp_path: Path
     ) -> None:
-        monkeypatch.setattr(fitting, "weights", lambda model: {"entities": torch.tensor([float("nan")])})
-        self.make_run(graph, configure("transe"), tmp_path / "other")
+        stored = self.make_run(graph, configure("transe"), tmp_path / "other")
+        stored["entities"][2, 1] = float("nan")
+        folder = RunFolder(tmp_path / "other")
+        folder.stage_tensors("model.safetensors", stored, {})
+        folder.commit()
         with pytest.raises(CheckpointError, match=r"warm_start\.run: .*other: 'entities' are not all numbers"):
             start(graph, configure("stranse", f"warm_start.run={tmp_path / 'other'}")).run()
 
