@@ -197,7 +197,7 @@ def read_seconds(seconds: Sequence[float], config: Config, name: str = "") -> Sa
 def list_steps(config: Config) -> Any:
     """Return, for each epoch of a training, whether an assignment step follows it."""
     epochs = config.training.epochs
-    return [config.has_supports and is_due(config.assignment, epoch, epochs) for epoch in range(1, epochs + 1)]
+    return [config.has_assignment and is_due(config.assignment, epoch, epochs) for epoch in range(1, epochs + 1)]
 
 
 def shorten(config: Config) -> Config:

@@ -88,7 +88,7 @@ def compare_settings(then: Mapping[str, Any], now: Config) -> list[str]:
 def _list_idle(config: Config) -> tuple[str, ...]:
     """Return how settings begin that have no effect on the result."""
     idle = [*HARMLESS]
-    idle += [] if config.has_supports else ["assignment."]
+    idle += [] if config.has_assignment else ["assignment."]
     idle += ["model.matrix_lr_factor"] if config.name == "transe" else []
     idle += [] if config.regularizer.weight else ["regularizer.name"]
     return tuple(idle)

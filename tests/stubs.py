@@ -51,9 +51,6 @@ class BilinearModel(QueryModel):
     def compare(self) -> Compare:
         return "dot"
 
-    def score(self, heads: Tensor, relations: Tensor, tails: Tensor) -> Tensor:
-        return (self.entities[heads] * self.relations[relations] * self.entities[tails]).sum(1)
-
     def queries(self, anchors: Tensor, relations: Tensor, side: Side) -> Tensor:
         vectors = self.entities[anchors]
         return vectors * self.relations[relations] if self.shared else vectors
@@ -65,6 +62,10 @@ class BilinearModel(QueryModel):
         assert pool.vectors is not None
         table = pool.vectors.expand(len(relations), -1, -1)
         return table if self.shared else table * self.relations[relations][:, None]
+
+    def answers(self, entities: Tensor, relations: Tensor, side: Side) -> Tensor:
+        vectors = self.entities[entities]
+        return vectors if self.shared else vectors * self.relations[relations]
 
 
 class HyperplaneProjection(Projection):

@@ -20,7 +20,7 @@ def test_all_errors_have_one_root(name: str) -> None:
 
 def test_misuse_and_failure_are_different_errors() -> None:
     misuse = {errors.DataError, errors.ConfigError, errors.RunError}
-    failures = {errors.CheckpointError, errors.WriteError, errors.FetchError, MissingExtraError}
+    failures = {errors.CheckpointError, errors.DivergenceError, errors.WriteError, errors.FetchError, MissingExtraError}
     assert all(issubclass(kind, errors.UsageError) for kind in misuse)
     assert not any(issubclass(kind, errors.UsageError) for kind in failures)
 

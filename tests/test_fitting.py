@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import re
 import signal
+import sys
 import weakref
 from collections.abc import Callable
 from contextlib import AbstractContextManager
@@ -20,7 +21,7 @@ from itransf.config import Config
 from itransf.data.graph import Graph
 from itransf.data.planted import plant
 from itransf.data.vocabulary import Vocabulary
-from itransf.errors import CheckpointError, ConfigError
+from itransf.errors import CheckpointError, ConfigError, DivergenceError
 from itransf.evaluation import evaluate
 from itransf.fitting import (
     Fit,
@@ -76,6 +77,30 @@ class TestTellingBeforehand:
         plain = itransf.run.resolve_config(graph, settings=["model.name=transe", "training.epochs=9"])
         told = "transe, dimension 64; 9 epochs in batches of 32 on cpu"
         assert re.fullmatch(told + memory, describe_plan(graph, plain, CPU))
+
+    @pytest.mark.parametrize(("device", "name"), [("cpu", "'itransf[fast]'"), ("cuda", "triton")])
+    @pytest.mark.parametrize(
+        ("settings", "is_said"),
+        [
+            (("itransf", "loss.name=hinge"), True),
+            (("itransf", "loss.name=cross_entropy"), False),  # it has no compiled steps
+            (("icomplex",), False),
+        ],
+    )
+    def test_a_missing_compiler_is_named(
+        self,
+        configure: Configure,
+        graph: Graph,
+        monkeypatch: pytest.MonkeyPatch,
+        settings: tuple[str, ...],
+        is_said: bool,
+        device: str,
+        name: str,
+    ) -> None:
+        plan, said = configure(*settings), f"; compiled steps need an optional dependency: pip install {name}"
+        for module in ("numba", "triton"):
+            monkeypatch.setitem(sys.modules, module, None)
+        assert describe_plan(graph, plan, torch.device(device)).endswith(said) == is_said
 
     def test_the_model_that_is_trained_first_does_not_outlive_its_use(self, graph: Graph) -> None:
         settings = ["training.epochs=1", "warm_start.epochs=1", "validation.every=0"]
@@ -141,6 +166,21 @@ class TestChoosingTheWeight:
         chosen = choose_weight(graph, config, CPU)
         assert chosen == set_weight(config, 0.015)  # the first of equals
         assert tried == [(weight, "complex", 40) for weight in (0.004, 0.015, 0.05, 0.1)]
+
+    @pytest.mark.parametrize("metric", ["mrr", "mr"])
+    def test_a_trial_that_diverges_loses(
+        self, configure: Configure, graph: Graph, monkeypatch: pytest.MonkeyPatch, metric: str
+    ) -> None:
+        def diverge(self: Trainer) -> Any:
+            if self.config.regularizer.weight in (0.004, 0.1):
+                raise DivergenceError("the loss became nan")
+            return iter(())
+
+        found = {0.015: 0.1, 0.05: 0.2}
+        monkeypatch.setattr(Trainer, "epochs", diverge)
+        monkeypatch.setattr(Fit, "make_validate", lambda self: lambda _: found[self.config.regularizer.weight])
+        config = configure("complex", *self.CHOOSE, f"validation.metric={metric}")
+        assert choose_weight(graph, config, CPU) == set_weight(config, 0.05 if metric == "mrr" else 0.015)
 
     @pytest.mark.parametrize("mode", [torch.no_grad, torch.inference_mode])
     def test_it_is_chosen_where_gradients_are_switched_off(
@@ -308,6 +348,17 @@ class TestWarmStart:
         for kind in names:
             assert torch.equal(found[kind][1:].flip(0), stored[kind])
             assert torch.equal(found[kind][0], usual[kind][0])
+
+    def test_a_run_whose_weights_are_not_numbers_is_refused(
+        self, configure: Configure, graph: Graph, tmp_path: Path
+    ) -> None:
+        stored = self.make_run(graph, configure("transe"), tmp_path / "other")
+        stored["entities"][2, 1] = float("nan")
+        folder = RunFolder(tmp_path / "other")
+        folder.stage_tensors("model.safetensors", stored, {})
+        folder.commit()
+        with pytest.raises(CheckpointError, match=r"warm_start\.run: .*other: 'entities' are not all numbers"):
+            start(graph, configure("stranse", f"warm_start.run={tmp_path / 'other'}")).run()
 
     def test_a_run_that_does_not_fit_is_refused(
         self, configure: Configure, graph: Graph, number_graph: GraphMaker, tmp_path: Path

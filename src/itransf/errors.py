@@ -40,6 +40,10 @@ class RunError(CheckpointError, UsageError):
     """A run folder that does not exist, is in use, or belongs to other data or settings."""
 
 
+class DivergenceError(ITransFError):
+    """A training whose loss or weights are no longer finite."""
+
+
 class WriteError(ITransFError):
     """A file or folder that cannot be written."""
 

@@ -17,17 +17,18 @@ from torch import Tensor
 
 from itransf.config import CHOOSE, Config, WarmStartConfig
 from itransf.data import Graph, Integers, Vocabulary, mine_structure
-from itransf.errors import CheckpointError, ConfigError, name_count
+from itransf.errors import CheckpointError, ConfigError, DivergenceError, name_count
 from itransf.evaluation import rank_triples, sample_triples, summarise
-from itransf.memory import estimate_memory, find_peak_memory
+from itransf.memory import estimate_memory, find_peak_memory, sketch_model
 from itransf.models import MODELS, SIDES, Model, ProjectingConcepts
 from itransf.progress import current_tracker, noticing_interrupts, track, write_duration
 from itransf.registry import TRACKERS
 from itransf.storage import WEIGHTS, RunFolder
 from itransf.training import EpochReport, Trainer
 from itransf.training.assignment import SHARE, mirror_supports
+from itransf.training.fused.choice import lacks_compiler
 from itransf.training.switches import Switch
-from itransf.training.trainer import load_weights
+from itransf.training.trainer import check_values, load_weights, weights
 
 FORECAST_AFTER = 2.0  # seconds of training on which the time that is left is estimated
 WEIGHTS_TRIED = (0.004, 0.015, 0.05, 0.1)
@@ -255,6 +256,10 @@ class Fit:
                 )
             with torch.no_grad():
                 table[places[:, 1]] = tensors[name][places[:, 0]].to(table.device)
+        try:
+            check_values(weights(start))
+        except ValueError as error:
+            raise CheckpointError(f"warm_start.run: {other.path}: {error}; choose another run") from None
         return start
 
 
@@ -301,19 +306,22 @@ def choose_weight(graph: Graph, config: Config, device: torch.device, progress: 
     training = replace(first.training, epochs=min(max(first.training.epochs // 3, FEWEST_TRIED), visits))
     model = replace(first.model, dim=min(first.model.dim, TRIED_DIM)) if hasattr(first.model, "dim") else first.model
     small = replace(first, model=model, training=training, warm_start=WarmStartConfig())
-    metrics = []
+    is_lower_better = config.validation.metric == "mr"
+    metrics = list[float]()
     title, trials = "choosing regularizer.weight", len(WEIGHTS_TRIED)
     with learning(config, device), track(title, trials, "trials", progress) as tracker:
         for weight in WEIGHTS_TRIED:
             trial = Fit(graph, set_weight(small, weight), device, progress=False)
-            trainer = trial._make_trainer(trial.config, None)
-            for _ in trainer.epochs():
-                pass
-            validate = trial.make_validate()
+            trainer, validate = trial._make_trainer(trial.config, None), trial.make_validate()
             assert validate is not None, "there are validation triples"
-            metrics.append(validate(trainer.model))
+            try:
+                for _ in trainer.epochs():
+                    pass
+                metrics.append(validate(trainer.model))
+            except DivergenceError:
+                metrics.append(float("inf") if is_lower_better else float("-inf"))
             tracker.advance(1, f"{config.validation.metric} {metrics[-1]:.4g} with {weight:g}")
-    best = min(metrics) if config.validation.metric == "mr" else max(metrics)
+    best = min(metrics) if is_lower_better else max(metrics)
     return set_weight(config, WEIGHTS_TRIED[metrics.index(best)])
 
 
@@ -335,7 +343,12 @@ def describe_plan(graph: Graph, config: Config, device: torch.device, seeds: int
             f"{name_count(first, 'epoch')} of {MODELS[config.name].starts_from or 'a simpler model'}, then {epochs}"
         )
     memory = f"about {estimate_memory(graph, config, device) / 1e9:,.1f} GB of memory"
-    return f"{model}; {epochs} in batches of {config.training.batch_size:,} on {device.type}; {memory}"
+    plan = f"{model}; {epochs} in batches of {config.training.batch_size:,} on {device.type}; {memory}"
+    sketch = sketch_model(graph, config)
+    if sketch is not None and lacks_compiler(sketch, config, device.type):
+        name = "'itransf[fast]'" if device.type == "cpu" else "triton"
+        plan += f"; compiled steps need an optional dependency: pip install {name}"
+    return plan
 
 
 def limits_of(config: Config) -> list[float]:

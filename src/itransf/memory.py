@@ -67,12 +67,18 @@ class _Sketch(TorchFunctionMode):
         return func(*args, **({**given, "device": "meta"} if func in _FACTORIES else given))
 
 
-def sketch_weights(graph: Graph, config: Config) -> dict[str, Tensor]:
-    """Return the weights of a new model as tensors without memory; none where a model cannot be built so."""
+def sketch_model(graph: Graph, config: Config) -> Model | None:
+    """Return a new model whose tensors take no memory; None where it cannot be built so."""
     with suppress(RuntimeError, TypeError, ValueError), _Sketch():
         model: Model = MODELS[config.name].build(graph, config.model)
-        return weights(model)
-    return {}
+        return model
+    return None
+
+
+def sketch_weights(graph: Graph, config: Config) -> dict[str, Tensor]:
+    """Return the weights of a new model as tensors without memory; none where a model cannot be built so."""
+    model = sketch_model(graph, config)
+    return {} if model is None else weights(model)
 
 
 def estimate_memory(graph: Graph, config: Config, device: torch.device) -> int:

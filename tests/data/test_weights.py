@@ -147,7 +147,7 @@ def test_an_evaluation_counts_triples_by_their_weights(
     with pytest.raises(DataError, match="have no weights"):
         short(replace(graph, weights=None), "distmult", "training.epochs=1").evaluate(weighted=True)
     light = replace(graph, weights=Weights(graph.test, np.zeros(20)))
-    with pytest.raises(DataError, match="all test triples have the weight 0"):
+    with pytest.raises(DataError, match="all test triples have weight 0"):
         evaluate(run.model, light, weighted=True)
-    with pytest.raises(DataError, match="all training triples have the weight 0"):
+    with pytest.raises(DataError, match="all training triples have weight 0"):
         short(light, "distmult", "training.epochs=1")

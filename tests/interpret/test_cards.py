@@ -206,7 +206,7 @@ def test_the_nearest_vectors_are_of_the_same_kind_whatever_their_sign(signed_run
     vectors = signed_run.model.concepts.detach()
     for card in sums:
         for near in card.nearest:
-            assert signed_run.model.symmetry(near.concept) == card.symmetry
+            assert signed_run.model.symmetries[near.concept] == card.symmetry
             cosine = torch.nn.functional.cosine_similarity(vectors[card.concept], vectors[near.concept], dim=0)
             assert near.similarity == pytest.approx(abs(float(cosine)), abs=1e-5)
 

@@ -2,9 +2,11 @@ from __future__ import annotations
 
 import pytest
 import torch
+from torch import Tensor
 
 from itransf.errors import ConfigError
-from itransf.models.base import Compare, compare_all, compare_grouped, compare_rows
+from itransf.models.base import Compare, Sizes, compare_all, compare_grouped, compare_rows, has_query_form
+from itransf.models.distmult import DistMult, DistMultConfig
 from itransf.ops.distance import MODULI_AT_ONCE
 from itransf.ops.grouped import group_rows
 from stubs import TableModel
@@ -45,6 +47,26 @@ def test_hooks_do_nothing_unless_a_model_needs_them() -> None:
     assert model.embeddings() == {}
     with pytest.raises(ConfigError, match="TableModel"):
         model.factors(triple, triple, triple)
+
+
+class Biased(DistMult):
+    """DistMult with a score of its own."""
+
+    def score(self, heads: Tensor, relations: Tensor, tails: Tensor) -> Tensor:
+        return super().score(heads, relations, tails) + tails
+
+
+def test_a_score_of_its_own_is_ranked_and_pooled_as_it_is_trained() -> None:
+    model = Biased(Sizes(5, 2), DistMultConfig(dim=3))
+    heads, relations, answers = torch.tensor([3, 0, 4]), torch.tensor([1, 0, 1]), torch.tensor([4, 4, 1])
+    wanted = model.score(heads.repeat_interleave(3), relations.repeat_interleave(3), answers.repeat(3)).view(3, 3)
+    torch.testing.assert_close(model.score_pool(heads, relations, "tail", model.pool(answers)), wanted)
+    torch.testing.assert_close(model.scorer(1, "tail", model.pool(answers))(heads[::2]), wanted[::2])
+    torch.testing.assert_close(model.score_tails(heads, relations)[:, answers], wanted)
+    chosen = model.score_relations(heads, answers).gather(1, relations[:, None]).squeeze(1)
+    torch.testing.assert_close(chosen, wanted.diagonal())
+    assert has_query_form(DistMult(Sizes(5, 2), DistMultConfig(dim=3)))
+    assert not has_query_form(model)
 
 
 def test_every_comparison_scores_nearer_or_more_alike_candidates_higher() -> None:

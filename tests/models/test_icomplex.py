@@ -54,7 +54,7 @@ def test_a_symmetric_concept_scores_both_directions_alike_and_an_antisymmetric_o
     relations = torch.arange(4)
     forth, back = model.score(heads, relations, tails), model.score(tails, relations, heads)
     torch.testing.assert_close(back, forth * torch.tensor([1.0, 1.0, -1.0, -1.0]))
-    assert [model.symmetry(concept) for concept in range(4)] == ["symmetric"] * 2 + ["antisymmetric"] * 2
+    assert model.symmetries == ("symmetric",) * 2 + ("antisymmetric",) * 2
 
 
 @pytest.mark.parametrize(("concepts", "size"), [(1, 1), (4, 0), (4, 5)])

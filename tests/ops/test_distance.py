@@ -11,9 +11,8 @@ from itransf.ops.distance import (
     gathered_distance,
     grouped_distance,
     limit_length,
-    pairwise_distance,
 )
-from itransf.ops.grouped import group_rows
+from itransf.ops.grouped import group_rows, one_group
 
 DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
 
@@ -21,6 +20,10 @@ DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
 def loop_distance(queries: Tensor, candidates: Tensor, norm: Norm) -> Tensor:
     rows = [torch.stack([torch.linalg.vector_norm(q - c, ord=norm) for c in candidates]) for q in queries]
     return torch.stack(rows)
+
+
+def pairwise_distance(queries: Tensor, candidates: Tensor, norm: Norm) -> Tensor:
+    return grouped_distance(queries, candidates[None], one_group(queries), norm)
 
 
 @pytest.mark.parametrize("norm", [1, 2])

@@ -210,6 +210,13 @@ def test_the_kernel_is_used_where_numba_is_installed_only(monkeypatch: pytest.Mo
     ranks.load_compiled.cache_clear()
 
 
+def test_a_broken_numba_is_not_passed_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    ranks.load_compiled.cache_clear()
+    monkeypatch.setitem(sys.modules, "itransf.ops.counting_cpu", None)  # importing it fails
+    with pytest.raises(ImportError):
+        ranks.load_compiled()
+
+
 def test_what_was_compiled_is_kept() -> None:
     assert counting_cpu.count_tiles.stats.cache_path  # type: ignore[attr-defined]
 

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from itransf.config import Config
 from itransf.data.graph import Graph
-from itransf.errors import ITransFError
+from itransf.errors import DivergenceError
 from itransf.models import MODELS, Model
 from itransf.training import EpochReport, Trainer
 from itransf.training import trainer as trainer_module
@@ -154,9 +154,24 @@ class TestLearning:
             "training.epochs=50",
         )
         with pytest.raises(
-            ITransFError, match=r"the loss became (inf|nan) in epoch \d+: lower training\.learning_rate"
+            DivergenceError, match=r"the loss became (inf|nan) in epoch \d+: lower training\.learning_rate"
         ):
             train(graph, config)
+
+    @pytest.mark.parametrize("every", [0, 1])
+    @pytest.mark.parametrize("averaging", [0, 1])
+    def test_weights_without_bounds_after_the_last_update_are_such_an_error(
+        self, configure: Configure, graph: Graph, every: int, averaging: float
+    ) -> None:
+        plan = f"validation.every={every}", "training.epochs=1", f"training.weight_averaging={averaging}"
+        trainer = make_trainer(graph, configure("transe", *plan), lambda model: pytest.fail("they are validated"))
+
+        def spoil() -> None:
+            if trainer.progress.batches == 8:
+                trainer.model.get_parameter("entities").data[3, 1] = float("nan")
+
+        with pytest.raises(DivergenceError, match=r"the weights .* in epoch 1: lower training\.learning_rate"):
+            list(trainer.epochs(after_batch=spoil))
 
 
 class TestSchedule:
@@ -244,6 +259,17 @@ class TestValidation:
         config = configure("transe", "training.epochs=5", "validation.every=3")
         reports = list(make_trainer(graph, config, looker([0.1, 0.2])).epochs())
         assert [report.epoch for report in reports if report.metric is not None] == [3, 5]
+
+    def test_the_last_epoch_within_the_minutes_is_looked_at(
+        self, configure: Configure, graph: Graph, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        clock = iter(range(0, 1000, 20))  # of each epoch, 20 seconds are measured
+        monkeypatch.setattr(trainer_module.time, "perf_counter", lambda: next(clock))
+        config = configure("transe", "training.epochs=9", "training.max_minutes=1.5", "validation.every=3")
+        trainer = make_trainer(graph, config, looker([0.1, 0.2]))
+        reports = list(trainer.epochs())
+        assert [report.epoch for report in reports if report.metric is not None] == [3, 5]
+        assert trainer.progress.best_epoch == 5
 
     def test_without_a_look_the_last_weights_stay(self, configure: Configure, graph: Graph) -> None:
         trainer = make_trainer(graph, configure("transe", "validation.every=0"), looker([]))

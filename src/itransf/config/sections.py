@@ -51,7 +51,9 @@ class TrainingConfig:
         most=1,
     )
     max_minutes: float = setting(
-        0.0, "Time limit in minutes, for the warm start and for training each. 0 sets no limit."
+        0.0,
+        "Time limit in minutes, checked after each epoch, for the warm start and for training separately. Validation "
+        "and assignment steps do not count. 0 sets no limit.",
     )
     deterministic: bool = setting(False, "Use deterministic algorithms on a GPU.")
     tracker: str = setting("none", "Tracker that receives the results of every epoch: none, log, or one of your own.")
@@ -76,7 +78,7 @@ class LossConfig:
     scale: float = setting(1.0, "Factor on scores inside the softmax (cross_entropy).")
     candidates: int = setting(
         0,
-        "Random entities, shared by a batch, that cross_entropy runs over. 0 takes all entities (1-vs-all).",
+        "Number of random negative entities per batch for cross_entropy. 0 uses all entities (1-vs-all).",
         "all up to 2,500 entities, else 1024",
     )
     relation_weight: float = setting(
@@ -120,7 +122,7 @@ class NegativesConfig:
         False,
         "Avoid negatives that are training triples: draw again. With cross_entropy, mask other training answers.",
     )
-    tries: int = setting(5, "Maximum number of new draws; a negative that is still a training triple is then kept.")
+    tries: int = setting(5, "How often a false negative is resampled before it is kept (filtered=true).")
     shared: bool = setting(
         False,
         "Share negatives among the triples of a relation in a batch; each is projected once. Negatives that are "
@@ -134,8 +136,9 @@ class AssignmentConfig:
 
     init: Literal["random", "mirrored"] = setting(
         "random",
-        "Initial supports: random, or mirrored from the training triples: inverse relations get each other's sides, "
-        "duplicates the same, symmetric relations reflecting concepts on their heads (with model.concept_init=mixed).",
+        "Concepts that relations start with: random, or mirrored: a relation and its inverse start with the same "
+        "concepts, head and tail swapped; duplicate relations with the same ones; symmetric relations with reflecting "
+        "concepts on the head, where the others have none (model.concept_init=mixed).",
     )
     every: int = setting(5, "Epochs between two assignment steps. 0 never reassigns.")
     start: int = setting(5, "Epoch of the first assignment step.")
@@ -173,8 +176,8 @@ class WarmStartConfig:
     )
     run: str = setting(
         "",
-        "Folder of a finished run of that model that is used instead. Its graph may be an earlier state of this one: "
-        "names that it does not have start at random.",
+        "Run folder of an already trained model of that kind, used instead of training one. Entities and relations "
+        "that it lacks start at random.",
     )
 
 
@@ -224,8 +227,8 @@ class Config:
     checkpoint: CheckpointConfig = field(default_factory=CheckpointConfig)
 
     @property
-    def has_supports(self) -> bool:
-        """Whether relations choose a few of the model's concepts."""
+    def has_assignment(self) -> bool:
+        """Whether assignment steps choose the concepts of relations."""
         return getattr(self.model, "attention", "") == "sparse"
 
     def to_dict(self) -> dict[str, Any]:

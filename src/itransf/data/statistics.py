@@ -6,7 +6,7 @@ from typing import Literal
 import numpy as np
 
 from itransf.data.known import Booleans, Integers, sort_distinct
-from itransf.errors import DataError
+from itransf.errors import DataError, check_count
 
 CATEGORIES = ("1-1", "1-N", "N-1", "N-N")
 ONE_SHARE = 0.95  # share of the subjects with one answer from which a relation allows one
@@ -70,8 +70,7 @@ class RelationStatistics:
         Returns:
             (r,) bucket of each relation.
         """
-        if count < 1:
-            raise DataError(f"{count} frequency buckets cannot be made; ask for 1 or more")
+        count = check_count("buckets", count, least=1)
         if by not in ("count", "log"):
             raise DataError(f"relations cannot be bucketed by {by!r}; use 'count' or 'log'")
         if by == "count":

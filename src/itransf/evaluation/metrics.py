@@ -136,14 +136,14 @@ def evaluate(
     for name, given, kind in (("ties", ties, Ties), ("bucket_weighting", bucket_weighting, Weighting)):
         if given not in get_args(kind):
             raise ConfigError(f"{name} cannot be {given!r}; choose from {', '.join(get_args(kind))}")
-    memory, buckets = check_count("memory", memory, least=1), check_count("buckets", buckets, least=1)
+    memory = check_count("memory", memory, least=1)
     numbers = graph.statistics.frequency_buckets(buckets, bucket_edges)
     most = None if triples is None else check_count("triples", triples, least=0)
     chosen = sample_triples(graph.split(split), len(graph.entities), most)
     own = _read_weights(graph, chosen, split) if weighted else None
     ranks = rank_triples(model, chosen, graph.known, memory, progress)
     table = _Table(ranks, ties, own)
-    fitting = rank_as_predicted(model, graph, chosen, memory, progress, title="ranking as predict does")
+    fitting = rank_as_predicted(model, graph, chosen, memory, progress, title="ranking among entities of fitting type")
     return Evaluation(
         split,
         ties,
@@ -163,10 +163,10 @@ def evaluate(
 def _read_weights(graph: Graph, triples: Triples, split: str) -> Floats:
     """Return the weights of triples of a split, (n,)."""
     if graph.weights is None:
-        raise DataError("the triples of this graph have no weights (--weighted, weighted=True); train with some")
+        raise DataError("the triples of this graph have no weights; load them with a weight column")
     found = graph.weights.of(triples)
     if not found.any():
-        raise DataError(f"all {split} triples have the weight 0; evaluate without weights, or another split")
+        raise DataError(f"all {split} triples have weight 0; evaluate without weights, or another split")
     return found
 
 

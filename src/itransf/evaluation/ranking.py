@@ -17,11 +17,11 @@ from itransf.errors import ITransFError
 from itransf.models.base import SIDES, Model, QueryModel, Scorer, Side, compare_all, has_query_form
 from itransf.ops.counting_cuda import KnownLists, count_grouped_cuda
 from itransf.ops.distance import Counted, has_triton
-from itransf.ops.ranks import CHUNK_MEMORY, Answers, count_by_scores, count_closer
+from itransf.ops.ranks import Answers, count_by_scores, count_closer
 from itransf.progress import Tracker, track
 
 Ties = Literal["realistic", "optimistic", "pessimistic"]
-DEFAULT_MEMORY = CHUNK_MEMORY
+DEFAULT_MEMORY = 512 * 2**20  # bytes for one chunk of scores
 # Comparisons of which rivals are counted as distances.
 NORMS: dict[str, Counted] = {"l1": 1, "l2": 2, "modulus": "moduli"}
 MOST_SCORES, FEWEST_RANKED = 10**10, 1000  # triples times entities beyond which a sample is ranked; its least size

@@ -19,7 +19,7 @@ from itransf.data.graph import Graph
 from itransf.data.known import Booleans, Floats, Integers, KnownIndex, PairIndex, expand_ranges, is_among
 from itransf.evaluation.ranking import rank_triples
 from itransf.models.base import SIDES, Model, Pool, Side, Sizes
-from itransf.models.ensemble import measure_scores
+from itransf.models.ensemble import Ensemble
 from itransf.progress import track
 
 LEAST_CONFIDENCE = 0.01
@@ -99,27 +99,20 @@ class WithRules(Model):
         weights: Weight of the rules that imply each relation, (r,).
     """
 
-    measured: Tensor
-
     def __init__(self, model: Model, rules: RuleList, weights: Tensor) -> None:
         super().__init__(model.sizes, model.config)
-        self.model, self.rules = model, rules
-        self.register_buffer("measured", measure_scores(model))
-        self.weights = nn.Parameter(weights.to(self.measured), requires_grad=False)
+        self.model, self.rules = Ensemble([model]), rules
+        self.weights = nn.Parameter(weights.to(self.model.measured), requires_grad=False)
 
     def score(self, heads: Tensor, relations: Tensor, tails: Tensor) -> Tensor:
         """Return the plausibility of each triple, (b,)."""
         extra = self.weights[relations] * self.rules.score(heads, relations, tails)
-        return self._normalise(self.model.score(heads, relations, tails)) + extra
+        return self.model.score(heads, relations, tails) + extra
 
     def score_pool(self, anchors: Tensor, relations: Tensor, side: Side, pool: Pool) -> Tensor:
         """Return the scores (b, n) of the pool's entities on `side` of the queries (anchor, relation)."""
-        own = self._normalise(self.model.score_pool(anchors, relations, side, self.model.pool(pool.entities)))
+        own = self.model.score_pool(anchors, relations, side, pool)
         return own + self.weights[relations, None] * self.rules.score_pool(anchors, relations, side, pool)
-
-    def _normalise(self, scores: Tensor) -> Tensor:
-        """Return the model's scores with mean 0 and standard deviation 1."""
-        return (scores - self.measured[0]) / self.measured[1]
 
 
 @torch.no_grad()

@@ -218,7 +218,7 @@ class Model(nn.Module, ABC):
         return score_all
 
     def score_contrast(
-        self, heads: Tensor, relations: Tensor, tails: Tensor, replaces_head: Tensor, replacements: Tensor
+        self, heads: Tensor, relations: Tensor, tails: Tensor, replaces_head: Tensor, entities: Tensor
     ) -> tuple[Tensor, Tensor]:
         """Score triples and their negatives.
 
@@ -227,22 +227,16 @@ class Model(nn.Module, ABC):
             relations: (b,)
             tails: (b,)
             replaces_head: Whether the negatives replace the head (else the tail), bool (b,).
-            replacements: Entities, (b, n).
+            entities: Entities that replace it, (b, n).
 
         Returns:
             The scores of the triples (b,) and of their negatives (b, n).
         """
         owners = torch.arange(len(heads), device=heads.device)
-        return self.score_shared(heads, relations, tails, owners, replaces_head, replacements)
+        return self.score_shared(heads, relations, tails, owners, replaces_head, entities)
 
     def score_shared(
-        self,
-        heads: Tensor,
-        relations: Tensor,
-        tails: Tensor,
-        owners: Tensor,
-        replaces_head: Tensor,
-        replacements: Tensor,
+        self, heads: Tensor, relations: Tensor, tails: Tensor, owners: Tensor, replaces_head: Tensor, entities: Tensor
     ) -> tuple[Tensor, Tensor]:
         """Score triples and the negatives that the triples of a group share.
 
@@ -252,13 +246,13 @@ class Model(nn.Module, ABC):
             tails: (b,)
             owners: Group of each triple, (b,), ascending; every group has a triple.
             replaces_head: Whether a group's negatives replace the head, bool (g,).
-            replacements: Entities, (g, n).
+            entities: Entities that replace it, (g, n).
 
         Returns:
             The scores of the triples (b,) and of their negatives (b, n).
         """
-        negatives = self.score(*list_negatives(heads, relations, tails, owners, replaces_head, replacements))
-        return self.score(heads, relations, tails), negatives.view(-1, replacements.shape[1])
+        negatives = self.score(*list_negatives(heads, relations, tails, owners, replaces_head, entities))
+        return self.score(heads, relations, tails), negatives.view(-1, entities.shape[1])
 
     @property
     def is_explainable(self) -> bool:
@@ -270,12 +264,19 @@ class Model(nn.Module, ABC):
         raise NotImplementedError(f"{type(self).__name__} does not split its scores")
 
     def factors(self, heads: Tensor, relations: Tensor, tails: Tensor) -> tuple[Tensor, ...]:
-        """Return the vectors (b, d) that a regularizer is applied to; complex ones as moduli.
+        """Return the vectors (b, d) that a regularizer is applied to, by default embeddings; complex ones as moduli.
 
         Raises:
-            ConfigError: The model names none.
+            ConfigError: The model has no embeddings, and names no other vectors.
         """
-        raise ConfigError(f"the model {type(self).__name__} has no factors to regularize; set regularizer.weight = 0")
+        tables = self.embeddings()
+        if len(tables) < 2:
+            raise ConfigError(
+                f"the model {type(self).__name__} defines no embeddings to regularize (Model.factors); "
+                "set regularizer.weight=0"
+            )
+        entities, own = tables["entities"], tables["relations"]
+        return look_up(entities, heads), look_up(own, relations), look_up(entities, tails)
 
     def score_relations(self, heads: Tensor, tails: Tensor) -> Tensor:
         """Return the plausibility of every relation between heads and tails, (b, r)."""
@@ -403,30 +404,29 @@ class QueryModel(Model):
         return self.training and self.dropout > 0
 
     @property
+    def has_own_score(self) -> bool:
+        """Whether a subclass has a score of its own, beside the comparison of queries with answers."""
+        return type(self).score is not QueryModel.score
+
+    @property
     def _has_answers(self) -> bool:
-        """Whether the score compares queries with `answers`; a subclass may have a score of its own."""
+        """Whether the score compares queries with `answers`."""
         kind = type(self)
         own = kind.candidates is QueryModel.candidates or kind.answers is not QueryModel.answers
-        return own and kind.score is QueryModel.score
+        return own and not self.has_own_score
 
     def score_shared(
-        self,
-        heads: Tensor,
-        relations: Tensor,
-        tails: Tensor,
-        owners: Tensor,
-        replaces_head: Tensor,
-        replacements: Tensor,
+        self, heads: Tensor, relations: Tensor, tails: Tensor, owners: Tensor, replaces_head: Tensor, entities: Tensor
     ) -> tuple[Tensor, Tensor]:
         """Score triples beside negatives they share, each of which has one vector in its group."""
         if self._drops and self.noise is not None and self._has_answers:
-            n = replacements.shape[1]
-            negatives = list_negatives(heads, relations, tails, owners, replaces_head, replacements)
+            n = entities.shape[1]
+            negatives = list_negatives(heads, relations, tails, owners, replaces_head, entities)
             negative_scores = self._score_dropped(*negatives, 0).view(-1, n)
             return self._score_dropped(heads, relations, tails, len(heads) * n), negative_scores
         if self._drops or not self._has_answers:
-            return super().score_shared(heads, relations, tails, owners, replaces_head, replacements)
-        n, queries = replacements.shape[1], self.queries(heads, relations, "tail")
+            return super().score_shared(heads, relations, tails, owners, replaces_head, entities)
+        n, queries = entities.shape[1], self.queries(heads, relations, "tail")
         positive = compare_rows(queries, self.answers(tails, relations, "tail"), self.compare)
         negative, counts = positive.new_empty(len(positive), n), torch.bincount(owners)
         of_group = relations[counts.cumsum(0) - 1]  # (g,)
@@ -435,7 +435,7 @@ class QueryModel(Model):
             if len(groups):
                 rows, known = (replaces_head[owners] == (side == "head")).nonzero().squeeze(1), of_group[groups]
                 asked = queries[rows] if side == "tail" else self.queries(tails[rows], relations[rows], side)
-                others = self.answers(replacements[groups].flatten(), known.repeat_interleave(n), side)
+                others = self.answers(entities[groups].flatten(), known.repeat_interleave(n), side)
                 grouping = Grouping(known, counts[groups].tolist(), None)
                 found = compare_grouped(asked, others.view(len(groups), n, -1), grouping, self.compare)
                 negative = negative.index_copy(0, rows, found)
@@ -443,6 +443,8 @@ class QueryModel(Model):
 
     def scorer(self, relation: int, side: Side, pool: Pool | None = None) -> Scorer:
         """Return a function from anchors to scores; the candidates are computed once."""
+        if self.has_own_score:
+            return super().scorer(relation, side, pool)
         wanted = torch.tensor([relation], device=next(self.parameters()).device)
         table = self.candidates(wanted, side, self.pool() if pool is None else pool)[0]
 
@@ -454,8 +456,12 @@ class QueryModel(Model):
 
     def score_pool(self, anchors: Tensor, relations: Tensor, side: Side, pool: Pool) -> Tensor:
         """Return the scores (b, n) of the pool; its candidates are computed once per relation."""
-        if self._drops:
+        if self._drops or self.has_own_score:
             return super().score_pool(anchors, relations, side, pool)
+        return self.compare_pool(anchors, relations, side, pool)
+
+    def compare_pool(self, anchors: Tensor, relations: Tensor, side: Side, pool: Pool) -> Tensor:
+        """Return the comparisons (b, n) of queries with the pool."""
         queries = self.queries(anchors, relations, side)  # (b, d)
         if type(self).candidates is QueryModel.candidates:
             assert pool.vectors is not None, "pools of query models hold vectors"
@@ -469,18 +475,18 @@ class QueryModel(Model):
 
 
 def list_negatives(
-    heads: Tensor, relations: Tensor, tails: Tensor, owners: Tensor, replaces_head: Tensor, replacements: Tensor
+    heads: Tensor, relations: Tensor, tails: Tensor, owners: Tensor, replaces_head: Tensor, entities: Tensor
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Return heads, relations and tails of the negatives of triples (b,), (b n,), from those of their groups (g, n)."""
-    of_head, replacements = replaces_head[owners, None], replacements[owners]
-    negative_heads = torch.where(of_head, replacements, heads[:, None]).flatten()
-    negative_tails = torch.where(of_head, tails[:, None], replacements).flatten()
-    return negative_heads, relations.repeat_interleave(replacements.shape[1]), negative_tails
+    of_head, entities = replaces_head[owners, None], entities[owners]
+    negative_heads = torch.where(of_head, entities, heads[:, None]).flatten()
+    negative_tails = torch.where(of_head, tails[:, None], entities).flatten()
+    return negative_heads, relations.repeat_interleave(entities.shape[1]), negative_tails
 
 
 def has_query_form(model: Model) -> TypeGuard[QueryModel]:
     """Return whether comparing queries with candidates gives the whole score."""
-    return isinstance(model, QueryModel) and type(model).scorer is QueryModel.scorer
+    return isinstance(model, QueryModel) and type(model).scorer is QueryModel.scorer and not model.has_own_score
 
 
 def look_up(table: Tensor, rows: Tensor) -> Tensor:

@@ -117,7 +117,7 @@ class ConceptModel(Model):
         """Return the settings of a model with only these concepts, ascending.
 
         Raises:
-            ConfigError: The model cannot have fewer concepts.
+            ConfigError: The model cannot have these alone.
         """
         if not (hasattr(self.config, "concepts") and hasattr(self.config, "support_size")):
             raise ConfigError(
@@ -217,6 +217,16 @@ class ProjectingConcepts(ConceptModel):
     @abstractmethod
     def exact_translations(self, heads: Tensor, relations: Tensor, tails: Tensor) -> Tensor:
         """Return the relation vector that would fit each triple exactly, (b, d)."""
+
+
+def check_support_size(concepts: int, support_size: int) -> None:
+    """Refuse a support that is empty or larger than the number of concepts.
+
+    Raises:
+        ConfigError: It is.
+    """
+    if not 1 <= support_size <= concepts:
+        raise ConfigError(f"model.support_size must be from 1 to model.concepts = {concepts}, not {support_size}")
 
 
 def random_supports(relations: int, concepts: int, size: int, generator: torch.Generator | None = None) -> Tensor:

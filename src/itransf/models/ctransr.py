@@ -24,7 +24,9 @@ class CTransRConfig(TranslationConfig):
     """Settings of CTransR beside those of the translation family."""
 
     clusters: int = setting(
-        4, "Most clusters of a relation's triples; there are fewer where it has few triples.", least=1
+        4,
+        "Maximum number of clusters per relation; fewer start for relations with few triples (10 per cluster).",
+        least=1,
     )
     cluster_weight: float = setting(
         0.001,

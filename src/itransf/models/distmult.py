@@ -67,8 +67,7 @@ class DistMult(QueryModel):
     @property
     def is_explainable(self) -> bool:
         """Whether the score is exactly the dot product of `pair` and the relation's vector."""
-        kind = type(self)
-        return kind.score is QueryModel.score and kind.queries is DistMult.queries
+        return not self.has_own_score and type(self).queries is DistMult.queries
 
     @torch.no_grad()
     def split_scores(self, triples: Tensor) -> Split:
@@ -110,6 +109,8 @@ class DistMult(QueryModel):
 
     def score_relations(self, heads: Tensor, tails: Tensor) -> Tensor:
         """Return the plausibility of every relation between heads and tails, (b, r)."""
+        if self.has_own_score:
+            return super().score_relations(heads, tails)
         pairs = self.pair(look_up(self.entities, heads), look_up(self.entities, tails))
         return multiply_transposed(pairs, self.relation_table())
 

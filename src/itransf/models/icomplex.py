@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor, nn
@@ -11,10 +11,9 @@ from itransf.config import CHOOSE, setting
 from itransf.errors import ConfigError
 from itransf.models.base import SMALL, Model, Part, Sizes, TrainingGraph
 from itransf.models.complex import ComplEx
-from itransf.models.concepts import CodedConcepts, ConceptAttention
+from itransf.models.concepts import CodedConcepts, ConceptAttention, check_support_size
 from itransf.models.distmult import SCALE, DistMultConfig
 
-Symmetry = Literal["symmetric", "antisymmetric"]
 FEW_RELATIONS = 20  # below which there are as many concepts as relations
 SMALL_EPOCHS, FEWEST_EPOCHS, MOST_EPOCHS = 30, 15, 45  # of ComplEx and of fine-tuning together
 VISITS = {"cpu": 1_500_000, "cuda": 9_000_000}  # triples seen in all epochs together
@@ -34,13 +33,14 @@ class IComplExConfig(DistMultConfig):
     )
     support_size: int = setting(
         5,
-        "Maximum number k of concepts of a relation; at most half of them, rounded up, are of one kind.",
+        "Maximum number k of concepts per relation, at most half of them (rounded up) symmetric and at most half "
+        "antisymmetric.",
         "5, or fewer where there are fewer",
     )
     symmetric_concepts: int = setting(0, "Number of symmetric concepts; 0: half of them, rounded up.")
     attention_lr_factor: float = setting(
         1.0,
-        "Learning-rate multiplier for attention. Values below 1 keep the codes of the warm start.",
+        "Learning-rate multiplier for attention. Values below 1 keep it close to its initialization from ComplEx.",
         "0.1 under 20,000 triples, 1 from there on",
     )
 
@@ -48,10 +48,7 @@ class IComplExConfig(DistMultConfig):
         """Refuse impossible sizes."""
         if self.concepts < 2:
             raise ConfigError(f"model.concepts must be at least 2, not {self.concepts}")
-        if not 1 <= self.support_size <= self.concepts:
-            raise ConfigError(
-                f"model.support_size must be from 1 to model.concepts = {self.concepts}, not {self.support_size}"
-            )
+        check_support_size(self.concepts, self.support_size)
         if self.symmetric_concepts > self.concepts:
             raise ConfigError(
                 f"model.symmetric_concepts = {self.symmetric_concepts} is larger than model.concepts = {self.concepts}"
@@ -111,14 +108,10 @@ class IComplEx(ComplEx, CodedConcepts):
         """Number of symmetric concepts; they come first."""
         return self.config.symmetric_concepts or -(-len(self.concepts) // 2)
 
-    def symmetry(self, concept: int) -> Symmetry:
-        """Return the kind of a concept."""
-        return "symmetric" if concept < self.symmetric else "antisymmetric"
-
     @property
-    def symmetries(self) -> tuple[Symmetry, ...]:
+    def symmetries(self) -> tuple[str, ...]:
         """Kind of each concept."""
-        return tuple(self.symmetry(concept) for concept in range(len(self.concepts)))
+        return ("symmetric",) * self.symmetric + ("antisymmetric",) * (len(self.concepts) - self.symmetric)
 
     def concept_attention(self, part: str) -> ConceptAttention:
         """Return the attention, supports and rules of all relations."""
@@ -143,7 +136,7 @@ class IComplEx(ComplEx, CodedConcepts):
         used = shown.nonzero().squeeze(1)
         weights = torch.zeros(len(used), len(shown), device=used.device, dtype=shown.dtype)
         weights.scatter_(1, used[:, None], self.attention.scores[relation, used][:, None])
-        parts = [Part("relation", i, float(shown[i]), symmetry=self.symmetry(i)) for i in used.tolist()]
+        parts = [Part("relation", i, float(shown[i]), symmetry=self.symmetries[i]) for i in used.tolist()]
         return tuple(parts), self.compose(weights)
 
     def relation_vectors(self, relations: Tensor) -> Tensor:

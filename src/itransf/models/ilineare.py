@@ -4,14 +4,13 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from itransf.config import setting
-from itransf.errors import ConfigError
 from itransf.models.base import SIDES, SMALL, Model, Paper, Sizes, TrainingGraph
-from itransf.models.concepts import CodedConcepts
+from itransf.models.concepts import CodedConcepts, check_support_size
 from itransf.models.lineare import LineaRE, LineaREConfig
-from itransf.models.projection import ConceptProjection
+from itransf.models.translation import ConceptTranslation
 from itransf.ops.distance import distance
 
 RIVALS = 256  # entities that the tails of a new relation are compared with
@@ -32,13 +31,10 @@ class ILineaREConfig(LineaREConfig):
 
     def __post_init__(self) -> None:
         """Refuse impossible sizes."""
-        if not 1 <= self.support_size <= self.concepts:
-            raise ConfigError(
-                f"model.support_size must be from 1 to model.concepts = {self.concepts}, not {self.support_size}"
-            )
+        check_support_size(self.concepts, self.support_size)
 
 
-class ILineaRE(LineaRE, CodedConcepts):
+class ILineaRE(LineaRE, ConceptTranslation, CodedConcepts):
     """-|w_head * h + r - w_tail * t| with w_side = sum_i a_side[r, i] c[i] over at most k shared concepts.
 
     Weights are free and have signs. Training starts with LineaRE (`warm_start.epochs`); its diagonals are then coded
@@ -50,15 +46,10 @@ class ILineaRE(LineaRE, CodedConcepts):
     paper: ClassVar[Paper | None] = None  # from this package
     fused: ClassVar[bool] = True
     starts_from: ClassVar[str] = "lineare"
-    project_head: ConceptProjection
-    project_tail: ConceptProjection
 
     def __init__(self, sizes: Sizes, config: ILineaREConfig) -> None:
         super().__init__(sizes, config)
-        self.concepts = nn.Parameter(torch.randn(config.concepts, config.dim, device="cpu"))
-        for side in SIDES:
-            projection = ConceptProjection(self.concepts, sizes.relations, config.support_size, 1.0, "signed")
-            setattr(self, f"project_{side}", projection)
+        self.add_concepts(torch.randn(config.concepts, config.dim, device="cpu"), config.support_size, 1.0, "signed")
 
     @classmethod
     def defaults(cls, graph: TrainingGraph, device: str) -> dict[str, dict[str, Any]]:
@@ -71,10 +62,6 @@ class ILineaRE(LineaRE, CodedConcepts):
         found["training"] |= {"epochs": max(epochs // 3, 1)}
         found["validation"] = {"every": max(epochs // 9, 1)}
         return found | {"warm_start": {"epochs": epochs - epochs // 3}}
-
-    def concept_attention(self, part: str) -> ConceptProjection:
-        """Return the attention, supports and rules of one side."""
-        return self.project_head if part == "head" else self.project_tail
 
     def part_vectors(self, part: str) -> Tensor:
         """Return the diagonals of one side of all relations, (r, d)."""

@@ -91,7 +91,3 @@ class IRN(QueryModel):
         assert pool.vectors is not None, "pools of query models hold vectors"
         rows = self.infer(pool.vectors.repeat(len(relations), 1), relations.repeat_interleave(len(pool.vectors)))
         return rows.view(len(relations), *pool.vectors.shape)
-
-    def factors(self, heads: Tensor, relations: Tensor, tails: Tensor) -> tuple[Tensor, ...]:
-        """Return the embeddings of each triple."""
-        return look_up(self.entities, heads), look_up(self.relations, relations), look_up(self.entities, tails)

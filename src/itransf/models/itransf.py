@@ -4,14 +4,13 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from itransf.config import setting
-from itransf.errors import ConfigError
 from itransf.models.base import SIDES, SMALL, Paper, Side, Sizes, TrainingGraph, look_up
-from itransf.models.concepts import ProjectingConcepts
-from itransf.models.projection import ConceptProjection, noisy_identities
-from itransf.models.translation import Translation, TranslationConfig
+from itransf.models.concepts import ProjectingConcepts, check_support_size
+from itransf.models.projection import noisy_identities
+from itransf.models.translation import ConceptTranslation, TranslationConfig
 from itransf.ops.distance import gathered_distance
 from itransf.ops.grouped import spread_product
 
@@ -45,14 +44,11 @@ class ITransFConfig(TranslationConfig):
 
     def __post_init__(self) -> None:
         """Refuse more concepts on a side than there are."""
-        if self.attention == "sparse" and self.support_size > self.concepts:
-            raise ConfigError(
-                f"model.support_size = {self.support_size} is larger than model.concepts = {self.concepts}; lower it "
-                "or raise model.concepts"
-            )
+        if self.attention == "sparse":
+            check_support_size(self.concepts, self.support_size)
 
 
-class ITransF(Translation, ProjectingConcepts):
+class ITransF(ConceptTranslation, ProjectingConcepts):
     """-|sum_i a_head[r, i] D[i] h + r - sum_i a_tail[r, i] D[i] t|   (Xie et al., 2017, Eq. 1).
 
     The attention a[r] = SparseSoftmax(v[r], support[r]) is non-zero on at most k of the m concepts D, which both
@@ -69,17 +65,11 @@ class ITransF(Translation, ProjectingConcepts):
         "ACL 2017",
         "https://aclanthology.org/P17-1088",
     )
-    project_head: ConceptProjection
-    project_tail: ConceptProjection
 
     def __init__(self, sizes: Sizes, config: ITransFConfig) -> None:
         super().__init__(sizes, config)
-        self.concepts = nn.Parameter(start_concepts(config.concepts, config.dim, config.concept_init))
-        for side in ("head", "tail"):
-            projection = ConceptProjection(
-                self.concepts, sizes.relations, config.support_size, config.temperature, config.attention
-            )
-            setattr(self, f"project_{side}", projection)
+        concepts = start_concepts(config.concepts, config.dim, config.concept_init)
+        self.add_concepts(concepts, config.support_size, config.temperature, config.attention)
 
     @classmethod
     def defaults(cls, graph: TrainingGraph, device: str) -> dict[str, dict[str, Any]]:
@@ -90,10 +80,6 @@ class ITransF(Translation, ProjectingConcepts):
         concepts = min(max(wanted, FEWEST_CONCEPTS), MOST_CONCEPTS)
         found["model"] |= {"concepts": concepts, "support_size": 5 if is_small else 3}
         return found
-
-    def concept_attention(self, part: str) -> ConceptProjection:
-        """Return the attention, supports and rules of one side."""
-        return self.project_head if part == "head" else self.project_tail
 
     def penalty(self, heads: Tensor, relations: Tensor, tails: Tensor) -> Tensor | None:
         """Return the l1 penalty of that kind of attention."""

@@ -81,7 +81,7 @@ class KG2E(Model):
 
     def score(self, heads: Tensor, relations: Tensor, tails: Tensor) -> Tensor:
         """Return the negated divergences, or the logarithms of the expected likelihoods, (b,)."""
-        return self.compare(self.aim(heads, relations, "tail"), look_up(self.entities, tails))
+        return self.measure(self.aim(heads, relations, "tail"), look_up(self.entities, tails))
 
     def score_pool(self, anchors: Tensor, relations: Tensor, side: Side, pool: Pool) -> Tensor:
         """Return the scores (b, n) of the pool; its rows are looked up once."""
@@ -89,7 +89,7 @@ class KG2E(Model):
         size = max(1, SCORES_AT_ONCE // max(len(table), 1))
         parts = zip(torch.split(anchors, size), torch.split(relations, size), strict=True)
         aims = ([each[:, None] for each in self.aim(*part, side)] for part in parts)
-        return torch.cat([self.compare(aim, table) for aim in aims])
+        return torch.cat([self.measure(aim, table) for aim in aims])
 
     def aim(self, anchors: Tensor, relations: Tensor, side: Side) -> tuple[Tensor, Tensor, Tensor]:
         """Return the means that entities on `side` should have, and the variances of anchors and relations, (b, d)."""
@@ -97,7 +97,7 @@ class KG2E(Model):
         shifts, own = self.split(look_up(self.relations, relations))
         return means - shifts if side == "tail" else means + shifts, variances, own
 
-    def compare(self, aim: Sequence[Tensor], rows: Tensor) -> Tensor:
+    def measure(self, aim: Sequence[Tensor], rows: Tensor) -> Tensor:
         """Return the scores of rows of the table of entities; both sides are broadcast."""
         wanted, variances, own = aim
         means, others = self.split(rows)

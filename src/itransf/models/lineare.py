@@ -1,10 +1,10 @@
 """LineaRE."""
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from itransf.config import setting
-from itransf.models.base import Paper, Sizes, TrainingGraph
+from itransf.models.base import Defaults, Paper, Sizes
 from itransf.models.projection import DiagonalProjection
 from itransf.models.translation import Translation, TranslationConfig
 
@@ -25,6 +25,7 @@ class LineaRE(Translation):
     Config: ClassVar[type] = LineaREConfig
     config: LineaREConfig
     fused: ClassVar[bool] = True
+    tuned: ClassVar[tuple[float, float]] = (0.2, 0.003)
     starts_from: ClassVar[str] = ""
     paper: ClassVar[Paper | None] = Paper(
         "LineaRE: Simple but Powerful Knowledge Graph Embedding for Link Prediction",
@@ -33,14 +34,8 @@ class LineaRE(Translation):
         "https://arxiv.org/abs/2004.10037",
     )
     projection_kind = DiagonalProjection
+    chosen: ClassVar[Defaults] = {"model": {"matrix_lr_factor": 1.0}}  # diagonals learn as fast as vectors
 
     def __init__(self, sizes: Sizes, config: LineaREConfig) -> None:
         super().__init__(sizes, config)
         self.dropout, self.is_random = config.dropout, config.dropout > 0
-
-    @classmethod
-    def defaults(cls, graph: TrainingGraph, device: str) -> dict[str, dict[str, Any]]:
-        """Return the family's settings for a graph; diagonals learn as fast as vectors."""
-        found = super().defaults(graph, device)
-        found["model"] |= {"matrix_lr_factor": 1.0}
-        return found

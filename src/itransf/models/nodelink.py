@@ -17,12 +17,15 @@ class NodeLinkConfig(PathConfig):
     """Settings of node and link features."""
 
     paths: int = setting(
-        50, "Maximum number of other relations, in either direction, whose links are features of one.", least=1
+        50,
+        "Maximum number of features per relation; a feature is another relation or its inverse between the same two "
+        "entities.",
+        least=1,
     )
     fan_out: int = setting(
         1_000_000, "Maximum number of links of one relation and direction at an entity that count as features.", least=1
     )
-    binary: bool = setting(True, "Count a link as one, not as one divided by the number of such links at the head.")
+    binary: bool = setting(True, "Use 0/1 link features instead of 1 / (number of such links at the head).")
 
 
 class NodeLink(RandomWalk):

@@ -38,9 +38,11 @@ class PathConfig:
         20, "Maximum number of paths of a relation: those that connect its training pairs best.", least=1
     )
     fan_out: int = setting(
-        100, "Maximum number of links of one relation and direction at an entity; a path does not follow more.", least=1
+        100,
+        "Paths do not follow a relation from an entity with more neighbors than this by it, in the same direction.",
+        least=1,
     )
-    binary: bool = setting(False, "Count a path as one wherever it exists, not as the share of resource that arrives.")
+    binary: bool = setting(False, "Use 0/1 path features instead of path reliabilities (PCRA; Lin et al., 2015).")
 
 
 class Links(NamedTuple):
@@ -235,9 +237,6 @@ class PathModel(MinedPaths):
         is_quick = len(graph.train) < SMALL or device != "cpu"
         return found if is_quick else found | {"loss": {"name": "hinge"}, "negatives": {"per_triple": 4}}
 
-    scorer = Model.scorer
-    score_shared = Model.score_shared
-
     @abstractmethod
     def path_values(self, relations: Tensor, entries: Entries) -> Tensor:
         """Return the value of each path, (n,), given the relation of each row, (b,)."""
@@ -309,10 +308,6 @@ class StepVectors(MinedPaths, Translation):
         vectors = self.translate(find_relations(steps))
         return (vectors * signs[..., None]).sum(-2)
 
-    def entry_vectors(self, relations: Tensor, entries: Entries) -> Tensor:
-        """Return the vector of each path, (n, d), given the relation of each row, (b,)."""
-        return self.slot_vectors(relations[entries.rows], entries.slots)
-
     def slot_vectors(self, relations: Tensor, slots: Tensor) -> Tensor:
         """Return the vector of the path in a slot of each relation (n,), (n, d)."""
         distinct, places = torch.unique(relations, return_inverse=True)
@@ -328,7 +323,7 @@ class PathTranslation(PathModel, StepVectors):
     """A translation model that scores by paths, too."""
 
     direct = Translation.score
-    direct_pool = QueryModel.score_pool
+    direct_pool = QueryModel.compare_pool
     split_direct = Translation.split_scores
 
 

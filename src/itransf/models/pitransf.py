@@ -21,11 +21,13 @@ from itransf.ops.distance import distance
 class PITransFConfig(PTransEConfig, ITransFConfig):
     """Settings of ITransF over paths."""
 
-    path_bonus: float = setting(4.0, "Score of a path whose energy is zero; its energy is subtracted.")
+    path_bonus: float = setting(
+        4.0, "Bonus b: a path p adds b minus its energy, weighted by its reliability and Pr(r | p)."
+    )
     path_attention: Literal["own", "composed"] = setting(
         "composed",
-        "Attention of a path: own (weights of its own on the concepts of its ends) or composed (that of its first "
-        "relation for the head, of its last relation for the tail).",
+        "own: each path learns its attention; composed: it reuses the head attention of its first relation and the "
+        "tail attention of its last.",
     )
 
 
@@ -95,7 +97,7 @@ class PITransF(PathTranslation, ITransF):
         """Return f(h, p, t) of each path, with these tails (n,), (n,)."""
         paths = relations[entries.rows] * self.paths.shape[1] + entries.slots
         heads = self.project_ends(paths, entries.heads, "head")
-        vectors = self.entry_vectors(relations, entries)
+        vectors = self.slot_vectors(relations[entries.rows], entries.slots)
         return distance(heads + vectors - self.project_ends(paths, tails, "tail"), self.config.p_norm)
 
     def path_values(self, relations: Tensor, entries: Entries) -> Tensor:

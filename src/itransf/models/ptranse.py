@@ -19,7 +19,7 @@ class PTransEConfig(PathConfig, TranslationConfig):
     """Settings of PTransE beside those of the family."""
 
     paths: int = setting(10, "Maximum number of paths of a relation: those that connect its training pairs best.")
-    path_bonus: float = setting(2.0, "Score of a path with the vector of the relation; its distance is subtracted.")
+    path_bonus: float = setting(2.0, "Bonus b: a path p adds b - |p - r|, weighted by its reliability and Pr(r | p).")
     path_margin: float = setting(1.0, "Margin between the right relation of a path and another one in its loss.")
     path_weight: float = setting(0.1, "Weight of the loss of paths.")
 
@@ -34,7 +34,6 @@ class PTransE(PathTranslation):
 
     Config: ClassVar[type] = PTransEConfig
     config: PTransEConfig
-    tuned: ClassVar[tuple[float, float]] = (0.08, 0.0)
     paper: ClassVar[Paper | None] = Paper(
         "Modeling Relation Paths for Representation Learning of Knowledge Bases",
         "Lin, Liu, Luan, Sun, Rao, Liu",

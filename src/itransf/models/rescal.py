@@ -52,7 +52,3 @@ class Rescal(QueryModel):
         mean = torch.einsum("ni,nj->ij", self.entities[heads], self.entities[tails]).flatten()
         length = self.relations[:-1].norm(dim=1).median()
         self.relations[-1] = length * nn.functional.normalize(mean, dim=0)
-
-    def factors(self, heads: Tensor, relations: Tensor, tails: Tensor) -> tuple[Tensor, ...]:
-        """Return the embeddings of each triple, with its matrix as a vector."""
-        return look_up(self.entities, heads), look_up(self.relations, relations), look_up(self.entities, tails)

@@ -18,8 +18,8 @@ class RotatEConfig:
     dim: int = setting(100, "Complex dimension d of entity embeddings.", "64 under 20,000 triples, else 100")
     span: float = setting(
         10.0,
-        "Embeddings start uniformly between -span / d and span / d, which stands for an angle of pi in relations. Sun "
-        "et al. (2019) take loss.margin + 2.",
+        "Range of initialization: entries are uniform in +-span/d; relation entries are rescaled to angles in +-pi. "
+        "Sun et al. (2019): loss.margin + 2.",
         above=0,
     )
 

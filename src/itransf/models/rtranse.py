@@ -31,7 +31,6 @@ class RTransE(StepVectors):
 
     Config: ClassVar[type] = RTransEConfig
     config: RTransEConfig
-    tuned: ClassVar[tuple[float, float]] = (0.08, 0.0)
     paper: ClassVar[Paper | None] = Paper(
         "Composing Relationships with Translations",
         "Garcia-Duran, Bordes, Usunier",
@@ -42,7 +41,7 @@ class RTransE(StepVectors):
     def penalty(self, heads: Tensor, relations: Tensor, tails: Tensor) -> Tensor | None:
         """Return the loss of paths; the other tail is that of the triple half a batch away."""
         entries, norm = self.connect(heads, relations, tails), self.config.p_norm
-        paths = self.entry_vectors(relations, entries)
+        paths = self.slot_vectors(relations[entries.rows], entries.slots)
         ends = look_up(self.entities, heads)[entries.rows] + paths
         near, far = (
             distance(ends - look_up(self.entities, others)[entries.rows], norm)

@@ -11,6 +11,7 @@ class STransE(Translation):
     """-|W_head[r] h + r - W_tail[r] t|   (Nguyen et al., 2016)."""
 
     fused: ClassVar[bool] = True
+    tuned: ClassVar[tuple[float, float]] = (0.2, 0.003)
     paper = Paper(
         "STransE: a novel embedding model of entities and relationships in knowledge bases",
         "Nguyen, Sirts, Qu, Johnson",

@@ -1,7 +1,5 @@
 """TransD."""
 
-from typing import ClassVar
-
 import torch
 from torch import Tensor, nn
 
@@ -19,7 +17,6 @@ class TransD(Translation):
     The space of relations has the dimension of that of entities. A row of the table of entities holds v, then v'.
     """
 
-    tuned: ClassVar[tuple[float, float]] = (0.08, 0.0)
     paper = Paper(
         "Knowledge Graph Embedding via Dynamic Mapping Matrix",
         "Ji, He, Xu, Liu, Zhao",

@@ -10,7 +10,6 @@ class TransE(Translation):
     """-|h + r - t|   (Bordes et al., 2013)."""
 
     fused: ClassVar[bool] = True
-    tuned: ClassVar[tuple[float, float]] = (0.08, 0.0)
     paper = Paper(
         "Translating Embeddings for Modeling Multi-relational Data",
         "Bordes, Usunier, Garcia-Duran, Weston, Yakhnenko",

@@ -61,7 +61,6 @@ class TransH(Translation):
 
     Config: ClassVar[type] = TransHConfig
     config: TransHConfig
-    tuned: ClassVar[tuple[float, float]] = (0.08, 0.0)
     paper = Paper(
         "Knowledge Graph Embedding by Translating on Hyperplanes",
         "Wang, Zhang, Feng, Chen",

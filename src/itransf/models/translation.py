@@ -9,6 +9,7 @@ from torch import Tensor, nn
 
 from itransf.config import setting
 from itransf.models.base import (
+    SIDES,
     SMALL,
     Compare,
     Operation,
@@ -21,7 +22,7 @@ from itransf.models.base import (
     TrainingGraph,
     look_up,
 )
-from itransf.models.concepts import ConceptModel
+from itransf.models.concepts import AttentionKind, ConceptModel
 from itransf.models.projection import ConceptProjection, NoProjection, Projection
 from itransf.ops.distance import Length, Norm, distance, limit_length
 from itransf.ops.grouped import spread_product
@@ -61,7 +62,7 @@ class Translation(QueryModel):
     starts_from: ClassVar[str] = "transe"
     projection_kind: ClassVar[Callable[..., Projection]] = NoProjection
     one_projection: ClassVar[bool] = False
-    tuned: ClassVar[tuple[float, float]] = (0.2, 0.003)
+    tuned: ClassVar[tuple[float, float]] = (0.08, 0.0)
     config: TranslationConfig
     project_head: Projection
     project_tail: Projection
@@ -80,7 +81,7 @@ class Translation(QueryModel):
         found = super().defaults(graph, device)
         is_small = len(graph.train) < SMALL
         rate, weight = cls.tuned if is_small else (0.015, 0.003)
-        found["model"] |= {"matrix_lr_factor": 0.01 if is_small else 0.03}
+        found["model"] = {"matrix_lr_factor": 0.01 if is_small else 0.03} | found["model"]
         found["training"] |= {"learning_rate": rate}
         return found | {"regularizer": {"weight": weight}}
 
@@ -192,6 +193,24 @@ class Translation(QueryModel):
     def limit_entities(self, rows: Tensor) -> Tensor:
         """Apply the constraint on entity embeddings to rows of their table."""
         return limit_length(rows, self.config.entity_constraint)
+
+
+class ConceptTranslation(Translation, ConceptModel):
+    """A translation model whose projections are composed of concepts."""
+
+    project_head: ConceptProjection
+    project_tail: ConceptProjection
+
+    def add_concepts(self, concepts: Tensor, support_size: int, temperature: float, kind: AttentionKind) -> None:
+        """Start with these concepts, and with projections by them."""
+        self.concepts = nn.Parameter(concepts)
+        for side in SIDES:
+            projection = ConceptProjection(self.concepts, self.sizes.relations, support_size, temperature, kind)
+            setattr(self, f"project_{side}", projection)
+
+    def concept_attention(self, part: str) -> ConceptProjection:
+        """Return the attention, supports and rules of one side."""
+        return self.project_head if part == "head" else self.project_tail
 
 
 def split_side(model: Translation, entities: Tensor, relation: int, side: Side) -> tuple[tuple[Part, ...], Tensor]:

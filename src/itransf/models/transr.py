@@ -11,6 +11,7 @@ class TransR(Translation):
     """-|W[r] h + r - W[r] t|   (Lin et al., 2015), with square W."""
 
     fused: ClassVar[bool] = True
+    tuned: ClassVar[tuple[float, float]] = (0.2, 0.003)
     paper = Paper(
         "Learning Entity and Relation Embeddings for Knowledge Graph Completion",
         "Lin, Liu, Sun, Liu, Zhu",

@@ -81,10 +81,6 @@ class TuckER(QueryModel):
         added = (moved * in_shift + vectors * out_shift).sum(1, keepdim=True)
         return torch.cat([self.drop(moved * in_scale, config.output_dropout), added], dim=1)
 
-    def factors(self, heads: Tensor, relations: Tensor, tails: Tensor) -> tuple[Tensor, ...]:
-        """Return the embeddings of each triple."""
-        return look_up(self.entities, heads), look_up(self.relations, relations), look_up(self.entities, tails)
-
 
 def normalize(layer: nn.BatchNorm1d, vectors: Tensor) -> Tensor:
     """Normalize vectors (b, d) by the statistics of the batch in training, else by the running ones."""

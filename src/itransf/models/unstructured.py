@@ -13,7 +13,6 @@ class Unstructured(Translation):
     """-|h - t|   (Bordes et al., 2014): TransE without translations, so all relations are alike."""
 
     starts_from: ClassVar[str] = ""
-    tuned: ClassVar[tuple[float, float]] = (0.08, 0.0)
     paper = Paper(
         "A Semantic Matching Energy Function for Learning with Multi-relational Data",
         "Bordes, Glorot, Weston, Bengio",

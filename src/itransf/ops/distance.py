@@ -9,7 +9,7 @@ from typing import Any, Literal
 import torch
 from torch import Tensor
 
-from itransf.ops.grouped import Grouping, one_group, transpose
+from itransf.ops.grouped import Grouping, transpose
 
 Norm = Literal[1, 2]
 Counted = Literal[1, 2, "moduli"]  # distances that candidates are ranked by: of either norm, or the sum of moduli
@@ -28,11 +28,6 @@ def distance(difference: Tensor, norm: Norm) -> Tensor:
     """Return the l1 or l2 length of the last dimension."""
     length: Tensor = torch.linalg.vector_norm(difference, ord=norm, dim=-1)
     return length
-
-
-def pairwise_distance(queries: Tensor, candidates: Tensor, norm: Norm) -> Tensor:
-    """Return the distance of every query (q, d) to every candidate (n, d), as (q, n)."""
-    return grouped_distance(queries, candidates[None], one_group(queries), norm)
 
 
 def grouped_distance(queries: Tensor, tables: Tensor, grouping: Grouping, norm: Norm) -> Tensor:
@@ -165,14 +160,16 @@ def gathered_distance(tables: Tensor, rows: Tensor, targets: Tensor, norm: Norm)
 
 def _gathered_distance_cuda(tables: Tensor, rows: Tensor, targets: Tensor, norm: Norm) -> Tensor:
     """Return gathered distances without writing the gathered rows to memory."""
-    from itransf.ops.kernels import measure_gathered, round_up  # noqa: PLC0415 - triton is optional
+    import triton  # noqa: PLC0415 - it is optional
+
+    from itransf.ops.kernels import measure_gathered  # noqa: PLC0415
 
     count, height, dim = tables.shape
     distances = targets.new_empty(len(rows), count)
     if len(rows):
         measure_gathered[(-(-len(rows) // GATHERED_ROWS),)](
             tables, rows, targets, distances, len(rows), count, height, dim,
-            NORM=norm, ROWS=GATHERED_ROWS, DIM=round_up(dim),
+            NORM=norm, ROWS=GATHERED_ROWS, DIM=triton.next_power_of_2(dim),
         )  # fmt: skip
     return distances
 

@@ -123,11 +123,6 @@ def subtract_known(
     tl.store(rivals + count + row, candidates - 1)
 
 
-def round_up(dim: int) -> int:
-    """Return the width of a block that holds `dim` columns."""
-    return int(triton.next_power_of_2(dim))
-
-
 @triton.jit(do_not_specialize=["count", "tables_count"])
 def measure_gathered(
     tables, rows, targets, distances, count, tables_count, height, dim,

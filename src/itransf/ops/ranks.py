@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
+from importlib.util import find_spec
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
-from itransf.ops.distance import Counted, grouped_modulus_distance, pairwise_distance
+from itransf.ops.distance import Counted, grouped_distance, grouped_modulus_distance
 from itransf.ops.grouped import one_group
 
-CHUNK_MEMORY = 512 * 2**20  # bytes one chunk of scores may take
 BYTES_PER_SCORE = 12  # a float32 score, a copy of it, and the result of comparing it
 EXACT_SUM = 2**24  # the largest sum of ones that float32 holds
 
@@ -59,11 +59,11 @@ def count_closer(queries: Tensor, table: Tensor, wanted: Answers, norm: Counted,
 
 @cache
 def load_compiled() -> Callable[..., tuple[Tensor, Tensor]] | None:
-    """Return the compiled counting function of the CPU, or None if numba is not installed or too old."""
-    try:
-        from itransf.ops.counting_cpu import count_closer_cpu  # noqa: PLC0415 (an optional extra)
-    except ImportError:
+    """Return the compiled counting function of the CPU, or None if numba is not installed."""
+    if find_spec("numba") is None:
         return None
+    from itransf.ops.counting_cpu import count_closer_cpu  # noqa: PLC0415 (an optional extra)
+
     return count_closer_cpu
 
 
@@ -76,7 +76,7 @@ def prepare_scores(queries: Tensor, table: Tensor, norm: Counted) -> Callable[[s
     if norm == "moduli":
         return lambda rows: -grouped_modulus_distance(queries[rows], table[None], one_group(queries[rows]))
     if norm == 1:
-        return lambda rows: -pairwise_distance(queries[rows], table, norm)
+        return lambda rows: -grouped_distance(queries[rows], table[None], one_group(queries[rows]), norm)
     transposed, lengths = table.t().contiguous(), torch.linalg.vecdot(table, table)
     # |q - c|^2 = |q|^2 + |c|^2 - 2 q.c, and |q|^2 is the same for all candidates of a query.
     return lambda rows: torch.addmm(lengths, queries[rows], transposed, beta=-1.0, alpha=2.0)

@@ -32,7 +32,7 @@ from itransf.run.settings import (
     resolve_config,
 )
 from itransf.storage import WEIGHTS, RunFolder, name_member
-from itransf.training.trainer import Progress, load_weights
+from itransf.training.trainer import Progress, check_values, load_weights
 
 _ATTEMPTS = 100  # to open a run that another process replaces meanwhile
 _FEW_ELEMENTS = 1_000_000  # of a tensor, which may be created in any case
@@ -337,6 +337,7 @@ def build_like(graph: Graph, config: Config, stored: Mapping[str, Tensor], devic
     else:
         try:
             model = build_model(graph, config, device)
+            check_values(stored)
             load_weights(model, stored)
         except (KeyError, ValueError) as error:
             fault = str(error)

@@ -147,7 +147,7 @@ def list_idle(config: Config, given: Iterable[Layer]) -> list[str]:
     """Return a sentence for each setting in these layers that has no effect in this config."""
     values = flatten(config.to_dict())
     reasons = {key: at for (at, value), idle in IDLE.items() if values.get(at) == value for key in idle}
-    if not config.has_supports:
+    if not config.has_assignment:
         at = "model.attention" if "model.attention" in values else "model.name"
         reasons |= {key: at for key in values if key.startswith("assignment.")}
     notes = []
@@ -164,7 +164,7 @@ def list_rescheduled(stored: Config, config: Config) -> list[str]:
     schedules = {
         "training.lr_decay": config.training.lr_decay == "linear",
         "training.weight_averaging": config.training.weight_averaging > 0,
-        "assignment.stop": bool(config.assignment.every) and config.has_supports,
+        "assignment.stop": bool(config.assignment.every) and config.has_assignment,
         "negatives.domain_stop": bool(config.negatives.domain) and config.negatives.domain_stop < 1,
     }
     shifted = [key for key, is_used in schedules.items() if is_used]

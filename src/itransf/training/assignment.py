@@ -32,8 +32,9 @@ class Sample:
     corruption: Corruption
     left_out: Tensor | None = None
 
-    def chunks(self, size: int) -> Iterator[Sample]:
-        """Yield the sample in pieces of at most `size` triples."""
+    def chunks(self, numbers: int) -> Iterator[Sample]:
+        """Yield the sample in pieces that fit the memory, given the floats of a triple in the largest tensor."""
+        size = max(1, count_numbers(self.heads.device) // numbers)
         for start in range(0, len(self.heads), size):
             part = slice(start, start + size)
             corruption = Corruption(*(tensor[part] for tensor in self.corruption))
@@ -103,11 +104,11 @@ def single_concept_costs(model: ProjectingConcepts, sample: Sample, side: Side, 
     """
     m, device = len(model.concepts), sample.heads.device
     costs = torch.zeros(model.sizes.relations, m, dtype=torch.float64, device=device)  # sums of many small values
-    width = (sample.corruption.replacements.shape[1] + 1) * max(m, getattr(model.config, "dim", 1))
-    for part in sample.chunks(max(1, count_numbers(device) // width)):
+    copies = sample.corruption.replacements.shape[1] + 1
+    for part in sample.chunks(copies * max(m, getattr(model.config, "dim", 1))):
         own, b = (part.heads, part.relations, part.tails), len(part.heads)
-        copies = list_negatives(*own, torch.arange(b, device=device), *part.corruption)
-        heads, relations, tails = (torch.cat(columns) for columns in zip(own, copies, strict=True))
+        negatives = list_negatives(*own, torch.arange(b, device=device), *part.corruption)
+        heads, relations, tails = (torch.cat(columns) for columns in zip(own, negatives, strict=True))
         scores = model.single_concept_scores(heads, relations, tails, side)  # (b + b * n, m)
         negative = scores[b:].view(b, -1, m).transpose(1, 2).reshape(b * m, -1)  # (b * m, n)
         losses = loss(scores[:b].reshape(b * m), negative).view(b, m) - NEARNESS * scores[:b]
@@ -119,8 +120,8 @@ def single_concept_costs(model: ProjectingConcepts, sample: Sample, side: Side, 
 def relation_losses(model: Model, sample: Sample, loss: ContrastLoss) -> Tensor:
     """Return each relation's loss on the sample with its present supports, (r,)."""
     totals = torch.zeros(model.sizes.relations, dtype=torch.float64, device=sample.heads.device)
-    width = (sample.corruption.replacements.shape[1] + 1) * getattr(model.config, "dim", 1)
-    for part in sample.chunks(max(1, count_numbers(sample.heads.device) // width)):
+    copies = sample.corruption.replacements.shape[1] + 1
+    for part in sample.chunks(copies * getattr(model.config, "dim", 1)):
         positive, negative = model.score_contrast(part.heads, part.relations, part.tails, *part.corruption)
         totals.index_add_(0, part.relations, loss(positive, negative).double())
     return totals
@@ -251,7 +252,7 @@ def pair_costs(
     totals = {side: _sum_projections(model, sample, side, len(counts)) for side in SIDES}
     m = len(model.concepts)
     costs = totals["head"].new_zeros(len(counts), m, m, dtype=torch.float64)  # sums of many small values
-    for part in sample.chunks(_chunk_size(model, sample, m)):
+    for part in sample.chunks(_count_width(model, sample, m)):
         own: dict[Side, Tensor] = {  # (b, m, d)
             "head": model.project_alone(part.heads),
             "tail": model.project_alone(part.tails),
@@ -274,10 +275,8 @@ def pair_costs(
 def _sum_projections(model: ProjectingConcepts, sample: Sample, side: Side, relations: int) -> Tensor:
     """Return the summed projections of a relation's entities on `side` by each concept, (r, m, d)."""
     totals = model.concepts.new_zeros(relations, len(model.concepts), model.config.dim)
-    entities = sample.heads if side == "head" else sample.tails
-    size = _chunk_size(model, sample, 1)
-    for rows, numbers in zip(torch.split(entities, size), torch.split(sample.relations, size), strict=True):
-        totals.index_add_(0, numbers, model.project_alone(rows))
+    for part in sample.chunks(_count_width(model, sample, 1)):
+        totals.index_add_(0, part.relations, model.project_alone(part.heads if side == "head" else part.tails))
     return totals
 
 
@@ -296,11 +295,10 @@ def _pair_distances(
     return torch.cdist(heads, tails, p=p), negative
 
 
-def _chunk_size(model: ProjectingConcepts, sample: Sample, pairs: int) -> int:
-    """Return the number of triples to compare at once."""
-    width = model.config.concepts * max(model.config.dim, pairs)
+def _count_width(model: ProjectingConcepts, sample: Sample, pairs: int) -> int:
+    """Return the floats of a triple and its negatives, projected by each concept and compared by pairs of them."""
     copies = sample.corruption.replacements.shape[1] + 2
-    return max(1, count_numbers(sample.heads.device) // (copies * int(width)))
+    return copies * int(model.config.concepts * max(model.config.dim, pairs))
 
 
 @torch.no_grad()

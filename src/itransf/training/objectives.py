@@ -56,7 +56,7 @@ def read_factors(graph: Graph, device: torch.device) -> Tensor:
         return torch.ones(len(graph.train), device=device)
     found = graph.weights.of(graph.train)
     if not found.any():
-        raise DataError("all training triples have the weight 0; give those to learn from a greater one")
+        raise DataError("all training triples have weight 0; give positive weights")
     return torch.as_tensor(found / found.mean(), dtype=torch.float32, device=device)
 
 
@@ -180,9 +180,8 @@ def check_draws(model: Model, config: Config) -> None:
     loss, some = config.loss, 0 < config.loss.candidates < model.sizes.entities
     if some or not getattr(LOSSES[loss.name], "one_vs_all", False):
         raise ConfigError(
-            f"loss.name = {loss.name!r}, loss.candidates = {loss.candidates}: scores of {config.name} are random in "
-            "training and only comparable within one draw, which is over all entities; set loss.name=cross_entropy "
-            "and loss.candidates=0"
+            f"scores of {config.name} are random in training (dropout), so it can only be trained against all "
+            "entities: set loss.name=cross_entropy and loss.candidates=0"
         )
 
 

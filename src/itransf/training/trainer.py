@@ -13,7 +13,7 @@ from torch import Tensor
 
 from itransf.config import CHOOSE, Config
 from itransf.data.graph import Graph
-from itransf.errors import ConfigError, ITransFError
+from itransf.errors import ConfigError, DivergenceError
 from itransf.models import Model, ProjectingConcepts
 from itransf.ops.grouped import occurrence_numbers
 from itransf.registry import REGULARIZERS
@@ -152,10 +152,10 @@ class Trainer:
             self.progress.epoch += 1
             assignment = self._reassign() if self._is_assignment_due() else None
             self._take_average()
-            metric, is_best = self._validate() if self._is_validation_due() else (None, False)
             limit, patience = self.config.training.max_minutes * 60, self.config.validation.patience
-            is_stuck = patience and self.progress.validations_since_best >= patience
-            if is_stuck or (limit and self.progress.seconds >= limit):
+            is_late = 0 < limit <= self.progress.seconds
+            metric, is_best = self._validate() if self._is_validation_due(is_late) else (None, False)
+            if is_late or 0 < patience <= self.progress.validations_since_best:
                 self.progress.finished = True
             yield EpochReport(self.progress.epoch, loss, seconds, metric, is_best, assignment)
         self.progress.finished = True
@@ -200,6 +200,8 @@ class Trainer:
             self._note_losses(losses)
             after_batch()
         self.model.eval()
+        if not all(bool(tensor.isfinite().all()) for tensor in weights(self.model).values()):
+            raise self._divergence("the weights became infinite or NaN")
         batches, self.progress.batches = self.progress.batches, 0
         return self.progress.loss_sum / batches
 
@@ -225,12 +227,14 @@ class Trainer:
         """Add the losses of batches to the epoch's; a loss that is not finite ends the training."""
         total = sum(losses)
         if not total < float("inf"):
-            raise ITransFError(
-                f"the loss became {total} in epoch {self.progress.epoch + 1}: lower training.learning_rate "
-                f"(now {self.config.training.learning_rate})"
-            )
+            raise self._divergence(f"the loss became {total}")
         self.progress.loss_sum += total
         self.progress.batches += len(losses)
+
+    def _divergence(self, fault: str) -> DivergenceError:
+        """Return the error of this epoch."""
+        rate = self.config.training.learning_rate
+        return DivergenceError(f"{fault} in epoch {self.progress.epoch + 1}: lower training.learning_rate (now {rate})")
 
     def _shuffle(self) -> Tensor:
         return shuffle_triples(self.train[:, 1], self.config.training.block_size, self.generator)
@@ -270,11 +274,12 @@ class Trainer:
         )
         return reassign(self.model, sample, make_contrast_loss(self.config.loss), settings)
 
-    def _is_validation_due(self) -> bool:
+    def _is_validation_due(self, is_late: bool) -> bool:
+        """Return whether this epoch is validated, as the last one always is."""
         every, epoch = self.config.validation.every, self.progress.epoch
         if self.validate is None or not every:
             return False
-        return epoch % every == 0 or epoch == self.config.training.epochs
+        return is_late or epoch % every == 0 or epoch == self.config.training.epochs
 
     def _take_average(self) -> None:
         """Add the epoch's weights to their average, if it is one of the final epochs."""
@@ -344,6 +349,7 @@ class Trainer:
         if self.progress.batches > -(-len(self.train) // self.config.training.batch_size):
             raise ValueError(f"batches = {self.progress.batches}")
         self.optimizer.steps = self.progress.steps
+        check_values(_under("model.", tensors))
         load_weights(self.model, _under("model.", tensors))
         self.best = self._bring("best.", tensors) or None
         self.average.means, self.average.count = self._bring("average.", tensors), self.progress.averaged
@@ -398,9 +404,8 @@ def load_weights(model: Model, stored: Mapping[str, Tensor]) -> None:
 
     Raises:
         KeyError: A weight is missing.
-        ValueError: A weight has another shape or type of number, or values that no training gives.
+        ValueError: A weight has another shape or type of number.
     """
-    check_values(stored)
     for name, tensor in weights(model).items():
         if name in stored or not name.endswith(".rules"):
             check_alike(name, stored[name], tensor)

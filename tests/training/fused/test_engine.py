@@ -449,6 +449,16 @@ def test_only_pairs_of_operations_and_comparisons_with_kernels_are_trained_on_a_
         assert (make_engine(model, *parts) is not None) == expected
 
 
+@pytest.mark.parametrize("name", ["transe", "rotate"])
+def test_a_learning_rate_of_its_own_is_not_fused(configure: Configure, graph: Graph, name: str) -> None:
+    config = configure(name)
+    kind: Any = type(build_model(graph, config, DEVICE))
+    own: Any = type("Other", (kind,), {"fused": True, "learning_rate_factor": lambda self, parameter: 0.5})
+    sizes = Sizes(len(graph.entities), len(graph.relations))
+    assert can_fuse(kind(sizes, config.model), config)
+    assert not can_fuse(own(sizes, config.model), config)
+
+
 class PlainITransF(ITransF):
     """A subclass may score differently, so it has no kernels."""
 

@@ -17,7 +17,7 @@ from itransf.config import Config
 from itransf.models.base import Model, look_up
 from itransf.models.distmult import DistMult
 from itransf.registry import REGULARIZERS
-from itransf.training.fused.recording import record
+from itransf.training.fused.engine import record
 from itransf.training.objectives import MASKED, CandidateObjective, relation_loss
 from itransf.training.optimizers import SGD, Adagrad, RowOptimizer
 from itransf.training.switches import Switch

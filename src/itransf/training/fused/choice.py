@@ -10,7 +10,7 @@ from itransf.config import Config
 from itransf.models import DistMult, Model, Translation
 from itransf.models.base import QueryModel
 from itransf.training.fused.bilinear import BilinearEngine, has_bilinear_steps
-from itransf.training.fused.engine import COMPARISONS, OPERATIONS, OPTIMIZERS, PROJECTIONS, FusedEngine
+from itransf.training.fused.engine import OPTIMIZERS, PROJECTIONS, FusedEngine
 from itransf.training.objectives import CandidateObjective, ContrastObjective, Objective
 from itransf.training.optimizers import RowOptimizer
 
@@ -60,10 +60,17 @@ def load_engine(device: str) -> type[FusedEngine] | None:
     return CPUEngine
 
 
+def lacks_compiler(model: Model, config: Config, device: str) -> bool:
+    """Return whether the steps of this training would be fused if the compiler for the device were installed."""
+    is_left_out = device == "cpu" and (config.negatives.shared or getattr(model, "dropout", 0) > 0)  # see CPUEngine
+    return find_spec(COMPILERS[device]) is None and can_fuse(model, config) and not is_left_out
+
+
 def can_fuse(model: Model, config: Config) -> bool:
-    """Return whether the kernels compute exactly what the plain steps of this training do.
+    """Return whether kernels may compute exactly what the plain steps of this training do.
 
     A model class declares `fused = True` in its own body; a subclass, which may score differently, does not inherit it.
+    Each engine has kernels for some operations only (`FusedEngine.has_kernels`).
     """
     if not vars(type(model)).get("fused", False) or not isinstance(model, QueryModel):
         return False
@@ -71,8 +78,7 @@ def can_fuse(model: Model, config: Config) -> bool:
     return (
         has_known_projections(model)
         and model.is_random == (model.dropout > 0)  # no other part of a score is random
-        and model.operation in OPERATIONS
-        and model.compare in COMPARISONS
+        and type(model).learning_rate_factor in (Model.learning_rate_factor, Translation.learning_rate_factor)
         and all(parameter.dtype == torch.float32 for parameter in model.parameters())
         and (not config.regularizer.weight or has_l2)
         and config.loss.name in LOSSES

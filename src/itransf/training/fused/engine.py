@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
+from threading import Lock
 from typing import ClassVar, NamedTuple
 
 import torch
@@ -23,6 +25,7 @@ COMPARISONS = {"l1": 1, "l2": 2, "dot": 3, "modulus": 4}
 OPTIMIZERS = {"sgd": 0, "adagrad": 1, "adam": 2}
 PROJECTIONS = (NoProjection, FullProjection, DiagonalProjection, ConceptProjection)
 Projections = list[tuple[str, FullProjection | DiagonalProjection | ConceptProjection]]
+_one_at_a_time = Lock()
 
 
 class Options(NamedTuple):
@@ -252,3 +255,24 @@ def make_buffers(layout: Layout, device: torch.device) -> Buffers:
         targets=make(shared, dim),
         statistics=make(shared, 2),
     )
+
+
+def record(step: Callable[[], object], warm_up: int) -> torch.cuda.CUDAGraph:
+    """Run a step a few times, which compiles its kernels, and record another one, which does not run, as a CUDA graph.
+
+    Its replay needs one launch. Other trainings may run on other streams of the device, in other threads. A stream
+    chosen by torch could be one of theirs, whose work would be recorded instead of run; so the current stream records,
+    unless it is the default one, which cannot record and beside which there are no others.
+    """
+    current, recording = torch.cuda.current_stream(), torch.cuda.CUDAGraph()
+    is_default = current == torch.cuda.default_stream()
+    own = torch.cuda.Stream() if is_default else current  # type: ignore[no-untyped-call]
+    with _one_at_a_time:
+        own.wait_stream(current)
+        with torch.cuda.stream(own):
+            for _ in range(warm_up):
+                step()
+        torch.cuda.synchronize()
+        with torch.cuda.graph(recording, stream=own, capture_error_mode="thread_local"):
+            step()
+    return recording

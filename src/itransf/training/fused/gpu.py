@@ -14,9 +14,8 @@ from itransf.models.projection import ConceptProjection
 from itransf.models.translation import Translation
 from itransf.ops.dropout import MASK_32, find_threshold, mix_seeds
 from itransf.training.fused import contrast_kernels, matrix_kernels, rotation_kernels, update_kernels
-from itransf.training.fused.engine import OPERATIONS, FusedEngine
+from itransf.training.fused.engine import OPERATIONS, FusedEngine, record
 from itransf.training.fused.plan import Plan
-from itransf.training.fused.recording import record
 from itransf.training.objectives import ContrastObjective
 from itransf.training.optimizers import RowOptimizer
 
