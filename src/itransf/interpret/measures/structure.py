@@ -229,10 +229,9 @@ def mine_gold(graph: Graph) -> Gold:
 
 
 def measure_sparsity(readings: Sequence[Reading], most: int, draws: int = DRAWS) -> Finding:
-    """Measure the share of relation sides with at most `most` non-zero weights, none negative, that sum to one.
+    """Measure the share of relation sides with at most `most` non-zero weights whose absolute values sum to one.
 
-    share = |{(s, r): |{i: a[s, r, i] != 0}| <= k, a >= 0, |sum_i a[s, r, i] - 1| <= 1e-4}| / 2 |R|. Where weights have
-    signs, their absolute values are meant.
+    share = |{(s, r): |{i: a[s, r, i] != 0}| <= k, |sum_i |a[s, r, i]| - 1| <= 1e-4}| / 2 |R|.
     The interval is over relation sides and runs; there is no null: sparsity is built in, not discovered.
     """
     statistic = f"at most {most} weight{'s' * (most != 1)}, sum 1"
@@ -243,10 +242,10 @@ def measure_sparsity(readings: Sequence[Reading], most: int, draws: int = DRAWS)
     drawn = draw_weights(sides, draws, np.random.default_rng(0))
 
     def measure(weights: Weights) -> Measured:
-        table = (weights if readings[0].signs is None else np.abs(weights)).astype(np.float64)
-        is_sparse = ((table != 0).sum(axis=2) <= most) & (table >= 0).all(axis=2)
-        kept = (is_sparse & (np.abs(table.sum(axis=2) - 1) <= ROUNDING)).reshape(-1).astype(np.float64)
-        return float(kept.mean()), drawn @ kept / sides, None
+        table = np.abs(weights.astype(np.float64))
+        kept = ((table != 0).sum(axis=2) <= most) & (np.abs(table.sum(axis=2) - 1) <= ROUNDING)
+        shares = kept.reshape(-1).astype(np.float64)
+        return float(shares.mean()), drawn @ shares / sides, None
 
     return make_finding(SPARSITY, statistic, [measure(table) for table in tables], (sides, readings[0].counted))
 
