@@ -25,7 +25,7 @@ class IComplExConfig(DistMultConfig):
     """Settings of IComplEx."""
 
     dim: int = setting(
-        100, "Dimension d of entity and relation embeddings.", "100; on a GPU 300 from 20,000 triples on"
+        100, "Dimension d of entity and relation embeddings.", "100; 300 on a GPU from 20,000 triples on"
     )
     concepts: int = setting(
         30,
@@ -40,7 +40,7 @@ class IComplExConfig(DistMultConfig):
     symmetric_concepts: int = setting(0, "Number of symmetric concepts; 0: half of them, rounded up.")
     attention_lr_factor: float = setting(
         1.0,
-        "Learning-rate multiplier for attention. Values below 1 keep the codes of the warm start.",
+        "Learning-rate multiplier for attention. Values below 1 keep more of the warm start.",
         "0.1 under 20,000 triples, 1 from there on",
     )
 
