@@ -30,15 +30,14 @@ not in the table have the values in the lists.
 
 """
 NOTES = """
-A regularizer weight of -1 is chosen on validation triples before training. Each model is validated after every third
+A regularizer weight of -1 is chosen on validation triples before training. IComplEx is validated after every third
 of the epochs that follow the warm start; there is no early stopping.
 
 ## General
-
 """
 SCOPES = {
-    "negatives": "For `hinge`, `self_adversarial`, and the assignment step of ITransF. `cross_entropy`, the default loss, "
-    "uses only `filtered`.",
+    "negatives": "For `hinge`, `self_adversarial` and the assignment step of ITransF. `cross_entropy`, the default "
+    "loss, uses only `filtered`.",
     "assignment": 'For ITransF and `pitransf` with `model.attention = "sparse"`.',
     "validation": "Early stopping is off; `validation.patience = 3` turns it on.",
 }
