@@ -163,7 +163,7 @@ def test_every_measure_ends_with_a_verdict(signed_page: str) -> None:
     assert panels
     for panel in panels:
         last = re.findall(r"<p>(.*?)</p>", panel.split("</div>")[0])[-1]
-        assert re.match("Good|Too few to tell|At chance|Worse than chance|Not good", last)
+        assert re.match("Good|Too few to tell|At chance|Worse than chance|Not supported", last)
 
 
 def test_a_score_without_parts_has_a_report_that_says_so_and_gives_reasons(

@@ -27,7 +27,7 @@ def evaluate_run(
     *,
     split: Annotated[Literal["train", "valid", "test"], Option(help="Triples to rank.")] = "test",
     ties: Annotated[
-        Literal["realistic", "optimistic", "pessimistic"], Option(help="Rank of equal scores.")
+        Literal["realistic", "optimistic", "pessimistic"], Option(help="How tied scores are ranked.")
     ] = "realistic",
     memory: Annotated[str, Option(metavar="SIZE", help="Memory for scores, such as 512MB or 2GB.")] = "512MB",
     buckets: Annotated[int, Option(metavar="N", help="Number of frequency buckets.")] = 3,

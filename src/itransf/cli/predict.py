@@ -173,8 +173,9 @@ def note_probability(run: itransf.Run, rows: Sequence[Mapping[str, Any]], screen
         if run.calibration.lacks_skill(number):
             screen.say(f"{names.label(number)}: on valid, the model ranks answers no better than popularity.")
         if (share := run.graph.share_answered(number)) < itransf.data.RARELY_ANSWERED:
-            told = f"only {share:.0%} of the entities that fit have an answer; new ones are less probable than shown."
-            screen.say(f"{names.label(number)}: {told}", wrap=screen.is_terminal)
+            told = f"only {share:.0%} of the entities that fit have this relation in the data"
+            text = f"{names.label(number)}: {told}; the probabilities of new triples are too high."
+            screen.say(text, wrap=screen.is_terminal)
 
 
 @takes_form

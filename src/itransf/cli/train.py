@@ -27,10 +27,12 @@ def train_model(
     *,
     model: Annotated[str | None, Option(metavar="NAME", help="Model (itransf models). [default: icomplex]")] = None,
     preset: Annotated[str | None, Option(metavar="P", help="Preset; see 'itransf presets'.")] = None,
-    config: Annotated[Path | None, Option(metavar="FILE", help="TOML file of settings that override those.")] = None,
+    config: Annotated[Path | None, Option(metavar="FILE", help="TOML file of settings; overrides the preset.")] = None,
     settings: options.Settings = None,
     out: Annotated[Path | None, Option(metavar="RUN", help="Run folder. [default: runs/DATA-MODEL]")] = None,
-    seed: Annotated[int | None, Option(metavar="N", help="Random seed (not of the split of a single file).")] = None,
+    seed: Annotated[
+        int | None, Option(metavar="N", help="Random seed of the training; single files are always split with seed 0.")
+    ] = None,
     seeds: Annotated[int, Option(metavar="N", help="Number of seeds; more than 1 make an ensemble.")] = 1,
     resume: Annotated[bool, Option("--resume", help="Resume the run in the folder.")] = False,
     overwrite: options.Overwrite = False,

@@ -28,8 +28,8 @@ class Evidence(LabelledTriple):
     """A training triple as evidence for another one, or for what a concept does.
 
     Attributes:
-        value: Distance or similarity to the explained triple (`find_nearest`), its influence (`find_supporting`), or what a
-            concept adds to its score.
+        value: Distance or similarity to the explained triple (`find_nearest`), its influence (`find_supporting`), or
+            what a concept adds to its score.
     """
 
     value: float
@@ -108,9 +108,9 @@ def find_supporting(
     """Return the training triples about the same head or tail that a triple's lead depends on most, as one set.
 
     The lead is the triple's score minus the logsumexp of the scores of its strongest rivals on `side`. The embedding of
-    each end is treated as a ridge regression on its training triples (`Ridge`). The influence of a triple z is how much the
-    lead falls when the regressions of the ends that z shares are solved without z. The triple with the largest influence is
-    taken out, and the influences of the others are computed again, so that triples that replace each other are found
+    each end is treated as a ridge regression on its training triples (`Ridge`). The influence of a triple z is how much
+    the lead falls when the regressions of the ends that z shares are solved without z. The triple with the largest
+    influence is removed, and those of the others are computed again, so that triples that replace each other are found
     together. The explained triple itself does not count, and only triples with a positive influence are returned.
 
     This is an estimate from the trained embeddings, not the effect of training without z.
