@@ -99,7 +99,7 @@ def test_the_figures_are_those_of_an_evaluation(run: Run, page: str, tmp_path: P
         ranks = np.concatenate([found.typed_ranks.ranks(side) for side in SIDES])
         firsts = f"first in {(ranks <= 1).sum()} ({(ranks <= 1).mean():.1%})"
         tens = f"among the first ten in {(ranks <= 10).sum()} ({(ranks <= 10).mean():.1%})"
-        assert f"Of {len(ranks)} questions, the true answer is ranked {firsts} and {tens}" in text
+        assert f"Of {len(ranks)} queries, the true answer is ranked {firsts} and {tens}" in text
     assert "3 of them ranked" in text
 
 

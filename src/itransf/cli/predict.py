@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 PROBABILITY = "Prob.: estimated chance that the triple is true, where triples that are not in the data count as false."
 RANKS = "Ranks are among entities that fit and whose triple is unknown; the percentile is the share ranked below."
-MEAN = " Prob. is the geometric mean over two questions, for the tail and for the head."
+MEAN = " Prob. is the geometric mean over two queries, for the tail and for the head."
 ANY = "Search all entities or relations, not only those that fit."
 KNOWN: output.Columns = {"Known": lambda row: "held out" if row["known"] in ("valid", "test") else row["known"] or ""}
 AGREEMENT: output.Columns = {  # of an ensemble
