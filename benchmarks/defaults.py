@@ -82,7 +82,7 @@ def render(record: Record) -> str:
     where = f"{record['date'][:10]}, commit {commit}, {machine}"
     title = f"{record['config']['dataset']}, {'GPU' if record['config']['device'] == 'cuda' else 'CPU'}"
     table = make_table(TITLES, rows)
-    return f"## {title}\n\n`{record['command']}`, {where}.\n\n{table}\n{describe_times(record)}"
+    return f"### {title}\n\n`{record['command']}`, {where}.\n\n{table}\n{describe_times(record)}\n"
 
 
 def describe_times(record: Record) -> str:
