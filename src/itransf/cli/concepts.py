@@ -219,8 +219,8 @@ def explain_triple(
 ) -> None:
     """Explain the rank of a triple.
 
-    Shown are the rank, paths in train that connect head and tail and how often such paths hold, similar triples, and
-    the concepts of the relation. The triple may be in the graph or not.
+    Shown are the rank, paths in the training set that connect head and tail and how often such paths hold, similar
+    triples, and the concepts of the relation. The triple may be in the graph or not.
     """
     found = open_run(run, device).explain(head, relation, tail, side=side, evidence=triples)
     output.tell(found.to_dict(), as_json, lambda screen: show_explanation(found, screen, parts))

@@ -47,14 +47,14 @@ FORM = {
 }
 """Options about the form of a table, under the names of `itransf.data.Form`."""
 
-Strict = Annotated[bool, Option("--strict", help="Refuse names in valid and test that train does not have.")]
+Strict = Annotated[bool, Option("--strict", help="Refuse names in valid and test that are not in the training set.")]
 Settings = Annotated[list[str] | None, Option("--set", metavar="KEY=VALUE", help="Setting such as training.epochs=50.")]
 Triples = Annotated[
     int, Option("--triples", metavar="N", help="Maximum number of validation triples per concept; 0: all.")
 ]
 Device = Annotated[str, Option("--device", metavar="D", help="auto, cpu, cuda or a GPU such as cuda:1.")]
 Quiet = Annotated[bool, Option("--quiet", "-q", help="Print the result only, without progress.")]
-Explain = Annotated[bool, Option("--explain", help="Give a reason for each triple: paths in train that support it.")]
+Explain = Annotated[bool, Option("--explain", help="Give a reason for each triple: paths that support it.")]
 AsJson = Annotated[bool, Option("--json", help="Print JSON.")]
 
 

@@ -52,8 +52,8 @@ def train_model(
 
     Without a preset, settings are chosen by the size of the graph. Test triples, if there are any, are ranked at the
     end. --seeds 5 trains five models, in the folders seed-0 to seed-4 of the run folder: an ensemble, which is a run.
-    --final then trains on the triples of all splits, for as many epochs as were best on valid, in the folder RUN-final;
-    with --resume, of a run that is trained already.
+    --final then trains on the triples of all splits, for as many epochs as were best on the validation set, in the
+    folder RUN-final; with --resume, of a run that is trained already.
     """
     check_count("--seeds", seeds, least=1)
     if resume and overwrite:
