@@ -176,7 +176,12 @@ def test_figures_are_those_of_the_stored_results() -> None:
     for title in ("WN18", "FB15k", "FB15k-237", "CoDEx-S", "WN18RR"):
         for model, addition in (("icomplex", ""), ("complex", ", ComplEx")):
             assert f"| {title}{addition} | preset | {read_readings(title.lower(), model, metrics)} |" in page
-    for title, name in (("FB15k-237", "fb15k-237-cuda"), ("WN18RR", "wn18rr-cuda"), ("world", "world")):
+    for title, name in (
+        ("FB15k-237", "fb15k-237-cuda"),
+        ("CoDEx-S", "codex-s"),
+        ("WN18RR", "wn18rr-cuda"),
+        ("world", "world"),
+    ):
         assert f"| {title} | defaults | {read_defaults(name, metrics)} |" in page
     rules = [read_rules(name) for name in ("fb15k", "wn18", "wn18rr", "fb15k-237")]
     easy = f"an MRR of {rules[0]} and {rules[1]}."
