@@ -16,7 +16,7 @@ test: $(VENV)/.installed-dev
 	$(MAKE) --jobs=2 kernels lint docs
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --cov --cov-report=term
 
-# Trials by force, under an hour on two cores: make test-trust SEED=1
+# Fault injection, under an hour on two cores: make test-trust SEED=1
 SEED ?= 0
 test-trust: $(VENV)/.installed-dev
 	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.trust --seed $(SEED)

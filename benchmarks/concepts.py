@@ -226,10 +226,14 @@ def render(record: Record) -> str:
         cells = [f"{median(each[key] for each in found['valid']):.3f}" for key in ("mrr", "hits@10")]
         values = (found["measures"].get(title) for title in MEASURES)
         cells += ["" if value is None else f"{value:.2f}" for value in values]
-        rows.append([name, *cells, f"{found['seconds']:.0f}"])
+        title = name.replace("after coding", "after factorization").replace(
+            "coded ", "factorized "
+        )  # as they were called
+        rows.append([title, *cells, f"{found['seconds']:.0f}"])
     spread = mean(max(v) - min(v) for v in ([each["mrr"] for each in f["valid"]] for f in record["variants"].values()))
     table = make_table(["", "MRR", "Hits@10", *MEASURES, "s"], rows)
-    note = f"Medians of {record['config']['seeds']} seeds on valid, whose MRRs are {spread:.3f} apart on average.\n"
+    seeds = record["config"]["seeds"]
+    note = f"Medians of {seeds} seeds on the validation set, whose MRRs are {spread:.3f} apart on average.\n"
     return "\n".join([f"### {record['config']['dataset']}\n", *describe_setting(record), "", note, table])
 
 

@@ -82,7 +82,7 @@ def render(record: Record) -> str:
     where = f"{record['date'][:10]}, commit {commit}, {machine}"
     title = f"{record['config']['dataset']}, {'GPU' if record['config']['device'] == 'cuda' else 'CPU'}"
     table = make_table(TITLES, rows)
-    return f"## {title}\n\n`{record['command']}`, {where}.\n\n{table}\n{describe_times(record)}"
+    return f"### {title}\n\n`{record['command']}`, {where}.\n\n{table}\n{describe_times(record)}\n"
 
 
 def describe_times(record: Record) -> str:
@@ -90,7 +90,7 @@ def describe_times(record: Record) -> str:
     runs, control = record["runs"], record.get("control")
     sentences = [f"The first run, of {runs[0]['model']}, took {runs[0]['seconds']:.0f} s, including any compilation."]
     if "imports" in record:
-        sentences.append(f"Imports took {record['imports']:.1f} s more.")
+        sentences.append(f"Loading PyTorch took {record['imports']:.1f} s more.")
     if control is not None:
         ours = [run for run in runs if run["model"] == runs[0]["model"]]
         values, seconds = ([f"{run[key]:.{digits}f}" for run in ours] for key, digits in (("valid", 4), ("seconds", 0)))

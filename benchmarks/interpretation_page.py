@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from statistics import mean, stdev
 from typing import Any
 
-from benchmarks.markdown import ABSENT, describe_setting, format_figure, make_table
+from benchmarks.markdown import ABSENT, describe_setting, format_value, make_table
 from benchmarks.recipes import PLANTED, RECIPES, TITLES
 from benchmarks.records import Record
 
@@ -26,13 +26,21 @@ COMMANDS = {
 }
 """The records of the page, and the commands that measure them."""
 HEADINGS = {
-    **{name: f"{name.removesuffix('-icomplex')}, IComplEx" for name in COMMANDS if name.endswith("-icomplex")},
-    "world-reading": "world, trained for interpretability",
-    "fb15k-237-icomplex-earlier-preset": "fb15k-237, IComplEx with an earlier preset",
-    "world-icomplex-full-rate": "world, IComplEx with attention at the full learning rate",
-    PLANTED: "planted graphs",
-    "named-triples": "explanations, verified by retraining",
+    "fb15k-icomplex": "IComplEx on FB15k",
+    "fb15k-237-icomplex": "IComplEx on FB15k-237",
+    "wn18-icomplex": "IComplEx on WN18",
+    "wn18rr-icomplex": "IComplEx on WN18RR",
+    "codex-s-icomplex": "IComplEx on CoDEx-S",
+    "world-icomplex": "IComplEx on world",
+    "wn18": "ITransF on WN18",
+    "fb15k-237": "ITransF on FB15k-237",
+    "world": "ITransF on world",
+    "world-reading": "ITransF on world, trained for interpretability",
+    PLANTED: "ITransF on planted graphs",
+    "named-triples": "Explanations of ITransF, verified by retraining",
 }
+CITED = {"fb15k-237-icomplex-earlier-preset", "world-icomplex-full-rate"}
+"""Records without a section, whose values are in the text."""
 BASELINES = ("random", "ComplEx", "STransE", "dense attention", "dense + l1")
 OUTDATED = "- The recipe has changed since; these results are of the commit above."
 UNLIKELY = 0.05  # the largest p of a finding that is distinguished from chance
@@ -41,7 +49,7 @@ Found = Mapping[str, Any]
 
 def render(records: Mapping[str, Record]) -> str:
     """Return a section for each record, and the command for what is not measured."""
-    names = [*COMMANDS, *(name for name in records if name not in COMMANDS)]
+    names = [*COMMANDS, *(name for name in records if name not in {*COMMANDS, *CITED})]
     return "\n".join(_render_section(name, records.get(name)) for name in names)
 
 
@@ -62,7 +70,9 @@ def _render_section(name: str, record: Record | None) -> str:
 def _describe_recipe(name: str, record: Record) -> list[str]:
     """Return how the models were trained; settings of the command override those of the recipe."""
     recipe = record["recipe"]
-    start = f"preset `{recipe['preset']}`" if "preset" in recipe else "defaults"
+    version = record["versions"].get("itransf", "")
+    earlier = f" of version {version}" if version.startswith("0.1") else ""
+    start = f"preset `{recipe['preset']}`" if "preset" in recipe else f"defaults{earlier}"
     given = [*recipe.get("settings", ()), *record["config"].get("settings", ())]
     settings = " ".join({setting.partition("=")[0]: setting for setting in given}.values())
     lines = [] if recipe == RECIPES.get(name, {}) else [OUTDATED]
@@ -165,10 +175,10 @@ def _begin_titles(name: str) -> list[str]:
 
 
 def _begin_row(finding: Found) -> list[str]:
-    interval = f"{format_figure(finding['low'])} to {format_figure(finding['high'])}"
+    interval = f"{format_value(finding['low'])} to {format_value(finding['high'])}"
     p = ABSENT if finding["p"] is None else f"{finding['p']:.3g}"
     counted = f"{finding['n']:,} {finding['counted']}"
-    return [_name(finding), format_figure(finding["value"]), interval, format_figure(finding["null"]), p, counted]
+    return [_name(finding), format_value(finding["value"]), interval, format_value(finding["null"]), p, counted]
 
 
 def _list_remarks(findings: Iterable[Found]) -> list[str]:
@@ -181,7 +191,8 @@ def _list_remarks(findings: Iterable[Found]) -> list[str]:
 
 
 def _name(finding: Found) -> str:
-    return f"{finding['measure']}, {finding['statistic']}"
+    statistic = finding["statistic"].replace("without donors", "without concepts of others")  # as it was called
+    return f"{finding['measure']}, {statistic}"
 
 
 def _format_other(finding: Found | None) -> str:
@@ -189,5 +200,5 @@ def _format_other(finding: Found | None) -> str:
     if finding is None:
         return ABSENT
     if finding["null"] is None:
-        return format_figure(finding["value"])
-    return f"{format_figure(finding['value'])} ({format_figure(finding['null'])})"
+        return format_value(finding["value"])
+    return f"{format_value(finding['value'])} ({format_value(finding['null'])})"

@@ -197,7 +197,7 @@ STEPS = {
     "typing": "entities that fit each side",
     "calibrate": "calibration and skill, as after training",
     "evaluate": "evaluation",
-    "predict": "`predict`, one question",
+    "predict": "`predict`, one query",
     "score": "`score`, a thousand triples",
 }
 

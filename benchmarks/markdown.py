@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from benchmarks.records import Record
 
 ABSENT = "-"
+LARGEST = 1000  # value that is shown
 
 
 def put_tables(page: str, tables: str, name: str = "tables") -> str:
@@ -61,6 +62,8 @@ def format_bytes(count: float) -> str:
     return f"{count / 1e9:.2f} GB"
 
 
-def format_figure(value: float | None) -> str:
-    """Return a figure with three decimals."""
-    return ABSENT if value is None else f"{value:.3f}"
+def format_value(value: float | None) -> str:
+    """Return a value with three decimals; very large ratios have no exact meaning."""
+    if value is None:
+        return ABSENT
+    return f"{value:.3f}" if value <= LARGEST else f"> {LARGEST:,}"

@@ -189,6 +189,7 @@ def measure(options: argparse.Namespace, graph: Graph, record: dict[str, Any], p
     print(make_table(TITLES, tabulate(record)))
 
 
+SHOWN = {"itransf explain": "supporting triples of itransf"}  # methods that have another name in records
 TITLES = ["method", "triples", "Hits@1", "MRR", "triples", "Hits@1", "MRR", "ms", "slowest, ms"]
 
 
@@ -198,7 +199,7 @@ def tabulate(record: Record) -> list[list[str]]:
     before = {"necessary": [1.0] * len(predictions), "sufficient": [x for one in predictions for x in one["before"]]}
     for method in (*METHODS, NOTHING):
         trainings = [one for one in record["trainings"] if one["method"] == method]
-        row = [method]
+        row = [SHOWN.get(method, method)]
         for mode in MODES:
             found = next((one for one in trainings if mode in one["ranks"]), None)
             if found is None:

@@ -62,7 +62,7 @@ PAGES: Mapping[str, Mapping[str, Callable[[Record], str]]] = {
     "models": {"concepts": concepts.render},
     "reading": {"ensembles": ensembles.render},
     "data-splits": {"weights": weights.render, "typed": typed.render},
-    "explaining": {"new_triples": new_triples.render, "removal": removal.render},
+    "explaining": {"removal": removal.render, "new_triples": new_triples.render},
 }
 """Pages, and the functions that render their records, by the name of the benchmark."""
 

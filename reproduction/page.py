@@ -1,7 +1,7 @@
 """The pages in `docs/`, written from the templates in `pages/` and stored results.
 
 A template holds the prose. `{{name | argument | ...}}` is replaced by what a function of this module returns, so that
-no figure is typed.
+no value is typed.
 """
 
 from __future__ import annotations
@@ -128,8 +128,9 @@ def count_results(results: Results) -> str:
 
 
 def list_outdated(results: Results) -> str:
-    """Return the results made with other settings than now, which no table shows."""
-    return ", ".join(f"`{key}`" for key, _ in results.list_outdated()) or "none"
+    """Return a sentence about the results made with other settings than now, which no table shows, if there are any."""
+    names = ", ".join(f"`{key}`" for key, _ in results.list_outdated())
+    return f"\n\nNot shown, as their settings differ from those of their preset: {names}." if names else ""
 
 
 FILLERS: dict[str, Callable[..., str]] = {

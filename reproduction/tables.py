@@ -274,7 +274,7 @@ COLUMNS: dict[str, tuple[str, Callable[[Found], str]]] = {
     "parameters": ("Parameters", lambda found: f"{found.records[0]['parameters']:,}" if found.row.preset else MISSING),
     "training": ("Training", write_training),
     "large_weights": ("Large weights", write_large),
-    "codes": ("Codes", partial(write_coding, key="non_zeros_kept", scale=1)),
+    "codes": ("Coefficients", partial(write_coding, key="non_zeros_kept", scale=1)),
     "error": ("Error, %", partial(write_coding, key="error", scale=100)),
 }
 """Headings and cells by the names in `experiments.toml`; `RELATIVE` has those that need the rest of the table."""

@@ -28,7 +28,7 @@ def test_misuse_and_failure_are_different_errors() -> None:
 def test_a_missing_extra_names_the_cure() -> None:
     message = str(MissingExtraError("a heat map", "plots"))
     assert message.startswith("a heat map ")
-    assert message.endswith("pip install 'itransf[plots]'")
+    assert message.endswith("pip install '.[plots]'")
 
 
 @pytest.mark.parametrize("error", [MissingExtraError("a heat map", "plots"), errors.RunError("taken")])

@@ -65,7 +65,7 @@ def test_ten_days(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         assert done.code == (day == BAD_DAY), done.err
         assert itransf.open("runs/latest").record.id == before
         if day == BAD_DAY:
-            assert "the MRR on valid fell" in done.err
+            assert "the validation MRR fell" in done.err
             continue
         for line in others:
             run_line(line)

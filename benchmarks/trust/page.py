@@ -10,7 +10,7 @@ from benchmarks.records import Record
 from benchmarks.trust import bombs
 
 FILE = "trust.json"
-PROMISES = {
+GUARANTEES = {
     "flipped bits": "one flipped bit in any file of a run is noticed",
     "truncations": "a truncated file is noticed",
     "resumed from a damaged checkpoint": "the checkpoint before it gives the same weights in the end",
@@ -29,12 +29,12 @@ def render(record: Record) -> str:
     rows = []
     for name, count in counts.items():
         way, _, command = name.partition(": ")
-        promise = PROMISES.get(name) or (
+        guarantee = GUARANTEES.get(name) or (
             f"killed at any file operation of `{command}`: the old or the new run opens, the next command works"
             if way == "kill"
             else f"disk full at any file operation of `{command}`: the run before is intact, a clean message"
         )
-        rows.append([promise, f"{count['trials']:,}", f"{count['failures']:,}"])
+        rows.append([guarantee, f"{count['trials']:,}", f"{count['failures']:,}"])
     total = [sum(count[key] for count in counts.values()) for key in ("trials", "failures")]
     rows.append(["**all**", f"**{total[0]:,}**", f"**{total[1]:,}**"])
     hardware, opening = record["hardware"], record["details"]["opening"]
@@ -48,12 +48,12 @@ def render(record: Record) -> str:
     ]
     lines = [
         f"`{record['command']}`, {where}, {record['minutes']:.0f} minutes.\n",
-        make_table(["promise", "trials", "failures"], rows),
+        make_table(["guarantee", "trials", "failures"], rows),
         f"The slowest hostile folder took {hostile['slowest_seconds']:.1f} s; the most memory that one took was "
         f"{hostile['memory_ratio']:.1f} times that of a good run.\n",
         f"Checksums take {opening['checksum_seconds']:.2f} s of the {opening['open_seconds']:.1f} s in which a run of "
         f"{opening['bytes'] / 1e9:.2f} GB is opened: {100 * opening['share']:.0f} %.\n",
-        "### Bombs\n",
+        "### Decompression bombs\n",
         make_table(["file", "size", "memory while it is refused", "time"], bomb_rows),
     ]
     return "\n".join(lines)

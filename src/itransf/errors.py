@@ -60,7 +60,7 @@ class MissingExtraError(ITransFError):
         self.purpose, self.extra = purpose, extra
 
     def __str__(self) -> str:
-        return f"{self.purpose} needs an optional dependency: pip install 'itransf[{self.extra}]'"
+        return f"{self.purpose} needs an optional dependency; in a clone of itransf: pip install '.[{self.extra}]'"
 
 
 def is_out_of_memory(error: MemoryError | RuntimeError) -> bool:

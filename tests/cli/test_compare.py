@@ -35,7 +35,7 @@ def test_one_table_of_all_models_and_its_files(data: Path, tmp_path: Path, monke
     content = json.loads(again.out)
     assert {row["name"] for row in content["rows"]} >= {"transe", "transe with rules", "rules alone"}
     assert content["folder"] == str(Path("runs", "places-comparison"))
-    assert "itransf[plots]" in again.err
+    assert "pip install '.[plots]'" in again.err
 
 
 def test_a_model_that_fails_is_named_and_all_that_fail_are_a_failure(data: Path, tmp_path: Path) -> None:

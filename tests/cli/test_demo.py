@@ -56,11 +56,11 @@ def test_the_demo_with_a_picture() -> None:
 
 def test_the_demo_without_matplotlib_names_the_extra() -> None:
     console, paper = make_paper()
-    missing = "drawing a picture needs an optional dependency: pip install 'itransf[plots]'"
+    missing = "drawing a picture needs an optional dependency; in a clone of itransf: pip install '.[plots]'"
     show_result(make_result(None), format_heatmap(make_attention()), missing, console)
     shown = paper.getvalue()
     assert "█ to 1" in shown
-    assert "itransf[plots]" in shown
+    assert ".[plots]" in shown
     assert "The heat map is in" not in shown
 
 

@@ -158,7 +158,7 @@ def test_a_lack_of_memory_says_what_needs_less(error: Exception, monkeypatch: py
 
 def test_brackets_in_a_message_are_not_markup(monkeypatch: pytest.MonkeyPatch) -> None:
     done = fail_with(MissingExtraError("drawing", "plots"), monkeypatch)
-    assert "pip install 'itransf[plots]'" in done.err
+    assert "pip install '.[plots]'" in done.err
 
 
 def test_an_interrupt_is_code_130(monkeypatch: pytest.MonkeyPatch) -> None:

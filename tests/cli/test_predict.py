@@ -253,6 +253,7 @@ def test_relations_with_less_reliable_probabilities_are_named() -> None:
     run: Any = SimpleNamespace(graph=graph, calibration=SimpleNamespace(lacks_skill=lambda number: number == 0))
     note_probability(run, [{"relation": "crowned_in"}, {"relation": "likes"}], console)
     assert paper.getvalue().splitlines()[1:] == [
-        "likes: on valid, the model ranks answers no better than popularity.",
-        "crowned_in: only 7% of the entities that fit have an answer; new ones are less probable than shown.",
+        "likes: on the validation set, the model ranks answers no better than popularity.",
+        "crowned_in: only 7% of the entities that fit have this relation in the data; "
+        "the probabilities of new triples are too high.",
     ]

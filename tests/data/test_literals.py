@@ -143,7 +143,7 @@ def test_keeping_and_what_cannot_be(tmp_path: Path) -> None:
     assert load(path, literals="bin").relations.names == ("price",)
     with pytest.raises(DataError, match=r"prices.tsv: all tails are numbers.*--literals keep"):
         load(path)
-    with pytest.raises(ConfigError, match="literals = 'no': give drop, keep or bin"):
+    with pytest.raises(ConfigError, match="literals must be drop, keep or bin, not 'no'"):
         load(path, literals="no")
 
 

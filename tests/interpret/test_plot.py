@@ -87,7 +87,7 @@ def test_a_place_that_cannot_be_written_is_named(tmp_path: Path) -> None:
 
 def test_without_matplotlib_the_extra_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
-    with pytest.raises(MissingExtraError, match=r"pip install 'itransf\[plots\]'"):
+    with pytest.raises(MissingExtraError, match=r"pip install '\.\[plots\]'"):
         write_heatmap(make_attention(), tmp_path / "map.png")
     assert not list(tmp_path.iterdir())
 
@@ -151,5 +151,5 @@ def test_a_font_that_cannot_be_read_has_no_letters(tmp_path: Path) -> None:
 
 def test_without_fonts_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib.font_manager", None)
-    with pytest.raises(MissingExtraError, match=r"pip install 'itransf\[plots\]'"):
+    with pytest.raises(MissingExtraError, match=r"pip install '\.\[plots\]'"):
         find_missing_letters(make_attention())

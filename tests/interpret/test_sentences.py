@@ -94,7 +94,7 @@ def test_a_probability_is_told_where_there_is_one() -> None:
     told = "far ahead of Belgium; the triple is not in the graph and has a probability of >99 %"
     assert f"{told}. " in likely.sentence
     assert f"{told}. " in replace(likely, answer_probability=0.995).sentence
-    assert f"{told} (72 % as an answer to this question). " in replace(likely, answer_probability=0.72).sentence
+    assert f"{told} (72 % as an answer to this query). " in replace(likely, answer_probability=0.72).sentence
 
 
 def test_reasons_for_a_runner_up_and_weak_ones() -> None:

@@ -158,7 +158,7 @@ def test_impossible_sizes_are_refused(model: STransE, atoms: int, most: int, wor
 @pytest.mark.parametrize("missing", ["sklearn.decomposition", "scipy.optimize"])
 def test_without_the_library_the_extra_is_named(model: STransE, monkeypatch: pytest.MonkeyPatch, missing: str) -> None:
     monkeypatch.setitem(sys.modules, missing, None)
-    with pytest.raises(MissingExtraError, match=r"itransf\[reproduce\]"):
+    with pytest.raises(MissingExtraError, match=r"pip install '\.\[reproduce\]'"):
         encode_matrices(model, ATOMS, MOST)
 
 

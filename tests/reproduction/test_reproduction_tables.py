@@ -133,7 +133,7 @@ def test_times_codes_and_gains_have_columns(results: Results, store: Store) -> N
         "0.5 s",
     )
     coded = show(results, "sparse_encoding")["the same, sparse coding"]
-    assert (coded["Codes"], coded["Error, %"]) == ("3.5", "2.1")
+    assert (coded["Coefficients"], coded["Error, %"]) == ("3.5", "2.1")
     gains = show(results, "compression")
     assert gains["STransE"]["Hits@10 minus STransE's"] == MISSING
     assert gains["ITransF"]["Hits@10 minus STransE's"].startswith("+")

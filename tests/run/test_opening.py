@@ -168,7 +168,7 @@ class TestOpening:
     @pytest.mark.parametrize(
         ("name", "value", "fault"),
         [
-            ("entities", float("nan"), "'entities' .*not all numbers"),
+            ("entities", float("nan"), "'entities' contain NaN or infinite values"),
             ("project_tail.support", 99, "'project_tail.support' has concept 99"),
         ],
     )

@@ -99,7 +99,7 @@ def test_the_figures_are_those_of_an_evaluation(run: Run, page: str, tmp_path: P
         ranks = np.concatenate([found.typed_ranks.ranks(side) for side in SIDES])
         firsts = f"first in {(ranks <= 1).sum()} ({(ranks <= 1).mean():.1%})"
         tens = f"among the first ten in {(ranks <= 10).sum()} ({(ranks <= 10).mean():.1%})"
-        assert f"Of {len(ranks)} questions, the true answer is ranked {firsts} and {tens}" in text
+        assert f"Of {len(ranks)} queries, the true answer is ranked {firsts} and {tens}" in text
     assert "3 of them ranked" in text
 
 
@@ -163,7 +163,7 @@ def test_every_measure_ends_with_a_verdict(signed_page: str) -> None:
     assert panels
     for panel in panels:
         last = re.findall(r"<p>(.*?)</p>", panel.split("</div>")[0])[-1]
-        assert re.match("Good|Too few to tell|At chance|Worse than chance|Not good", last)
+        assert re.match("Good|Too few to tell|At chance|Worse than chance|Not supported", last)
 
 
 def test_a_score_without_parts_has_a_report_that_says_so_and_gives_reasons(

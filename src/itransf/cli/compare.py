@@ -34,9 +34,9 @@ def compare_models(
 ) -> None:
     """Train several models on one graph and compare them.
 
-    The table has their ranks on test, best on valid first. The folder gets comparison.json, comparison.md,
-    comparison.png and a run folder for each training. Give the same command again to continue: what is trained there is
-    not trained again. --set holds for all models.
+    The table has their ranks on the test set, best on the validation set first. The folder gets comparison.json,
+    comparison.md, comparison.png and a run folder for each training. Give the same command again to continue: what is
+    trained there is not trained again. --set holds for all models.
     """
     graph = itransf.load(data, **form, literals=literals, progress=not quiet)
     warn(graph.notes)

@@ -169,17 +169,17 @@ def show_cards(cards: Sequence[ConceptCard], screen: output.Screen) -> None:
 
 
 def show_sharing_graph(graph: SharingGraph, screen: output.Screen, names: Mapping[int, str]) -> None:
-    """Print rare relations with their donors, then the strongest links."""
+    """Print rare relations with their source relations, then the strongest links."""
     shown = graph.rare or graph.members
     donors: output.Columns = {
         "Relation": lambda member: member.label,
-        "Donors (share of what its concepts learned)": lambda member: ", ".join(
+        "Sources (share of what its concepts learned)": lambda member: ", ".join(
             f"{donor.label} {donor.share:.0%}" for donor in member.donors[:MOST_DONORS]
         ),
         "Train": lambda member: f"{member.train_triples:,}",
         "From others": lambda member: f"{1 - member.own:.0%}",
     }
-    title = f"{'Rare relations' if graph.rare else 'Relations'} and their donors"
+    title = f"{'Rare relations' if graph.rare else 'Relations'} and their source relations"
     screen.tabulate_each(shown[:MOST_RARE], donors, names=2, title=title)
     output.count_rest(len(shown) - MOST_RARE, "relations", screen)
     labels = {member.relation: member.label for member in graph.members}
@@ -187,7 +187,7 @@ def show_sharing_graph(graph: SharingGraph, screen: output.Screen, names: Mappin
         (
             labels[link.left],
             labels[link.right],
-            "crosswise" if link.crossed else "",
+            "with sides swapped" if link.crossed else "",
             ", ".join(itransf.interpret.call_concept(concept, names) for concept in link.concepts),
             f"{link.weight:.2f}",
         )
@@ -219,8 +219,8 @@ def explain_triple(
 ) -> None:
     """Explain the rank of a triple.
 
-    Shown are the rank, paths in train that connect head and tail and how often such paths hold, similar triples, and
-    the concepts of the relation. The triple may be in the graph or not.
+    Shown are the rank, paths in the training set that connect head and tail and how often such paths hold, similar
+    triples, and the concepts of the relation. The triple may be in the graph or not.
     """
     found = open_run(run, device).explain(head, relation, tail, side=side, evidence=triples)
     output.tell(found.to_dict(), as_json, lambda screen: show_explanation(found, screen, parts))
@@ -240,7 +240,7 @@ def show_explanation(found: Explanation, screen: output.Screen, parts: bool = Fa
     nearest = f"Most similar training triples ({compared})"
     show_evidence(found.nearest, "Distance" if has_distance else "Cosine", nearest, screen)
     supporting = "Most supporting training triples (how much the lead depends on each, estimated)"
-    show_evidence(found.supporting, "Pull", supporting, screen)
+    show_evidence(found.supporting, "Influence", supporting, screen)
     if found.sharing is not None:
         screen.say(f"\nConcepts of {found.relation_label}, and the relations that share them", "bold")
         output.show_shared(found.sharing, screen, output.MOST_SHARED)

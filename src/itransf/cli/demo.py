@@ -29,7 +29,7 @@ def show_demo(
     """
     if not as_json:
         remark("Training three models on 'world', a bundled graph of countries, cities, languages,")
-        remark("currencies and organisations. This takes about a minute.\n")
+        remark("currencies and organizations. This takes about a minute.\n")
     found, run, missing = itransf.demo.run_demo(out, seed, settings=settings or (), device=device)
     text = "" if found["heatmap"] else itransf.interpret.format_heatmap(run.concepts())
     tell(found, as_json, lambda screen: show_result(found, text, missing, screen))
@@ -89,7 +89,7 @@ def show_recovered(recovered: Sequence[Mapping[str, Any]], hidden: Mapping[str, 
     screen.say("Triples that were hidden from IComplEx", "bold")
     screen.say(
         f"Of all entities that fit and are not known as answers, it ranks the hidden one first in {shares[0]} % of the "
-        f"test questions, and among the first ten in {shares[1]} %. Some that it ranks first:\n",
+        f"test queries, and among the first ten in {shares[1]} %. Some that it ranks first:\n",
         wrap=True,
     )
     rows = [

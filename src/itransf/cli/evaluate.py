@@ -27,7 +27,7 @@ def evaluate_run(
     *,
     split: Annotated[Literal["train", "valid", "test"], Option(help="Triples to rank.")] = "test",
     ties: Annotated[
-        Literal["realistic", "optimistic", "pessimistic"], Option(help="Rank of equal scores.")
+        Literal["realistic", "optimistic", "pessimistic"], Option(help="How tied scores are ranked.")
     ] = "realistic",
     memory: Annotated[str, Option(metavar="SIZE", help="Memory for scores, such as 512MB or 2GB.")] = "512MB",
     buckets: Annotated[int, Option(metavar="N", help="Number of frequency buckets.")] = 3,
@@ -101,7 +101,7 @@ def show_evaluation(evaluation: Mapping[str, Any], screen: Screen, relations: bo
     title = f"Ranks on {ranked} (Hits in percent). Standard protocol: all entities are candidates."
     best = evaluation["typed"]["both"]
     shares = [itransf.evaluation.format_metric(name, best[name]) for name in ("hits@1", "hits@10")]
-    asked = f"{best['queries']:,} questions (a {evaluation['split']} triple without its head, or without its tail)"
+    asked = f"{best['queries']:,} queries (a {evaluation['split']} triple without its head, or without its tail)"
     told = f"In {asked}, predict ranks the answer first in {shares[0]} % and among its ten best in {shares[1]} %.\n"
     screen.say(told, wrap=True)
     if "sampled_from" in evaluation:
@@ -156,7 +156,7 @@ def show_skill(relations: Iterable[Mapping[str, Any]], screen: Screen) -> None:
 
 def show_calibration(judged: Mapping[str, Any], screen: Screen) -> None:
     """Print what `assess_calibration` returns."""
-    size = f"{judged['questions']:,} questions of {judged['split']}"
+    size = f"{judged['questions']:,} queries of {judged['split']}"
     total = judged["hits"][0]
     agree = "agree with" if total["agree"] else "differ from"
     told = f"{total['expected']:,.0f} true candidates are expected, {total['observed']:,} are observed"
@@ -170,7 +170,7 @@ def show_calibration(judged: Mapping[str, Any], screen: Screen) -> None:
     screen.say()
     hits: Columns = {
         "Relations": lambda entry: entry["relations"],
-        "Questions": lambda entry: f"{entry['questions']:,}",
+        "Queries": lambda entry: f"{entry['questions']:,}",
         "Expected": lambda entry: format_number(entry["expected"], 0),
         "95 % interval": lambda entry: f"{max(entry['low'], 0):,.0f} to {entry['high']:,.0f}",
         "Observed": lambda entry: f"{entry['observed']:,}",

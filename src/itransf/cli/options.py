@@ -30,26 +30,31 @@ Domains = Annotated[
 Literals = Annotated[str, Option("--literals", metavar="MODE", help="Numbers, dates, long texts: drop, keep or bin.")]
 FORM = {
     "separator": Annotated[str | None, Option("--separator", metavar="S", help="Separator. [default: detected]")],
-    "header": Annotated[bool | None, Option("--header/--no-header", help="Line 1 names columns. [default: detected]")],
+    "header": Annotated[
+        bool | None, Option("--header/--no-header", help="Whether the first line is a header. [default: detected]")
+    ],
     "columns": Annotated[str | None, Option("--columns", metavar="H,R,T", help="Columns: names, or numbers from 1.")],
     "weight": Annotated[
-        str | None, Option("--weight", metavar="C", help="Weights. [default: weight, confidence or count]")
+        str | None,
+        Option("--weight", metavar="C", help="Column of triple weights. [default: weight, confidence or count]"),
     ],
     "wide": Annotated[bool, Option("--wide", help="Every column is a relation, every row an entity.")],
     "key": Annotated[str | None, Option("--key", metavar="C", help="Entities of a wide table. [default: 1]")],
-    "split": Annotated[str | None, Option("--split", metavar="S", help="Mark between values in a cell.")],
+    "split": Annotated[
+        str | None, Option("--split", metavar="S", help="Separator between several values in one cell.")
+    ],
     "skip_bad": Annotated[bool, Option("--skip-bad", help="Leave out lines that cannot be read.")],
 }
 """Options about the form of a table, under the names of `itransf.data.Form`."""
 
-Strict = Annotated[bool, Option("--strict", help="Refuse names in valid and test that train does not have.")]
+Strict = Annotated[bool, Option("--strict", help="Refuse names in valid and test that are not in the training set.")]
 Settings = Annotated[list[str] | None, Option("--set", metavar="KEY=VALUE", help="Setting such as training.epochs=50.")]
 Triples = Annotated[
     int, Option("--triples", metavar="N", help="Maximum number of validation triples per concept; 0: all.")
 ]
 Device = Annotated[str, Option("--device", metavar="D", help="auto, cpu, cuda or a GPU such as cuda:1.")]
 Quiet = Annotated[bool, Option("--quiet", "-q", help="Print the result only, without progress.")]
-Explain = Annotated[bool, Option("--explain", help="Give a reason for each triple: paths in train that support it.")]
+Explain = Annotated[bool, Option("--explain", help="Give a reason for each triple: paths that support it.")]
 AsJson = Annotated[bool, Option("--json", help="Print JSON.")]
 
 
@@ -103,11 +108,11 @@ def name_folder(name: str) -> Path:
 
 
 def refuse_taken(folder: Path, overwrite: bool) -> None:
-    """Refuse a folder that is in use and may not be overwritten, before any work is done."""
+    """Refuse a folder that contains a run and may not be overwritten, before any work is done."""
     place = itransf.storage.RunFolder(folder)
     place.check_free(overwrite=True)
     if place.is_occupied and not overwrite:
-        raise RunError(f"{folder}: is in use; replace the run with --overwrite, or choose another --out")
+        raise RunError(f"{folder}: already contains a run; replace it with --overwrite, or choose another --out")
 
 
 Memory = Annotated[

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 PROBABILITY = "Prob.: estimated chance that the triple is true, where triples that are not in the data count as false."
 RANKS = "Ranks are among entities that fit and whose triple is unknown; the percentile is the share ranked below."
-MEAN = " Prob. is the geometric mean over two questions, for the tail and for the head."
+MEAN = " Prob. is the geometric mean over two queries, for the tail and for the head."
 ANY = "Search all entities or relations, not only those that fit."
 KNOWN: output.Columns = {"Known": lambda row: "held out" if row["known"] in ("valid", "test") else row["known"] or ""}
 AGREEMENT: output.Columns = {  # of an ensemble
@@ -28,7 +28,7 @@ AGREEMENT: output.Columns = {  # of an ensemble
 }
 NO_ANSWER = (
     "There is no answer: every candidate is a training triple (--known includes them), or excluded by --candidates, or "
-    "does not fit (--any searches all entities and relations), or has its only answer in train (--more)."
+    "does not fit (--any searches all entities and relations), or has its only answer in the training set (--more)."
 )
 
 
@@ -42,7 +42,7 @@ def predict_triples(
     candidates: Annotated[Path | None, Option(metavar="FILE", help="Allowed answers, one per line.")] = None,
     search_any: Annotated[bool, Option("--any", help=ANY)] = False,
     known: Annotated[bool, Option("--known", help="Include training triples.")] = False,
-    more: Annotated[bool, Option("--more", help="Rank other answers where train has the only one.")] = False,
+    more: Annotated[bool, Option("--more", help="Rank other answers where the training set has the only one.")] = False,
     explain: Explain = False,
     queries: Annotated[
         Path | None, Option(metavar="FILE", help="File of queries: head, relation, tail, one is ?.")
@@ -54,10 +54,10 @@ def predict_triples(
     """Predict missing triples (link prediction).
 
     Give a head and a relation, a relation and a tail, a head and a tail, or a relation alone. Answers fit the relation:
-    they or entities like them occur on that side of it in train (--any searches all). Training triples are left out,
-    unless --known is given; triples of valid and test are marked "held out". If a relation allows one answer, such as a
-    capital, and train has it, others are ranked only with --more. In an ensemble, a seed agrees with an answer if it
-    ranks it among its ten best, as 'itransf score' ranks it.
+    they or entities like them occur on that side of it in the training set (--any searches all). Training triples are
+    left out, unless --known is given; validation and test triples are marked "held out". If a relation allows one
+    answer, such as a capital, and the training set has it, others are ranked only with --more. In an ensemble, a seed
+    agrees with an answer if it ranks it among its ten best, as 'itransf score' ranks it.
     """
     asked = {"head": head, "relation": relation, "tail": tail}
     if queries is not None and any(asked.values()):
@@ -171,10 +171,12 @@ def note_probability(run: itransf.Run, rows: Sequence[Mapping[str, Any]], screen
     names = run.graph.relations
     for number in sorted({names.index(row["relation"]) for row in rows}):
         if run.calibration.lacks_skill(number):
-            screen.say(f"{names.label(number)}: on valid, the model ranks answers no better than popularity.")
+            told = "on the validation set, the model ranks answers no better than popularity"
+            screen.say(f"{names.label(number)}: {told}.")
         if (share := run.graph.share_answered(number)) < itransf.data.RARELY_ANSWERED:
-            told = f"only {share:.0%} of the entities that fit have an answer; new ones are less probable than shown."
-            screen.say(f"{names.label(number)}: {told}", wrap=screen.is_terminal)
+            told = f"only {share:.0%} of the entities that fit have this relation in the data"
+            text = f"{names.label(number)}: {told}; the probabilities of new triples are too high."
+            screen.say(text, wrap=screen.is_terminal)
 
 
 @takes_form

@@ -13,7 +13,10 @@ from itransf.cli.predict import note_probability
 
 MOST_SHOWN = 20  # rows of a long list on the screen
 DOUBT: output.Columns = {"Doubt": lambda each: output.format_number(each["doubt"], 1)}
-MEANING = "Doubt: how far type, connections and score are below those of other triples of the relation; mostly about 0."
+MEANING = (
+    "Doubt: how unusual the triple is among those of its relation (entity types, supporting paths, score). Typical "
+    "triples are near 0; higher is more doubtful."
+)
 NONE = "There are none: no other entity fits, or train has the only answer."
 Relation = Annotated[str | None, Option(metavar="R", help="Only triples of this relation.")]
 

@@ -106,7 +106,7 @@ def update_run(
     remove: Annotated[Path | None, Option(metavar="FILE", help="Triples to remove.")] = None,
     epochs: Annotated[int | None, Option(metavar="N", help="Epochs of training. [default: by size]")] = None,
     literals: Annotated[str, Option(metavar="MODE", help="Numbers, dates, long texts: drop or keep.")] = "drop",
-    alert: Annotated[float | None, Option(metavar="X", help="Exit with 1 if the MRR on valid falls by more.")] = None,
+    alert: Annotated[float | None, Option(metavar="X", help="Exit with 1 if the validation MRR falls by more.")] = None,
     overwrite: Overwrite = False,
     quiet: Quiet = False,
     device: Device = "auto",
@@ -131,7 +131,8 @@ def update_run(
     tell(found, as_json, lambda screen: show_update(found, screen))
     if alert is not None and valid and valid["before"]["mrr"] - valid["after"]["mrr"] > alert:
         fall = " to ".join(f"{valid[step]['mrr']:.3f}" for step in ("before", "after"))
-        raise ITransFError(f"the MRR on valid fell from {fall}, by more than {alert:g}; see 'itransf diff {run} {out}'")
+        told = f"the validation MRR fell from {fall}, by more than {alert:g}"
+        raise ITransFError(f"{told}; see 'itransf diff {run} {out}'")
 
 
 def show_update(found: Mapping[str, Any], screen: Screen) -> None:

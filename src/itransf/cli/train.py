@@ -27,10 +27,12 @@ def train_model(
     *,
     model: Annotated[str | None, Option(metavar="NAME", help="Model (itransf models). [default: icomplex]")] = None,
     preset: Annotated[str | None, Option(metavar="P", help="Preset; see 'itransf presets'.")] = None,
-    config: Annotated[Path | None, Option(metavar="FILE", help="TOML file of settings that override those.")] = None,
+    config: Annotated[Path | None, Option(metavar="FILE", help="TOML file of settings; overrides the preset.")] = None,
     settings: options.Settings = None,
     out: Annotated[Path | None, Option(metavar="RUN", help="Run folder. [default: runs/DATA-MODEL]")] = None,
-    seed: Annotated[int | None, Option(metavar="N", help="Random seed (not of the split of a single file).")] = None,
+    seed: Annotated[
+        int | None, Option(metavar="N", help="Random seed of the training; single files are always split with seed 0.")
+    ] = None,
     seeds: Annotated[int, Option(metavar="N", help="Number of seeds; more than 1 make an ensemble.")] = 1,
     resume: Annotated[bool, Option("--resume", help="Resume the run in the folder.")] = False,
     overwrite: options.Overwrite = False,
@@ -51,9 +53,9 @@ def train_model(
 
     Without a preset, settings are chosen by the size of the graph. Test triples, if there are any, are ranked at the
     end. --seeds 5 trains five models, in the folders seed-0 to seed-4 of the run folder: an ensemble, which is a run.
-    --final then trains on the triples of all splits, for as many epochs as were best on valid, in the folder RUN-final;
-    with --resume, of a run that is trained already. --report FILE writes a page with its results, the most probable new
-    triples with explanations, and its concepts.
+    --final then trains on the triples of all splits, for as many epochs as were best on the validation set, in the
+    folder RUN-final; with --resume, of a run that is trained already. --report FILE writes a page with its results, the
+    most probable new triples with explanations, and its concepts.
     """
     check_count("--seeds", seeds, least=1)
     if resume and overwrite:

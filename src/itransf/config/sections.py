@@ -24,26 +24,38 @@ class TrainingConfig:
     """Optimization."""
 
     epochs: int = setting(
-        100, "Passes over the training triples.", "10 to 200, by the number of training triples and the device"
+        100,
+        "Passes over the training triples.",
+        "by the number of training triples and the device; 15 to 45 with the warm start for icomplex, 10 to 200 for "
+        "most other models",
     )
     batch_size: int = setting(
-        1024, "Triples per update.", "32 to 512 on a graph under 20,000 triples, else 1024", above=0
+        1024,
+        "Triples per update.",
+        "32 to 256 for icomplex and 32 to 512 for most other models under 20,000 triples, 1000 and 1024 from there on",
+        above=0,
     )
     block_size: int = setting(
         128,
         "Triples of one relation that stay together when triples are shuffled. 1 shuffles freely. Larger blocks bring "
         "fewer relations into a batch, so fewer matrices are composed and matrix products are larger.",
-        "an eighth of the batch",
+        "1 for icomplex, complex, distmult and tucker, an eighth of the batch for most other models",
         above=0,
     )
-    optimizer: str = setting("adam", "Optimizer: sgd, adagrad or adam. All update only the rows a batch touches.")
+    optimizer: str = setting(
+        "adam",
+        "Optimizer: sgd, adagrad or adam. All update only the rows a batch touches.",
+        "adagrad for icomplex, complex, distmult, rescal, tatec, nodelink and randomwalk, else adam",
+    )
     learning_rate: float = setting(
         0.015,
-        "Learning rate for the loss averaged over a batch. A triple moves its embeddings by learning_rate / "
-        "batch_size.",
-        "by model and size of the graph",
+        "Learning rate. The loss is averaged over the batch, so with sgd the step per triple also depends on the batch "
+        "size.",
+        "0.05 for icomplex; by model and size of the graph",
     )
-    lr_decay: Literal["none", "linear"] = setting("linear", "Learning rate schedule: constant, or linear to zero.")
+    lr_decay: Literal["none", "linear"] = setting(
+        "linear", "Learning rate schedule: constant, or linear to zero.", "none where the optimizer is adagrad"
+    )
     weight_averaging: float = setting(
         0.0,
         "Fraction of final epochs over which parameters are averaged (Polyak averaging). The average is validated and "
@@ -67,6 +79,8 @@ class LossConfig:
         "cross_entropy",
         "Loss: hinge (the paper's Eq. 2), self_adversarial (logistic loss with self-adversarial negative sampling), or "
         "cross_entropy (of the right entity among all entities or sampled candidates, on both sides).",
+        "self_adversarial for rotate; hinge for ptranse, pitransf, nodelink and randomwalk on a CPU from 20,000 "
+        "triples on; else cross_entropy",
     )
     margin: float = setting(1.0, "Margin of hinge and self_adversarial.")
     adversarial_temperature: float = setting(1.0, "Temperature of the weights on hard negatives (self_adversarial).")
@@ -79,7 +93,7 @@ class LossConfig:
     candidates: int = setting(
         0,
         "Number of random negative entities per batch for cross_entropy. 0 uses all entities (1-vs-all).",
-        "all up to 2,500 entities, else 1024",
+        "all up to 2,500 entities, else 1024 for most models; icomplex: all under 20,000 triples and on a GPU as well",
     )
     relation_weight: float = setting(
         0.0,
@@ -98,7 +112,7 @@ class RegularizerConfig:
         "Weight of the regularizer. 0 switches it off. -1 chooses it before training: a small model is trained for a "
         "few epochs with each of 0.004, 0.015, 0.05 and 0.1, and the best on validation is taken; 0.015 beyond a "
         "million training triples.",
-        "by model and size of the graph; -1 for icomplex from 20,000 triples on",
+        "0.02 for icomplex under 20,000 triples, -1 from there on; by model and size of the graph",
     )
 
 
@@ -170,7 +184,9 @@ class WarmStartConfig:
         "and kg2e, of ComplEx for icomplex, of LineaRE for ilineare. 0 starts at random.",
         "two thirds of all epochs for icomplex and ilineare, half for ctransr, else 0",
     )
-    learning_rate: float = setting(0.0, "Learning rate of these epochs. 0 uses training.learning_rate.")
+    learning_rate: float = setting(
+        0.0, "Learning rate of these epochs. 0 uses training.learning_rate.", "0.1 for icomplex, else 0"
+    )
     sampler: str = setting(
         "same", "Negative sampler of these epochs: same as in training, or a sampler's name without domain sampling."
     )
@@ -188,7 +204,7 @@ class ValidationConfig:
     every: int = setting(
         10,
         "Epochs between two validations. 0 never validates and keeps the last weights.",
-        "a tenth of the default epochs",
+        "a third of training.epochs for icomplex and ilineare, a tenth for most other models",
     )
     metric: Literal["mrr", "mr", "hits@1", "hits@3", "hits@10"] = setting(
         "mrr", "Metric that decides which weights are kept."

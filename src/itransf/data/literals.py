@@ -51,7 +51,7 @@ def treat_literals(tables: Sequence[Table], mode: str = "drop") -> list[Table]:
         DataError: Nothing is left to train on.
     """
     if mode not in _DONE:
-        raise ConfigError(f"literals = {mode!r}: give drop, keep or bin")
+        raise ConfigError(f"literals must be drop, keep or bin, not {mode!r}")
     columns = [table.data.column("tail") for table in tables]
     if mode == "keep" or not any(pc.any(pc.match_substring_regex(each, _POSSIBLE)).as_py() for each in columns):
         return list(tables)

@@ -129,7 +129,7 @@ def rank_triples(
         typing: Entities that fit each side of each relation: only they are rivals, even of an answer that does not fit;
             by default all entities are.
         keep_scores: Whether to return the scores of the triples. All ranks then come from `model.scorer`, so that they
-            agree with predictions to the last bit, and scores that are not numbers are refused.
+            agree with predictions to the last bit, and NaN scores are refused.
         sides: Sides to rank; the other side has counts of zero.
         title: Title of the progress bar.
 
@@ -328,7 +328,7 @@ def count_in_scores(
         entities: Number of entities that it scores.
         candidates: Number of those, the first ones, that may be rivals.
         memory: Bytes for one chunk of scores.
-        keep_scores: Whether to return the scores of the answers, and to refuse scores that are not numbers.
+        keep_scores: Whether to return the scores of the answers, and to refuse NaN scores.
         part: Queries and answers.
     """
     own = torch.zeros(len(part.answers), dtype=torch.float64, device=part.answers.device)
@@ -414,7 +414,6 @@ def refuse_nan(scores: Tensor) -> Tensor:
     """Return the scores unless one is not a number, in which case they have no order."""
     if bool(scores.isnan().any()):
         raise ITransFError(
-            "the model gives scores that are not numbers, so its training has diverged; "
-            "train it again with a lower learning rate"
+            "the model gives NaN scores, so its training has diverged; train it again with a lower learning rate"
         )
     return scores

@@ -28,8 +28,8 @@ class Evidence(LabelledTriple):
     """A training triple as evidence for another one, or for what a concept does.
 
     Attributes:
-        value: Distance or similarity to the explained triple (`find_nearest`), its pull (`find_supporting`), or what a
-            concept adds to its score.
+        value: Distance or similarity to the explained triple (`find_nearest`), its influence (`find_supporting`), or
+            what a concept adds to its score.
     """
 
     value: float
@@ -108,10 +108,10 @@ def find_supporting(
     """Return the training triples about the same head or tail that a triple's lead depends on most, as one set.
 
     The lead is the triple's score minus the logsumexp of the scores of its strongest rivals on `side`. The embedding of
-    each end is treated as a ridge regression on its training triples (`Ridge`). The pull of a triple z is how much the
-    lead falls when the regressions of the ends that z shares are solved without z. The triple with the largest pull is
-    taken out, and the pulls of the others are computed again, so that triples that replace each other are found
-    together. The explained triple itself does not count, and only triples with a positive pull are returned.
+    each end is treated as a ridge regression on its training triples (`Ridge`). The influence of a triple z is how much
+    the lead falls when the regressions of the ends that z shares are solved without z. The triple with the largest
+    influence is removed, and those of the others are computed again, so that triples that replace each other are found
+    together. The explained triple itself does not count, and only triples with a positive influence are returned.
 
     This is an estimate from the trained embeddings, not the effect of training without z.
 
@@ -137,12 +137,12 @@ def find_supporting(
     order: list[int] = []
     values: list[float] = []
     while len(order) < count and is_left.any():
-        pulls = np.where(is_left, sum(fit.find_pulls(len(triples)) for fit in fits), -np.inf)
-        best = int(pulls.argmax())
-        if pulls[best] <= 0:
+        influences = np.where(is_left, sum(fit.find_influences(len(triples)) for fit in fits), -np.inf)
+        best = int(influences.argmax())
+        if influences[best] <= 0:
             break
         order.append(best)
-        values.append(float(pulls[best]))
+        values.append(float(influences[best]))
         is_left[best] = False
         for fit in fits:
             fit.remove(best)
@@ -187,12 +187,12 @@ class Ridge:
         inverse = torch.linalg.inv(squares + weight * torch.diag_embed(torch.ones_like(products)).to(squares))
         return cls(rows[chosen.cpu().numpy()], inverse.cpu().numpy(), products.double().cpu().numpy())
 
-    def find_pulls(self, count: int) -> Floats:
+    def find_influences(self, count: int) -> Floats:
         """Return how much <g, e> falls without each of `count` triples; zero for those that are not fitted."""
-        pulls, own = np.zeros(count), self.inverse.diagonal()
+        influences, own = np.zeros(count), self.inverse.diagonal()
         falls = self.inverse.sum(axis=1) * (self.inverse @ self.products)
-        pulls[self.rows] = np.divide(falls, own, out=np.zeros_like(falls), where=own > 0)
-        return pulls
+        influences[self.rows] = np.divide(falls, own, out=np.zeros_like(falls), where=own > 0)
+        return influences
 
     def remove(self, row: int) -> None:
         """Solve the regression without the triple of a row."""

@@ -139,7 +139,7 @@ class Explanation(LabelledTriple):
 
     @property
     def sentence(self) -> str:
-        """The question and the rank, then the reasons: paths, similar triples, and concepts by name."""
+        """The query and the rank, then the reasons: paths, similar triples, and concepts by name."""
         sentences = [describe_rank(self), describe_unfit(self), describe_taken(self)]
         sentences += [describe_paths(self), describe_evidence(self), describe_concepts(self)]
         if self.agreement is not None:
@@ -187,7 +187,7 @@ def tabulate_split(explanation: Explanation) -> tuple[list[str], list[list[str]]
         explanation: An explanation; without a runner-up there is one column of numbers.
     """
     rival, lead = explanation.runner_up, explanation.lead
-    columns = ["Part", "", "Weight", explanation.answer, *([rival.label, "In favour"] if rival else [])]
+    columns = ["Part", "", "Weight", explanation.answer, *([rival.label, "In favor"] if rival else [])]
     rows = []
     for side in dict.fromkeys(part.side for part in explanation.contributions):
         parts = [part for part in explanation.contributions if part.side == side]
@@ -211,7 +211,7 @@ def sum_parts(parts: Sequence[Contribution]) -> list[str]:
 
 
 def describe_rank(explanation: Explanation) -> str:
-    """Return the question, the rank of the answer, its lead over the runner-up, and what is known."""
+    """Return the query, the rank of the answer, its lead over the runner-up, and what is known."""
     ends = {"head": explanation.head_label, "tail": explanation.tail_label, explanation.side: "?"}
     asked = f"{ends['head']} – {explanation.relation_label} – {ends['tail']}"
     known = "is not in the graph"
@@ -230,10 +230,10 @@ def describe_rank(explanation: Explanation) -> str:
 
 
 def describe_probability(explanation: Explanation) -> str:
-    """Return the probability of the triple and, if it is another one, that of the answer to the question."""
+    """Return the probability of the triple and, if it is another one, that of the answer to the query."""
     given = (explanation.probability, explanation.answer_probability)
     told = [format_probability(chance) for chance in given if chance is not None]
-    return told[0] if len(set(told)) == 1 else f"{told[0]} ({told[1]} as an answer to this question)"
+    return told[0] if len(set(told)) == 1 else f"{told[0]} ({told[1]} as an answer to this query)"
 
 
 def describe_unfit(explanation: Explanation) -> str:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from itransf.prediction.inputs import LabelledTriple
 
-NO_PROBABILITY = "No probability is shown: the run has none, or fewer than 50 validation questions to fit it on."
+NO_PROBABILITY = "No probability is shown: the run has none, or fewer than 50 validation queries to fit it on."
 _TEENS = (11, 12, 13)
 
 

@@ -9,11 +9,11 @@ from torch import Tensor, nn
 
 from itransf.models.base import Model, Pool, Scorer, Side
 
-SAMPLED = 4096  # random triples by which scores are normalised
+SAMPLED = 4096  # random triples by which scores are normalized
 
 
 class Ensemble(Model):
-    """Mean of the normalised scores of models: score(h, r, t) = mean_m (s_m(h, r, t) - mu[m]) / sigma[m].
+    """Mean of the normalized scores of models: score(h, r, t) = mean_m (s_m(h, r, t) - mu[m]) / sigma[m].
 
     mu and sigma are the mean and the standard deviation of a member's scores of random triples, the same triples for
     all members and every time. They are not taken for each relation, so that the scores of relations stay comparable.
@@ -46,7 +46,7 @@ class Ensemble(Model):
         return lambda anchors: self._combine(score(anchors) for score in scorers)
 
     def _combine(self, scores: Iterable[Tensor]) -> Tensor:
-        """Return the mean of the normalised scores of the members."""
+        """Return the mean of the normalized scores of the members."""
         parts = ((own - mean) / scale for own, (mean, scale) in zip(scores, self.measured, strict=True))
         total: Tensor = reduce(torch.add, parts)
         return total / len(self.measured)

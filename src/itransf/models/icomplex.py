@@ -24,7 +24,7 @@ class IComplExConfig(DistMultConfig):
     """Settings of IComplEx."""
 
     dim: int = setting(
-        100, "Dimension d of entity and relation embeddings.", "100; on a GPU 300 from 20,000 triples on"
+        100, "Dimension d of entity and relation embeddings.", "100; 300 on a GPU from 20,000 triples on"
     )
     concepts: int = setting(
         30,

@@ -45,11 +45,11 @@ def assess_calibration(
     """
     if calibration is None:
         raise ConfigError(
-            "the run has no calibration: it has fewer than 50 validation questions, or is of an old version"
+            "the run has no calibration: it has fewer than 50 validation queries, or is of an old version"
         )
     questions = list_questions(graph.split(split))
     if not len(questions):
-        raise ConfigError(f"{split} has no questions; choose another split")
+        raise ConfigError(f"{split} has no queries; choose another split")
     search = Search(model, graph, BEST, excluded=[each for each in SPLITS if each != split], memory=memory)
     found = find_answers(search, questions)
     chances, _ = rate_answers(calibration, search, found.triples, questions[found.queries] == ASKED)

@@ -62,7 +62,7 @@ def train(
         settings: Strings such as "training.epochs=50" that override all others.
         seed: Random seed; overrides the one in the settings.
         seeds: Number of models to train, with the seeds `seed`, `seed` + 1 and so on. More than one make an ensemble,
-            which is a run that ranks by the mean of their normalised scores; its `members` are runs.
+            which is a run that ranks by the mean of their normalized scores; its `members` are runs.
         out: Run folder for checkpoints and the result; by default nothing is written.
         resume: Whether to resume from the checkpoint in `out`, or start if there is none yet.
         overwrite: Whether to replace the run in `out`.

@@ -158,7 +158,8 @@ def measure_costs(model: ConceptModel, graph: Graph, config: Config) -> Costs:
     if isinstance(model, CodedConcepts):
         return {part: model.part_vectors(part).detach().clone() for part in model.parts}
     if not isinstance(model, ProjectingConcepts):
-        raise ConfigError(f"the concepts of the model {config.name} cannot be edited yet; train itransf to edit them")
+        editable = "models with editable concepts: icomplex, ilineare, itransf"
+        raise ConfigError(f"concepts of the model {config.name} cannot be edited; {editable}")
     device = model.concepts.device
     generator = torch.Generator(device).manual_seed(config.seed)
     sampler = make_sampler(graph, config.negatives, device)

@@ -131,7 +131,7 @@ def treat_new(graph: Graph, table: Table, literals: str) -> Table:
     Values of a relation whose values are in bins are put into these.
     """
     if literals not in ("drop", "keep"):
-        raise ConfigError(f"literals = {literals!r}: bins belong to the run that made them; give drop or keep")
+        raise ConfigError(f"literals must be drop or keep, not {literals!r}; bins belong to the run that made them")
     pairs = zip(*(table.data.column(name).to_pylist() for name in ("relation", "tail")), strict=True)
     names = graph.entities
     tails = [tail if names.has_name(tail) else find_bin(own, tail, names) or tail for own, tail in pairs]

@@ -413,10 +413,10 @@ def load_weights(model: Model, stored: Mapping[str, Tensor]) -> None:
 
 
 def check_values(stored: Mapping[str, Tensor]) -> None:
-    """Refuse weights that are not numbers, and supports with a concept that does not exist or is there twice."""
+    """Refuse NaN or infinite weights, and supports with a concept that does not exist or is there twice."""
     for name, tensor in stored.items():
         if tensor.is_floating_point() and not tensor.isfinite().all():
-            raise ValueError(f"{name!r} are not all numbers")
+            raise ValueError(f"{name!r} contain NaN or infinite values")
         if name.endswith(".support") and tensor.dim() == 2:
             concepts = stored[f"{name.removesuffix('support')}scores"].shape[-1]
             wrong = tensor[(tensor < 0) | (tensor >= concepts)]

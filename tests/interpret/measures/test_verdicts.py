@@ -25,17 +25,17 @@ def make_finding(low: float, high: float, null: float | None, p: float | None) -
     [
         (0.8, 1.0, 0.3, 0.001, "good", "Good: inverse relations share their concepts (0.90, by chance 0.30)."),
         (0.8, 1.0, 0.3, None, "good", "Good: "),
-        (0.8, 1.0, 0.3, 0.2, "too few", "Too few to tell: it is not shown that inverse relations share"),
+        (0.8, 1.0, 0.3, 0.2, "too few", "Too few to tell; not shown: inverse relations share"),
         (
             0.2,
             0.4,
             0.3,
             0.5,
             "at chance",
-            "At chance: it is not shown that inverse relations share their concepts (0.30, ",
+            "At chance; not shown: inverse relations share their concepts (0.30, ",
         ),
-        (0.2, 1.0, 0.3, 0.01, "at chance", "At chance: "),
-        (0.1, 0.2, 0.3, 0.99, "worse", "Worse than chance: it is not so that inverse relations share"),
+        (0.2, 1.0, 0.3, 0.01, "at chance", "At chance; "),
+        (0.1, 0.2, 0.3, 0.99, "worse", "Worse than chance; not supported: inverse relations share"),
         (1.0, 1.0, None, None, "built in", "Good, because it is built in: inverse relations share their concepts."),
         (
             0.4,
@@ -43,7 +43,7 @@ def make_finding(low: float, high: float, null: float | None, p: float | None) -
             None,
             None,
             "broken",
-            "Not good: it is not so that inverse relations share their concepts (50% do).",
+            "Not supported: inverse relations share their concepts (50% do).",
         ),
     ],
 )
@@ -60,7 +60,7 @@ def test_one_symmetric_relation_of_ten_is_too_few_to_tell(random_graph: Callable
     reading = make_reading(random_graph(entities=15, relations=10), np.eye(20)[tops])
     found = measure_symmetry([reading], Gold(np.zeros((0, 2), dtype=np.int64), symmetric, None), 200)
     assert (found.value, judge(found)) == (1.0, "too few")
-    assert write_verdict(found).startswith("Too few to tell: ")
+    assert write_verdict(found).startswith("Too few to tell; ")
     assert write_verdict(found).endswith("; 1 of 10 relations symmetric in train).")
 
 

@@ -35,11 +35,11 @@ CLAIMS = {
 """What a good value of each measure shows, by how its name begins."""
 VERDICTS = {
     "good": "Good: {claim} ({value:,.2f}, by chance {null:,.2f}).",
-    "too few": "Too few to tell: it is not shown that {claim} ({value:,.2f}, by chance {null:,.2f}; {counted}).",
-    "at chance": "At chance: it is not shown that {claim} ({value:,.2f}, by chance {null:,.2f}; {counted}).",
-    "worse": "Worse than chance: it is not so that {claim} ({value:,.2f}, by chance {null:,.2f}).",
+    "too few": "Too few to tell; not shown: {claim} ({value:,.2f}, by chance {null:,.2f}; {counted}).",
+    "at chance": "At chance; not shown: {claim} ({value:,.2f}, by chance {null:,.2f}; {counted}).",
+    "worse": "Worse than chance; not supported: {claim} ({value:,.2f}, by chance {null:,.2f}).",
     "built in": "Good, because it is built in: {claim}.",
-    "broken": "Not good: it is not so that {claim} ({value:.0%} do).",
+    "broken": "Not supported: {claim} ({value:.0%} do).",
 }
 """The sentence of each judgement."""
 

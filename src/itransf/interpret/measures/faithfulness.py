@@ -27,7 +27,7 @@ from itransf.progress import track
 
 FAITHFULNESS, RARITY = "faithful weights", "rare relations"
 RATIO, CORRELATION = "heaviest / lightest loss", "Spearman of weight and loss"
-GAIN, DROP = "Hits@10 gained over {}", "Hits@10 lost without donors"
+GAIN, DROP = "Hits@10 gained over {}", "Hits@10 lost without concepts of others"
 LEAST_LOSS = 1e-4  # floor of the mean drop of MRR in the denominator of the ratio
 MOST_TRIPLES = 100
 """Maximum number of triples of a relation to rank."""

@@ -172,7 +172,7 @@ def measure_purity(groups: Integers, labels: Integers) -> float:
 
 
 def share_information(groups: Integers, labels: Integers) -> float:
-    """Return the normalised mutual information of two groupings: I(g; l) / ((H(g) + H(l)) / 2)."""
+    """Return the normalized mutual information of two groupings: I(g; l) / ((H(g) + H(l)) / 2)."""
     joint = count_together(groups, labels) / len(groups)
     total = sum(_measure_entropy(joint.sum(axis=axis)) for axis in (1, 0))
     return float(2 * (total - _measure_entropy(joint.reshape(-1))) / total) if total else 0.0
