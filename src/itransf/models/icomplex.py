@@ -93,7 +93,8 @@ class IComplEx(ComplEx, CodedConcepts):
         batch = min(max(triples // 32, 32), 256) if is_small else 1000
         found["model"] = {"dim": dim, "concepts": concepts, "support_size": min(5, concepts)}
         found["model"] |= {"attention_lr_factor": 0.1 if is_small else 1.0}
-        found["training"] |= {"epochs": last, "batch_size": batch, "learning_rate": 0.05}
+        rate = 0.05 if is_small or device == "cuda" else 0.1
+        found["training"] |= {"epochs": last, "batch_size": batch, "learning_rate": rate}
         found["loss"] = {"candidates": 0 if is_small or device == "cuda" else found["loss"]["candidates"]}
         found["regularizer"] = {"weight": 0.02 if is_small else CHOOSE}
         found["validation"] = {"every": max(last // 3, 1)}
