@@ -18,7 +18,7 @@ from itransf import evaluation, interpret, prediction, teaching
 from itransf.config import Config
 from itransf.data import SPLITS, TRIPLE, Graph
 from itransf.data.search import FoundName
-from itransf.errors import ITransFError, RunError, name_count
+from itransf.errors import ConfigError, ITransFError, RunError, name_count
 from itransf.interpret.attention import check_concepts
 from itransf.interpret.paths import give_reason
 from itransf.models import ConceptModel, Model
@@ -249,8 +249,11 @@ class Run:
             path: Folder of this run, to store the record there; otherwise `save` stores it.
 
         Raises:
+            ConfigError: The evaluation is not of test: on valid, the record has the metric that chose the weights.
             RunError: The folder holds another run.
         """
+        if found.split != "test":
+            raise ConfigError(f"the record of a run holds metrics of test, not of {found.split}; evaluate test")
         with self._changing(path):
             metrics = {**self.record.metrics, found.split: found.to_dict()["filtered"]["both"]}
             self.record = replace(self.record, metrics=metrics)
