@@ -264,6 +264,7 @@ def test_the_calibration_is_stored_and_checked(run: itransf.Run, tmp_path: Path)
     assert itransf.open(tmp_path / "copy").calibration == run.calibration
     learned = run.learn_relation("twin_of", [("France", "Spain")])
     assert learned.calibration == run.calibration
+    assert run.learn_entity("new", [("new", "borders", "Spain")]).calibration == run.calibration
     triples = np.array([[0, len(run.graph.relations), 1]])
     assert find_probabilities(run.calibration, Search(learned.model, learned.graph), triples) == [None]
     run.calibration, kept = None, run.calibration

@@ -301,7 +301,7 @@ class Run:
             DataError: The name exists already, or a triple has an unknown entity.
         """
         model, graph = teaching.learn_relation(self.model, self.graph, self.config, name, triples, locate, effort)
-        return self._derive(model, graph=graph, calibration=self.calibration)
+        return self._derive(model, graph=graph)
 
     def learn_entity(
         self,
@@ -323,7 +323,7 @@ class Run:
             DataError: The name exists already, or a triple lacks the entity or has an unknown name.
         """
         model, graph = teaching.learn_entity(self.model, self.graph, self.config, name, triples, locate, effort)
-        return self._derive(model, graph=graph, calibration=self.calibration)
+        return self._derive(model, graph=graph)
 
     def edit(
         self,
@@ -407,10 +407,6 @@ class Run:
         model, history = teaching.update_model(self.model, growth, self.config, epochs, progress)
         updated = self._derive(model, graph=growth.graph, history=[*self.history, *history])
         updated.record = self._trace(updated.record, growth)
-        if self.record.final:  # there is nothing to judge it by either
-            updated.record = replace(updated.record, final=True, metrics=self.record.metrics)
-            updated.calibration = self.calibration
-            return updated
         return updated.calibrate(self._is_isotonic)
 
     @property
@@ -426,9 +422,13 @@ class Run:
     def calibrate(self, isotonic: bool = False) -> Self:
         """Fit probabilities on validation triples, as training does at its end, and return the run.
 
+        A run trained on all triples has none left and keeps its calibration.
+
         Args:
             isotonic: Whether to fit a step function that never falls, instead of a logistic one.
         """
+        if self.record.final:
+            return self
         self.calibration = None
         with suppress(ITransFError):  # the training has diverged, which evaluation reports
             self.calibration = prediction.fit_calibration(self.model, self.graph, isotonic=isotonic)
@@ -437,10 +437,12 @@ class Run:
     def _derive(self, model: Model, **changes: Any) -> Run:
         """Return a run with this model and these changes."""
         kept = {"graph": self.graph, "config": self.config, "history": list(self.history)}
-        made = {**kept, "concept_names": self.concept_names, **changes}
+        made = {**kept, "concept_names": self.concept_names, "calibration": self.calibration, **changes}
         parent = self.record.id if self.is_stored else self.record.parent
-        record = RunRecord.new(made["graph"], made["config"], parent)
-        return Run(model=model, **made, record=replace(record, lineage=self.record.lineage))
+        record = replace(RunRecord.new(made["graph"], made["config"], parent), lineage=self.record.lineage)
+        if self.record.final:  # there is nothing to judge it by either
+            record = replace(record, final=True, metrics=self.record.metrics)
+        return Run(model=model, **made, record=record)
 
     def info(self) -> dict[str, Any]:
         """Return a description of the run for JSON."""
