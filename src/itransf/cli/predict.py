@@ -26,6 +26,7 @@ AGREEMENT: output.Columns = {  # of an ensemble
     "Agree": lambda row: f"{row['agree']} of {row['seeds']}",
     "Ranks": lambda row: f"{row['best_rank']:,g} to {row['worst_rank']:,g}",
 }
+ONLY_WITH_MORE = " Others are ranked only with --more."
 NO_ANSWER = (
     "There is no answer: every candidate is a training triple (--known includes them), or excluded by --candidates, or "
     "does not fit (--any searches all entities and relations), or has its only answer in train (--more)."
@@ -69,13 +70,14 @@ def predict_triples(
         "candidates": itransf.prediction.read_candidates(candidates, pool) if candidates else None,
         "typed": not search_any,
         "include_known": known,
+        "more": more or known or candidates is not None,
         "progress": True,
     }
     if queries is not None:
         answer_file(opened, queries, out, choices, explain, as_json)
         return
     only = itransf.prediction.find_only_answers(opened.graph, head, relation, tail)
-    found = opened.predict(head, relation, tail, more=more or known or candidates is not None, **choices)
+    found = opened.predict(head, relation, tail, **choices)
     answered = next(part for part in ("tail", "head", "relation") if asked[part] is None)
     sharing = None
     if relation is not None and opened.has_concepts:
@@ -85,8 +87,7 @@ def predict_triples(
     concepts = None if sharing is None else {side: [each.to_dict() for each in sharing[side]] for side in sharing}
     answered_by = [triple.to_dict() for triple in only]
     content = {"query": asked, "answered_by": answered_by, "predictions": predictions, "concepts": concepts}
-    others = "" if found else " Others are ranked only with --more."
-    told = describe_only(only, answered) + others if only else ""
+    told = describe_only(only, answered) + ("" if found else ONLY_WITH_MORE) if only else ""
     if told and out is not None:
         output.warn([told])
 
@@ -123,7 +124,8 @@ def answer_file(
     only = [found[0] for each in parts if (found := itransf.prediction.find_only_answers(run.graph, *each))]
     if only:
         first = itransf.interpret.sentences.write_triple(only[0])
-        output.warn([f"Train has the only answer to {len(only):,} of {len(asked):,} queries, such as {first}."])
+        others = "" if choices["more"] else ONLY_WITH_MORE
+        output.warn([f"Train has the only answer to {len(only):,} of {len(asked):,} queries, such as {first}.{others}"])
     if out is not None:
         itransf.prediction.write_table(table, out)
         output.remark(f"{output.count(table.num_rows, 'answer')} to {len(asked):,} queries in {out}")

@@ -1,7 +1,7 @@
 """Link prediction: the most plausible tails, heads, relations, or whole triples of a relation; many queries at once."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import partial
 from typing import Any
 
@@ -203,6 +203,7 @@ def answer_queries(
     candidates: Sequence[str] | None = None,
     typed: bool = True,
     include_known: bool = False,
+    more: bool = True,
     memory: int = DEFAULT_MEMORY,
     progress: bool = False,
     calibration: Calibration | None = None,
@@ -217,6 +218,7 @@ def answer_queries(
         candidates: Names of the only entities allowed as answers; they do not restrict queries for relations.
         typed: Whether only entities and relations that fit are searched, as in `complete`.
         include_known: Whether training triples may be answers.
+        more: Whether to give other answers where a relation allows one and train has it (see `find_only_answers`).
         memory: Bytes for one chunk of scores.
         progress: Whether to show a progress bar.
         calibration: Function from scores to probabilities, if there is one.
@@ -232,8 +234,10 @@ def answer_queries(
     number = partial(number_names, graph, is_query=True)
     rows = resolve_each(names, number, lambda row: queries[row].where or f"query {row + 1}")
     triples = np.array(rows, dtype=np.int64).reshape(-1, 3)
-    with track("answering", len(queries), "queries", progress) as tracker:
-        found = find_answers(search, triples, tracker)
+    ranked = [row for row, asked in enumerate(names) if more or not find_only_answers(graph, *asked)]
+    with track("answering", len(ranked), "queries", progress) as tracker:
+        found = find_answers(search, triples[ranked], tracker)
+    found = replace(found, queries=np.array(ranked, dtype=np.int64)[found.queries])
     asked = (triples == ASKED)[found.queries]
     agreed = find_agreement(search, found.triples, asked)
     heads, relations, tails = found.triples.T
