@@ -17,7 +17,7 @@ from itransf.cli.output import format_uses
 from itransf.interpret import ConceptCard, SharingGraph, Use
 from itransf.interpret.ablation import Ablation
 from itransf.interpret.sharing import Donor, Link, Member
-from itransf.run import Run
+from itransf.run import Run, open_run
 
 
 def test_the_concepts_of_relations_and_who_shares_them() -> None:
@@ -154,6 +154,13 @@ def test_a_concept_is_renamed_and_the_name_is_read_everywhere(run: Path, tmp_pat
     call("concepts", folder, "--plot", tmp_path / "map.html")
     assert "lies in" in (tmp_path / "map.html").read_text(encoding="utf-8")
     assert call("concepts", folder, "--rename", "0=").out == "Named concepts: none\n"
+
+
+def test_a_picture_of_another_format_is_refused_before_any_work(run: Path) -> None:
+    done = call("concepts", run, "--rename", "0=first", "--plot", "plot.jpg")
+    assert done.code == 2
+    assert "a heat map is written as .png, .svg or .html" in done.err
+    assert 0 not in open_run(run).concept_names
 
 
 def test_letters_without_a_font_are_reported(run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

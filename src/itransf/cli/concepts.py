@@ -52,6 +52,8 @@ def show_concepts(
     """
     if bool(card) + cards + sharing > 1:
         raise ConfigError("--card, --cards and --sharing exclude each other")
+    if plot is not None:
+        itransf.interpret.plot.check_heatmap(plot)
     opened = open_run(run, device)
     attention = opened.concepts()
     if rename:
