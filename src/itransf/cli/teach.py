@@ -214,12 +214,10 @@ def parse_pair(text: str) -> tuple[str, str]:
 def describe_steps(steps: Mapping[str, itransf.Run]) -> dict[str, Any]:
     """Return what was changed, and the filtered validation metrics of each step."""
     before, edited = steps["before"], steps["edited"]
-    measured = steps if len(before.graph.valid) else {}
-    valid = {step: run.evaluate("valid").overall["filtered"]["both"] for step, run in measured.items()}
     return {
         "changes": list(edited.graph.notes[len(before.graph.notes) :]),
         "concepts": [before.config.model.concepts, edited.config.model.concepts],
-        "valid": valid or None,
+        "valid": itransf.run.measure_valid(steps, before.graph.valid),
     }
 
 
