@@ -11,7 +11,7 @@ from typer import Argument, Option
 
 import itransf
 from itransf.cli import output
-from itransf.cli.options import AsJson, Device, Explain, Out, RunFolder, open_run, takes_form
+from itransf.cli.options import AsJson, Device, Explain, Out, RunFolder, open_run, takes_plain_form
 from itransf.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -179,7 +179,7 @@ def note_probability(run: itransf.Run, rows: Sequence[Mapping[str, Any]], screen
             screen.say(f"{names.label(number)}: {told}", wrap=screen.is_terminal)
 
 
-@takes_form
+@takes_plain_form
 def score_file(
     run: RunFolder,
     triples: Annotated[Path, Argument(metavar="TRIPLES", help="tsv or csv file: head, relation, tail per line.")],
@@ -240,7 +240,7 @@ SHOWN = "The model was shown the triples of train, so a verdict on them says lit
 WORDS = {True: "true", False: "false", None: "unknown"}
 
 
-@takes_form
+@takes_plain_form
 def classify_file(
     run: RunFolder,
     triples: Annotated[Path, Argument(metavar="TRIPLES", help="head, relation, tail and, if known, label (1 or 0).")],

@@ -13,7 +13,18 @@ from typer import Argument, Option
 import itransf
 from itransf.cli.concepts import TITLES
 from itransf.cli.evaluate import MAIN, format_metrics, name_metrics
-from itransf.cli.options import AsJson, Device, NewRun, Overwrite, Quiet, RunFolder, open_run, refuse_taken, takes_form
+from itransf.cli.options import (
+    AsJson,
+    Device,
+    NewRun,
+    Overwrite,
+    Quiet,
+    RunFolder,
+    open_run,
+    refuse_taken,
+    takes_form,
+    takes_plain_form,
+)
 from itransf.cli.output import Screen, count, format_uses, tell, warn
 from itransf.errors import ConfigError, ITransFError
 
@@ -22,7 +33,7 @@ COUNTED = ("added", "known", "removed", "absent", "entities", "relations")  # wh
 CHANGES = {"absent": "not there to remove", "entities": "new entities", "relations": "new relations"}
 
 
-@takes_form
+@takes_plain_form
 def learn_triples(
     run: RunFolder,
     triples: Annotated[Path, Argument(metavar="TRIPLES", help="Triples; for a relation, pairs (head, tail).")],
