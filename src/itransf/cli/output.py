@@ -6,6 +6,7 @@ import json
 import math
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import fields
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -86,7 +87,12 @@ def tell(content: Any, as_json: bool, show: Callable[[Screen], None]) -> None:
 
 
 def tell_rows(
-    content: Any, rows: Sequence[Mapping[str, Any]], out: Path | None, as_json: bool, show: Callable[[Screen], None]
+    content: Any,
+    rows: Sequence[Mapping[str, Any]],
+    out: Path | None,
+    as_json: bool,
+    show: Callable[[Screen], None],
+    columns: type | Iterable[str] = (),
 ) -> None:
     """Write rows into a file if there is one, otherwise print them as `tell` does.
 
@@ -96,11 +102,14 @@ def tell_rows(
         out: File whose suffix gives the format.
         as_json: Whether to print JSON.
         show: Function that shows the content to a person.
+        columns: Columns of a file without rows, by name or as the fields of a dataclass.
     """
     if out is None:
         tell(content, as_json, show)
         return
-    itransf.prediction.write_rows(rows, out)
+    if isinstance(columns, type):
+        columns = [field.name for field in fields(columns) if field.name != "agreement"]  # it is of ensembles alone
+    itransf.prediction.write_rows(rows, out, columns)
     remark(f"{count(len(rows), 'row')} in {out}")
     if as_json:
         about = content if isinstance(content, Mapping) else {}

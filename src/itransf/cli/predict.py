@@ -100,7 +100,7 @@ def predict_triples(
             screen.say(f"\nConcepts of {relation}, and the relations that share them", "bold")
             output.show_shared(sharing, screen, output.MOST_SHARED)
 
-    output.tell_rows(content, predictions, out, as_json, show)
+    output.tell_rows(content, predictions, out, as_json, show, itransf.prediction.Prediction)
 
 
 def describe_only(triples: Sequence[LabelledTriple], answered: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 from typer import Argument, Option
 
@@ -12,10 +12,7 @@ import itransf
 from itransf.cli import output
 from itransf.cli.options import AsJson, Device, Out, RunFolder, describe_checkpoint, open_run
 from itransf.config import format_toml
-from itransf.records import find_runs
-
-if TYPE_CHECKING:
-    from itransf.records import RunRecord
+from itransf.records import RunRecord, find_runs
 
 
 def show_info(
@@ -89,7 +86,8 @@ def list_runs(
     found, faults = find_runs(folder)
     output.warn(faults)
     content = [{"run": str(path), **record.to_dict()} for path, record in found]
-    output.tell_rows(content, content, out, as_json, lambda screen: show_runs(found, screen))
+    columns = ["run", *RunRecord.__annotations__]
+    output.tell_rows(content, content, out, as_json, lambda screen: show_runs(found, screen), columns)
 
 
 def show_runs(runs: Sequence[tuple[Path, RunRecord]], screen: output.Screen) -> None:
