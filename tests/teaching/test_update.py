@@ -287,6 +287,11 @@ class TestTheRun:
         assert [each.record.parent for each in new.members] == [each.record.id for each in old.members]
         assert new.graph.entities.names[-1] == "other"
 
+    def test_a_grown_graph_leaves_nothing_to_remove(self, run: Run) -> None:
+        growth = grow_graph(run.graph, NEW)
+        with pytest.raises(ConfigError, match="give what to remove to grow_graph"):
+            run.update(growth, remove=[("e0", "r0", "e1")])
+
     def test_a_run_trained_on_all_triples_stays_one(self, run: Run) -> None:
         run.record = replace(run.record, final=True, metrics={"test": {"mrr": 0.5}})
         updated = run.update(NEW, epochs=1)

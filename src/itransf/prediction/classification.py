@@ -15,7 +15,7 @@ import numpy as np
 from itransf.data import Booleans, Floats, Graph, Integers, Triples
 from itransf.data.layout import DETECTED, TRIPLE, Form, Request
 from itransf.data.reading import read_columns
-from itransf.errors import DataError
+from itransf.errors import DataError, name_count
 from itransf.models.base import SIDES, Model
 from itransf.prediction.calibration import LEAST_QUESTIONS, Calibration, measure_answers, sigmoid
 from itransf.prediction.inputs import GivenTriple, TripleFile, find_problems, find_splits, list_names, resolve_triples
@@ -81,7 +81,8 @@ def classify_triples(
         calibration: Calibration with the temperature of the softmax; by default that of the run.
 
     Raises:
-        DataError: There are fewer than 50 validation triples, or a negative has an unknown name.
+        DataError: There are fewer than 50 validation triples, a negative has an unknown name, or not each triple has a
+            label.
     """
     if len(graph.valid) < LEAST_QUESTIONS:
         raise DataError(
@@ -93,6 +94,8 @@ def classify_triples(
     else:
         false = resolve_triples(graph, negatives, lambda row: f"negative {row + 1}")
     names = list_names(triples)
+    if labels is not None and len(labels) != len(names):
+        raise DataError(f"{len(labels)} labels for {name_count(len(names), 'triple')}; give one for each")
     problems = find_problems(graph, names)
     asked = [row for row in range(len(names)) if row not in problems]
     given, known = resolve_triples(graph, [names[row] for row in asked]), np.concatenate([graph.valid, false])

@@ -370,7 +370,7 @@ class Run:
     def update(
         self,
         new: teaching.Given | teaching.Growth,
-        remove: teaching.Given = (),
+        remove: teaching.Given | None = None,
         *,
         out: str | Path | None = None,
         overwrite: bool = False,
@@ -382,22 +382,26 @@ class Run:
         Args:
             new: Triples by names or labels, in a file, rows or a data frame; unknown names become new entities and
                 relations, known triples are skipped. Or the result of `itransf.teaching.grow_graph`.
-            remove: Triples to remove, likewise; those that are not there are skipped.
+            remove: Triples to remove, likewise; those that are not there are skipped. A result of `grow_graph` has
+                taken them out already.
             out: Folder for the new run; by default it is not written.
             overwrite: Whether to replace the run in `out`.
             epochs: Epochs of training on the new triples and on old ones; by default chosen by the size of the graph.
             progress: Whether to show progress.
 
         Raises:
-            ConfigError: The model cannot grow.
+            ConfigError: The model cannot grow, or triples are to be removed from a result of `grow_graph`.
             DataError: Triples cannot be read, or none would be left.
             RunError: A run is in `out` and may not be overwritten.
         """
         folder = None if out is None else RunFolder(Path(out))
         if folder is not None:
             folder.check_free(overwrite)
-        growth = new if isinstance(new, teaching.Growth) else teaching.grow_graph(self.graph, new, remove)
-        updated = self._update(growth, epochs, progress)
+        if not isinstance(new, teaching.Growth):
+            new = teaching.grow_graph(self.graph, new, () if remove is None else remove)
+        elif remove is not None:
+            raise ConfigError("remove is for new triples; give what to remove to grow_graph")
+        updated = self._update(new, epochs, progress)
         if folder is not None:
             updated.save(folder.path, overwrite)
         return updated
