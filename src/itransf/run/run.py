@@ -411,31 +411,23 @@ class Run:
         model, history = teaching.update_model(self.model, growth, self.config, epochs, progress)
         updated = self._derive(model, graph=growth.graph, history=[*self.history, *history])
         updated.record = self._trace(updated.record, growth)
-        return updated.calibrate(self._is_isotonic)
-
-    @property
-    def _is_isotonic(self) -> bool:
-        """Whether probabilities come from a step function."""
-        return self.calibration is not None and bool(self.calibration.steps)
+        return updated.calibrate()
 
     def _trace(self, record: RunRecord, growth: teaching.Growth) -> RunRecord:
         """Return the record of an updated run with its lineage."""
         step = {"run": self.record.id, "date": record.created, **growth.counts}
         return replace(record, lineage=(*self.record.lineage, step))
 
-    def calibrate(self, isotonic: bool = False) -> Self:
+    def calibrate(self) -> Self:
         """Fit probabilities on validation triples, as training does at its end, and return the run.
 
         A run trained on all triples has none left and keeps its calibration.
-
-        Args:
-            isotonic: Whether to fit a step function that never falls, instead of a logistic one.
         """
         if self.record.final:
             return self
         self.calibration = None
         with suppress(ITransFError):  # the training has diverged, which evaluation reports
-            self.calibration = prediction.fit_calibration(self.model, self.graph, isotonic=isotonic)
+            self.calibration = prediction.fit_calibration(self.model, self.graph)
         return self
 
     def _derive(self, model: Model, **changes: Any) -> Run:
