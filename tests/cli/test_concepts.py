@@ -101,13 +101,14 @@ def test_relations_are_chosen_by_pattern_domain_and_frequency(run: Path) -> None
     assert chosen("--top", "2") == ["city_in", "near"]
 
 
-@pytest.mark.parametrize("name", ["weights.csv", "weights.json"])
+@pytest.mark.parametrize("name", ["weights.csv", "weights.jsonl"])
 def test_the_table_behind_the_heat_map_is_written(name: str, run: Path, opened: Any, tmp_path: Path) -> None:
     done = call("concepts", run, "--relation", "near", "--table", tmp_path / name)
     assert done.code == 0, done.err
     assert str(tmp_path / name) in done.out
     text = (tmp_path / name).read_text(encoding="utf-8")
-    rows = json.loads(text) if name.endswith("json") else list(csv.DictReader(text.splitlines()))
+    lines = text.splitlines()
+    rows = list(map(json.loads, lines)) if name.endswith("jsonl") else list(csv.DictReader(lines))
     row = opened.concepts().row(opened.graph.relations.index("near"), "head")
     found = {int(line["concept"]): float(line["weight"]) for line in rows if line["side"] == "head"}
     assert found == pytest.approx({use.concept: use.weight for use in row.concepts})

@@ -12,7 +12,7 @@ from typer import Argument, Option
 
 import itransf
 from itransf.cli import output
-from itransf.cli.options import AsJson, Device, Out, RunFolder, Triples, open_run
+from itransf.cli.options import AsJson, Device, Out, RunFolder, Triples, check_out, open_run
 from itransf.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -35,7 +35,8 @@ def show_concepts(
     top: Annotated[int | None, Option(metavar="N", help="Only the N most frequent relations.")] = None,
     plot: Annotated[Path | None, Option(metavar="FILE", help="Draw a heat map: .png, .svg or .html.")] = None,
     table: Annotated[
-        Path | None, Option(metavar="FILE", help="Write the weights: .csv, .tsv, .parquet or .json.")
+        Path | None,
+        Option(metavar="FILE", callback=check_out, help="Write the weights: .csv, .tsv, .parquet or .jsonl."),
     ] = None,
     card: Annotated[list[int] | None, Option(metavar="N", help="Describe this concept.")] = None,
     cards: Annotated[bool, Option("--cards", help="Describe every concept, most important first.")] = False,
@@ -118,7 +119,7 @@ def write_files(
                 f"No font here has {shown}: {plot} shows boxes. As .svg or .html the viewer's fonts are used."
             )
     if table is not None:
-        itransf.interpret.write_attention(attention, table, names)
+        itransf.prediction.write_table(itransf.interpret.tabulate_attention(attention, names), table)
     return {what: str(path) for what, path in (("plot", plot), ("table", table)) if path is not None}
 
 

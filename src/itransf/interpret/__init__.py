@@ -11,7 +11,7 @@ from itransf.interpret.explanation import Explanation as Explanation
 from itransf.interpret.explanation import tabulate_split as tabulate_split
 from itransf.interpret.export import export as export
 from itransf.interpret.export import export_tables as export_tables
-from itransf.interpret.export import write_attention as write_attention
+from itransf.interpret.export import tabulate_attention as tabulate_attention
 from itransf.interpret.heatmap import format_heatmap as format_heatmap
 from itransf.interpret.measures import Interpretation as Interpretation
 from itransf.interpret.measures import interpret_runs as interpret_runs
