@@ -71,7 +71,6 @@ def test_a_plot_is_written(name: str, run: Path, tmp_path: Path) -> None:
     [
         (("--relation", "neer"), "Did you mean 'near'"),
         (("--relation", "*x*"), "no relation matches"),
-        (("--domain", "/film"), "is in the domain"),
         (("--plot", "map.jpg"), ".png, .svg or .html"),
         (("--table", "weights.xls"), "'.xls'"),
         (("--card", "9"), "there is no concept 9"),
@@ -92,12 +91,11 @@ def test_a_model_without_concepts_says_so(transe_run: Path) -> None:
     assert "no concepts" in done.err
 
 
-def test_relations_are_chosen_by_pattern_domain_and_frequency(run: Path) -> None:
+def test_relations_are_chosen_by_pattern_and_frequency(run: Path) -> None:
     def chosen(*options: str) -> list[str]:
         return [entry["relation"] for entry in json.loads(call("concepts", run, "--json", *options).out)["relations"]]
 
     assert chosen("--relation", "*capital*") == ["capital_of", "P36"]
-    assert chosen("--domain", "capital") == ["capital_of"]
     assert chosen("--top", "2") == ["city_in", "near"]
 
 

@@ -31,7 +31,6 @@ def show_concepts(
     run: RunFolder,
     *,
     relation: Annotated[list[str] | None, Option(metavar="R", help="Relation, or pattern such as '*capital*'.")] = None,
-    domain: Annotated[str | None, Option(metavar="D", help="Only names with this prefix, such as /film.")] = None,
     top: Annotated[int | None, Option(metavar="N", help="Only the N most frequent relations.")] = None,
     plot: Annotated[Path | None, Option(metavar="FILE", help="Draw a heat map: .png, .svg or .html.")] = None,
     table: Annotated[
@@ -59,10 +58,10 @@ def show_concepts(
     attention = opened.concepts()
     if rename:
         opened.name_concepts(parse_names(rename), run)
-    given, chosen, is_part = opened.concept_names, attention, bool(relation or domain or top)
+    given, chosen, is_part = opened.concept_names, attention, bool(relation or top)
     names = itransf.interpret.name_concepts(attention, given)
     if is_part:
-        chosen = attention.choose(itransf.interpret.choose_relations(attention, relation or (), domain, top))
+        chosen = attention.choose(itransf.interpret.choose_relations(attention, relation or (), top))
     files = write_files(chosen, names, plot, table, top)
     if card or cards:
         wanted = card or (sorted(set(chosen.used.nonzero()[0].tolist())) if is_part else None)

@@ -199,34 +199,24 @@ def read_attention(model: Model, graph: Graph) -> Attention:
     )
 
 
-def choose_relations(
-    attention: Attention, patterns: Iterable[str] = (), domain: str | None = None, top: int | None = None
-) -> list[str]:
+def choose_relations(attention: Attention, patterns: Iterable[str] = (), top: int | None = None) -> list[str]:
     """Return the names of matching relations, most frequent first; those given by name in the order given.
 
     Args:
         attention: Attention of all relations.
         patterns: Names or labels, or patterns such as "*capital*"; a relation has to match one.
-        domain: Prefix of the name that ends at a word boundary: "/film" matches "/film/film/genre", not "/films".
         top: Number of the most frequent matching relations to keep.
 
     Raises:
         DataError: A name is not known, or nothing matches.
     """
-    vocabulary = attention.relations
     asked = list(patterns)
     numbers = find_matching(attention, asked) if asked else attention.find()
-    if domain is not None:
-        numbers = [number for number in numbers if is_within(vocabulary.name(number), domain)]
-        if not numbers:
-            raise DataError(
-                f"no relation{' asked for' * bool(asked)} is in the domain {domain!r}; {list_domains(vocabulary)}"
-            )
     if top is not None:
         most = check_count("top", top, least=1)
         frequent = set(sorted(numbers, key=lambda number: -attention.counts[number])[:most])
         numbers = [number for number in numbers if number in frequent]
-    return [vocabulary.name(number) for number in numbers]
+    return [attention.relations.name(number) for number in numbers]
 
 
 def find_matching(attention: Attention, patterns: Sequence[str]) -> list[int]:
@@ -242,20 +232,3 @@ def find_matching(attention: Attention, patterns: Sequence[str]) -> list[int]:
             raise DataError(f"no relation matches {pattern!r}; * stands for any letters, ? for one, [ab] for a or b")
         found |= dict.fromkeys(matching)
     return list(found)
-
-
-def is_within(name: str, domain: str) -> bool:
-    """Return whether a name starts with a domain that ends at a word boundary."""
-    if not domain or not name.startswith(domain):
-        return False
-    rest = name[len(domain) :]
-    return not rest or not domain[-1].isalnum() or not rest[0].isalnum()
-
-
-def list_domains(vocabulary: Vocabulary) -> str:
-    """Return some prefixes of the names, as a hint."""
-    domains = sorted({f"/{name.split('/')[1]}" for name in vocabulary.names if name.startswith("/")})
-    if not domains:
-        return f"it is the prefix of a name, and names look like {vocabulary.name(0)!r}"
-    more = f" and {len(domains) - 5} more" if len(domains) > 5 else ""
-    return f"there are {', '.join(domains[:5])}{more}"
