@@ -64,7 +64,7 @@ def show_concepts(
         chosen = attention.choose(itransf.interpret.choose_relations(attention, relation or (), top))
     files = write_files(chosen, names, plot, table, top)
     if card or cards:
-        wanted = card or (sorted(set(chosen.used.nonzero()[0].tolist())) if is_part else None)
+        wanted = card or (chosen.used.nonzero()[0].tolist() if is_part else None)
         found = opened.cards(wanted, most_triples=triples, progress=not as_json)
         output.tell({"cards": [each.to_dict() for each in found]}, as_json, lambda screen: show_cards(found, screen))
     elif sharing:

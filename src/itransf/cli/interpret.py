@@ -10,8 +10,8 @@ from typer import Argument, Option
 
 import itransf
 from itransf.cli.options import AsJson, Device, RunFolder, Triples, open_run
-from itransf.cli.output import Columns, Screen, count, format_number, tell, warn
-from itransf.errors import ConfigError
+from itransf.cli.output import Columns, Screen, format_number, tell, warn
+from itransf.errors import ConfigError, name_count
 
 if TYPE_CHECKING:
     from itransf.interpret import Interpretation
@@ -84,7 +84,7 @@ def list_doubts(folders: Sequence[Path], runs: Sequence[itransf.Run]) -> list[st
 def show_interpretations(graph: str, models: Sequence[Interpretation], screen: Screen) -> None:
     """Print the findings about a model, and a comparison with the others."""
     main, *_ = models
-    screen.say(f"{main.name} on {graph}, {count(main.runs, 'run')}", "bold")
+    screen.say(f"{main.name} on {graph}, {name_count(main.runs, 'run')}", "bold")
     columns: Columns = {
         "Measure": lambda finding: finding.name,
         "Value": lambda finding: format_number(finding.value, 3),

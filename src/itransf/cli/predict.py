@@ -12,7 +12,7 @@ from typer import Argument, Option
 import itransf
 from itransf.cli import output
 from itransf.cli.options import AsJson, Device, Explain, Out, RunFolder, open_run, takes_plain_form
-from itransf.errors import ConfigError
+from itransf.errors import ConfigError, name_count
 
 if TYPE_CHECKING:
     from itransf.prediction.inputs import LabelledTriple
@@ -128,7 +128,7 @@ def answer_file(
         output.warn([f"Train has the only answer to {len(only):,} of {len(asked):,} queries, such as {first}.{others}"])
     if out is not None:
         itransf.prediction.write_table(table, out)
-        output.remark(f"{output.count(table.num_rows, 'answer')} to {len(asked):,} queries in {out}")
+        output.remark(f"{name_count(table.num_rows, 'answer')} to {len(asked):,} queries in {out}")
         if as_json:
             output.print_json({"queries": len(asked), "answers": table.num_rows, "out": str(out)})
         return

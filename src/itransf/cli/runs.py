@@ -12,6 +12,7 @@ import itransf
 from itransf.cli import output
 from itransf.cli.options import AsJson, Device, Out, RunFolder, describe_checkpoint, open_run
 from itransf.config import format_toml
+from itransf.errors import name_count
 from itransf.records import RunRecord, find_runs
 
 
@@ -38,7 +39,7 @@ def describe_run(info: Mapping[str, Any]) -> str:
         "Run": info["id"],
         "Created": f"{info['created']} by itransf {info['version']}",
         "Parent": info["parent"],
-        "Updated": steps and f"{output.count(len(steps), 'time')}, last on {steps[-1]['date'][:10]}",
+        "Updated": steps and f"{name_count(len(steps), 'time')}, last on {steps[-1]['date'][:10]}",
         "Model": f"{info['model']}, {info['parameters']:,} parameters",
         "Graph": f"{info['graph']}: {info['entities']:,} entities, {info['relations']:,} relations",
         "Triples": ", ".join(f"{number:,} {split}" for split, number in info["triples"].items()),
@@ -121,7 +122,7 @@ def seal_run(
         folders = [itransf.storage.RunFolder(path) for path in (run, *itransf.storage.RunFolder(run).members)]
         files = [str((each.path / name).relative_to(run)) for each in folders for name in sorted(each.files)]
         output.tell(
-            {"files": files}, as_json, lambda screen: screen.say(f"All {output.count(len(files), 'file')} match.")
+            {"files": files}, as_json, lambda screen: screen.say(f"All {name_count(len(files), 'file')} match.")
         )
         return
     changed = itransf.seal(run)

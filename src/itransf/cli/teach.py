@@ -25,8 +25,8 @@ from itransf.cli.options import (
     takes_form,
     takes_plain_form,
 )
-from itransf.cli.output import Screen, count, format_uses, tell, warn
-from itransf.errors import ConfigError, ITransFError
+from itransf.cli.output import Screen, format_uses, tell, warn
+from itransf.errors import ConfigError, ITransFError, name_count
 
 STEPS = {"before": "before", "edited": "edited", "refitted": "re-fitted", "after": "after"}
 COUNTED = ("added", "known", "removed", "absent", "entities", "relations")  # what an update changed
@@ -94,7 +94,7 @@ def describe_entity(run: itransf.Run, name: str) -> dict[str, Any]:
 
 def show_learned(found: Mapping[str, Any], screen: Screen) -> None:
     """Print what was learned and what to do next."""
-    triples, seconds = count(found["triples"], "triple"), f"{found['seconds']:.1f} s"
+    triples, seconds = name_count(found["triples"], "triple"), f"{found['seconds']:.1f} s"
     screen.say(f"Learned the {found['kind']} {found['name']} from {triples} in {seconds}; nothing else has changed.")
     for key, heading in TITLES.items():
         if found.get(key):
@@ -240,6 +240,6 @@ def show_edit(found: Mapping[str, Any], screen: Screen) -> None:
     if then != now:
         screen.say(f"There are {now} concepts, numbered 0 to {now - 1}, instead of {then}.")
     screen.say()
-    refit = f"; re-fitted for {count(found['epochs'], 'epoch')}" if found["epochs"] else ""
+    refit = f"; re-fitted for {name_count(found['epochs'], 'epoch')}" if found["epochs"] else ""
     show_steps(found["valid"], f"Ranks on valid, filtered (Hits in percent{refit})", screen)
     screen.say(f"\nThe new run: {found['run']}")

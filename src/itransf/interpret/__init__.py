@@ -30,6 +30,5 @@ from itransf.interpret.sharing import SharingGraph as SharingGraph
 from itransf.interpret.sharing import align_concepts as align_concepts
 from itransf.interpret.sharing import build_sharing_graph as build_sharing_graph
 from itransf.interpret.sharing import concepts_behind as concepts_behind
-from itransf.interpret.sharing import trace_sharing as trace_sharing
 from itransf.interpret.similarity import RelationProfile as RelationProfile
 from itransf.interpret.similarity import profile_relation as profile_relation
