@@ -14,7 +14,7 @@ from itransf.evaluation import rank_as_predicted
 from itransf.models import SIDES, Ensemble, Model, Side
 from itransf.prediction.calibration import Calibration, find_probabilities
 from itransf.prediction.inputs import ASKED, LabelledTriple, Query, find_splits, name_triple, number_names, resolve_each
-from itransf.prediction.search import DEFAULT_MEMORY, Search, find_answers, find_pairs, make_triples
+from itransf.prediction.search import Search, find_answers, find_pairs, make_triples
 from itransf.progress import track
 
 AGREED = 10
@@ -97,7 +97,6 @@ def complete(
     typed: bool = True,
     include_known: bool = False,
     more: bool = True,
-    memory: int = DEFAULT_MEMORY,
     progress: bool = False,
     calibration: Calibration | None = None,
 ) -> list[Prediction]:
@@ -121,7 +120,6 @@ def complete(
             sides), or relations whose sides head and tail fit; otherwise all are.
         include_known: Whether training triples may be answers.
         more: Whether to give other answers where a relation allows one and train has it (see `find_only_answers`).
-        memory: Bytes for one chunk of scores.
         progress: Whether to show a progress bar while a whole relation is searched.
         calibration: Function from scores to probabilities; by default that of the run.
 
@@ -135,9 +133,9 @@ def complete(
     query = np.array(number_names(graph, (head, relation, tail), is_query=True))
     if not more and find_only_answers(graph, head, relation, tail):
         return []
-    allowed = {"relations" if relation is None else "candidates": numbers}
+    allowed: dict[str, Any] = {"relations" if relation is None else "candidates": numbers}
     excluded = () if include_known else ("train",)
-    search = Search(model, graph, top, typed=typed, excluded=excluded, memory=memory, more=more, **allowed)
+    search = Search(model, graph, top, typed=typed, excluded=excluded, more=more, **allowed)
     is_pair = head is None and tail is None
     found = find_pairs(search, int(query[1]), progress) if is_pair else find_answers(search, query[None])
     asked = np.tile(query == ASKED, (len(found.triples), 1))
@@ -204,7 +202,6 @@ def answer_queries(
     typed: bool = True,
     include_known: bool = False,
     more: bool = True,
-    memory: int = DEFAULT_MEMORY,
     progress: bool = False,
     calibration: Calibration | None = None,
 ) -> pa.Table:
@@ -219,7 +216,6 @@ def answer_queries(
         typed: Whether only entities and relations that fit are searched, as in `complete`.
         include_known: Whether training triples may be answers.
         more: Whether to give other answers where a relation allows one and train has it (see `find_only_answers`).
-        memory: Bytes for one chunk of scores.
         progress: Whether to show a progress bar.
         calibration: Function from scores to probabilities, if there is one.
 
@@ -229,7 +225,7 @@ def answer_queries(
     """
     numbers = None if candidates is None else resolve_candidates(graph.entities, candidates)
     excluded = () if include_known else ("train",)
-    search = Search(model, graph, top, numbers, typed=typed, excluded=excluded, memory=memory)
+    search = Search(model, graph, top, numbers, typed=typed, excluded=excluded)
     names = [(query.head, query.relation, query.tail) for query in queries]
     number = partial(number_names, graph, is_query=True)
     rows = resolve_each(names, number, lambda row: queries[row].where or f"query {row + 1}")

@@ -22,7 +22,7 @@ from itransf.errors import ConfigError, ITransFError, RunError, name_count
 from itransf.interpret.attention import check_concepts
 from itransf.interpret.paths import give_reason
 from itransf.models import ConceptModel, Model
-from itransf.prediction import DEFAULT_MEMORY, GivenTriple, Search, resolve_triples
+from itransf.prediction import GivenTriple, Search, resolve_triples
 from itransf.records import RunRecord, read_manifest
 from itransf.run.report import write_report
 from itransf.run.views import compare_runs, show_entity
@@ -116,7 +116,7 @@ class Run:
             entity: Name or label of an entity that the triples have; by default any.
             relation: Name or label of their relation; by default any.
             explain: Whether to give a reason for each.
-            options: `top` (1000), `memory`, `progress` and `state`, a file to continue from.
+            options: `top` (1000), `progress` and `state`, a file to continue from.
         """
         options["calibration"] = self.calibration
         found = prediction.find_missing(self.model, self.graph, entity, relation, **options)
@@ -143,7 +143,6 @@ class Run:
         side: str = "tail",
         evidence: int = 3,
         removals: bool = True,
-        memory: int = DEFAULT_MEMORY,
     ) -> interpret.Explanation:
         """Explain the score of a triple, known or not.
 
@@ -154,18 +153,17 @@ class Run:
             side: Side of the answer, which is compared with its closest competitor.
             evidence: Number of training triples of each kind to name.
             removals: Whether to rank the answer again without each concept, which takes most of the time.
-            memory: Bytes of memory for projected entities.
 
         Raises:
             DataError: A name is unknown.
             ConfigError: There is no such side, or the score of the model cannot be decomposed.
         """
-        options: dict[str, Any] = {"side": side, "evidence": evidence, "removals": removals, "memory": memory}
+        options: dict[str, Any] = {"side": side, "evidence": evidence, "removals": removals}
         options |= {"names": self.concept_names, "attention": self.concepts() if self.has_concepts else None}
         found = interpret.explain(self.chosen.model, self.graph, head, relation, tail, **options)
         rows = resolve_triples(self.graph, [(head, relation, tail)])
         asked = np.array([[part == side for part in TRIPLE]])
-        search = Search(self.model, self.graph, memory=memory)
+        search = Search(self.model, self.graph)
         (mean,) = prediction.find_probabilities(self.calibration, search, rows)
         (own,) = prediction.find_probabilities(self.calibration, search, rows, asked)
         (agreement,) = prediction.find_agreement(search, rows, asked)
