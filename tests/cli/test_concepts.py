@@ -109,7 +109,7 @@ def test_the_table_behind_the_heat_map_is_written(name: str, run: Path, opened: 
     rows = list(map(json.loads, lines)) if name.endswith("jsonl") else list(csv.DictReader(lines))
     row = opened.concepts().row(opened.graph.relations.index("near"), "head")
     found = {int(line["concept"]): float(line["weight"]) for line in rows if line["side"] == "head"}
-    assert found == pytest.approx({use.concept: use.weight for use in row.concepts})
+    assert found == pytest.approx({use.concept: use.weight for use in row})
 
 
 def test_a_card_tells_what_a_concept_is(run: Path) -> None:

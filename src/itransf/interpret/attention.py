@@ -28,16 +28,6 @@ class ConceptWeight:
     weight: float
 
 
-@dataclass(frozen=True)
-class AttentionRow:
-    """The concepts of one part of a relation, strongest first; `side` is the part."""
-
-    relation: str
-    label: str
-    side: str
-    concepts: tuple[ConceptWeight, ...]
-
-
 @dataclass(frozen=True, eq=False)
 class Attention:
     """The attention of a whole model.
@@ -79,16 +69,8 @@ class Attention:
         """The antisymmetric concepts."""
         return frozenset(number for number, kind in enumerate(self.symmetries) if kind == "antisymmetric")
 
-    def place(self, part: str | None) -> int:
-        """Return the number of a part; None is the only part.
-
-        Raises:
-            ConfigError: There is no such part, or there are several.
-        """
-        return 0 if part is None and len(self.parts) == 1 else self.parts.index(check_part(part, self.parts))
-
-    def row(self, relation: int | str, part: str | None = None) -> AttentionRow:
-        """Return the concepts of one part of a relation.
+    def row(self, relation: int | str, part: str | None = None) -> tuple[ConceptWeight, ...]:
+        """Return the concepts of one part of a relation, strongest first.
 
         Args:
             relation: Number, name or label of the relation.
@@ -98,7 +80,7 @@ class Attention:
             DataError: The relation is not known.
             ConfigError: There is no such part.
         """
-        place = self.place(part)
+        place = 0 if part is None and len(self.parts) == 1 else self.parts.index(check_part(part, self.parts))
         if isinstance(relation, str):
             number = self.relations.index(relation)
         else:
@@ -106,8 +88,7 @@ class Attention:
         if number >= len(self.relations):
             raise DataError(f"there is no relation {number}; they are numbered 0 to {len(self.relations) - 1}")
         weights = self.weights[place, number]
-        concepts = tuple(ConceptWeight(i, float(weights[i])) for i in strongest_first(weights))
-        return AttentionRow(self.relations.name(number), self.relations.label(number), self.parts[place], concepts)
+        return tuple(ConceptWeight(i, float(weights[i])) for i in strongest_first(weights))
 
     def find(self, relations: Iterable[str] | None = None) -> list[int]:
         """Return the numbers of these relations, or of all, most frequent first."""
@@ -140,7 +121,7 @@ class Attention:
 
     def _describe(self, relation: int) -> dict[str, Any]:
         keys = self.parts if len(self.parts) > 1 else ("concepts",)
-        rows = [[asdict(use) for use in self.row(relation, part).concepts] for part in self.parts]
+        rows = [[asdict(use) for use in self.row(relation, part)] for part in self.parts]
         return {
             "relation": self.relations.name(relation),
             "label": self.relations.label(relation),
