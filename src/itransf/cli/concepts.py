@@ -310,7 +310,8 @@ def show_relation(
     names = itransf.interpret.name_concepts(opened.concepts(), opened.concept_names) if opened.has_concepts else {}
     rows = [{"role": role, **found} for role in ROLES for found in profile[role]]
     content = {**profile, "concept_names": names}
-    output.tell_rows(content, rows, out, as_json, lambda screen: show_profile(profile, names, screen))
+    columns = ["role", *itransf.interpret.similarity.RelatedRelation.__annotations__]
+    output.tell_rows(content, rows, out, as_json, lambda screen: show_profile(profile, names, screen), columns)
 
 
 def show_profile(profile: Found, names: Mapping[int, str], screen: output.Screen) -> None:
