@@ -18,7 +18,6 @@ import itransf
 from benchmarks.markdown import make_table
 from benchmarks.records import RESULTS, Record, start_record, summarise, write_record
 from itransf.prediction.doubt import measure_doubts
-from itransf.prediction.search import DEFAULT_MEMORY
 
 Kind = Literal["any", "typed"]
 KINDS: tuple[Kind, Kind] = ("any", "typed")
@@ -64,7 +63,7 @@ def measure(graph: itransf.Graph, kind: Kind, seed: int, share: float, device: s
     corrupted, is_false = corrupt(graph, kind, seed, share)
     run = itransf.train(corrupted, seed=seed, device=device, progress=False)
     started = time.perf_counter()
-    parts, _ = measure_doubts(run.model, corrupted, DEFAULT_MEMORY)
+    parts, _ = measure_doubts(run.model, corrupted)
     seconds = time.perf_counter() - started
     alone = {name: measure_precision(part, is_false) for name, part in zip(PARTS, parts, strict=True)}
     precision = measure_precision(parts.sum(axis=0), is_false)

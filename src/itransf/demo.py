@@ -1,25 +1,24 @@
 """The demo: three models trained on the bundled graph, what IComplEx recovers and predicts, and its concepts."""
 
 import time
-from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from itransf.data import RARELY_ANSWERED, Graph, load
 from itransf.errors import MissingExtraError
-from itransf.evaluation import BETTER, Ranks, measure_skill, rank_as_predicted
+from itransf.evaluation import BETTER, Ranks, measure_skill
 from itransf.files import make_folder
 from itransf.interpret import write_heatmap
 from itransf.models import SIDES
 from itransf.prediction import LabelledTriple, MissingTriple, name_triple
 from itransf.run import Run, train
+from itransf.run.report import choose_triples
 from itransf.storage import RunFolder
 
 MODELS = ("distmult", "complex", "icomplex")
 METRICS = ("mr", "mrr", "hits@1", "hits@3", "hits@10")
+SHOWN = 6  # triples of each kind
 MOST_ANSWERED = 0.8  # largest share of the fitting entities that have an answer, for a relation with gaps
 
 
@@ -46,7 +45,7 @@ def run_demo(
     make_folder(Path(out))
     folder = RunFolder(Path(out) / "run")
     folder.check_free(overwrite=True)
-    graph, models, rare, run = load("world"), [], dict[str, Any](), None
+    graph, models = load("world"), []
     for model in MODELS:
         started = time.perf_counter()
         run = train(graph, settings=[f"model.name={model}", *settings], seed=seed, device=device, progress=progress)
@@ -54,21 +53,18 @@ def run_demo(
         metrics, rare = {key: evaluation[key] for key in METRICS}, evaluation.buckets[-1]
         seconds = time.perf_counter() - started
         models.append({"model": model, **metrics, "hits@10_rare": rare["hits@10"], "seconds": seconds})
-    assert run is not None, "there is at least one model"
     run.save(folder.path, overwrite=True)
     attention, heatmap, missing = run.concepts(), None, ""
     try:
         heatmap = str(write_heatmap(attention, folder.path.parent / "attention.png"))
     except MissingExtraError as error:
         missing = str(error)
-    ranks = rank_as_predicted(run.model, graph, graph.test)
-    both = np.concatenate([ranks.ranks(side) for side in SIDES])
     found = {
         "graph": graph.name,
         "models": models,
         "rare_relations": rare["relations"],
-        "hidden": {f"hits@{most}": float((both <= most).mean()) for most in (1, 10)},
-        "recovered": find_recovered(graph, ranks),
+        "hidden": {name: evaluation.typed["both"][name] for name in ("hits@1", "hits@10")},
+        "recovered": find_recovered(graph, evaluation.typed_ranks),
         "discoveries": [triple.to_dict() for triple in find_discoveries(run)],
         "attention": attention.to_dict(),
         "run": str(folder.path),
@@ -77,29 +73,16 @@ def run_demo(
     return found, run, missing
 
 
-def find_recovered(graph: Graph, ranks: Ranks, count: int = 6) -> list[dict[str, Any]]:
-    """Return test triples whose tail is ranked first, at most one of a relation, those with many candidates first.
-
-    Of each relation, the triple is chosen whose tail is the rarest tail of the relation in train.
-
-    Args:
-        graph: Graph with the test triples.
-        ranks: Their ranks.
-        count: Maximum number of triples.
-    """
-    first = np.flatnonzero(ranks.ranks("tail") == 1.0)
-    sizes = ranks.rivals[0, SIDES.index("tail")] + 1
-    seen = Counter((relation, tail) for _, relation, tail in graph.train.tolist())
-    rarity = [seen[relation, tail] for _, relation, tail in graph.test[first].tolist()]
-    chosen: dict[int, int] = {}
-    for row in first[np.argsort(rarity, kind="stable")].tolist():
-        chosen.setdefault(int(graph.test[row, 1]), row)
-    rows = sorted(chosen.values(), key=lambda row: (-int(sizes[row]), row))[:count]
-    triples = [LabelledTriple(*name_triple(graph, graph.test[row].tolist())).to_dict() for row in rows]
-    return [{**triple, "candidates": int(sizes[row])} for row, triple in zip(rows, triples, strict=True)]
+def find_recovered(graph: Graph, ranks: Ranks) -> list[dict[str, Any]]:
+    """Return test triples whose tail is ranked first, with the number of candidates; see `choose_triples`."""
+    found, side = [], SIDES.index("tail")
+    for row in choose_triples(ranks, hits=SHOWN)[0]:
+        triple = LabelledTriple(*name_triple(graph, ranks.triples[row].tolist()))
+        found.append({**triple.to_dict(), "candidates": int(ranks.rivals[0, side, row]) + 1})
+    return found
 
 
-def find_discoveries(run: Run, count: int = 6) -> list[MissingTriple]:
+def find_discoveries(run: Run, count: int = SHOWN) -> list[MissingTriple]:
     """Return the most probable new triples of relations with gaps, each with a reason.
 
     Args:

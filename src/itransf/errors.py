@@ -7,7 +7,7 @@ means that the request was wrong (exit code 2); any other error is a failure (ex
 import heapq
 import operator
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from difflib import SequenceMatcher
 from typing import Any
 
@@ -72,6 +72,12 @@ def is_out_of_memory(error: MemoryError | RuntimeError) -> bool:
 def name_count(count: int, noun: str) -> str:
     """Return a number of things, such as "1 relation" or "1,345 relations"."""
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
+def name_first(words: Sequence[str], most: int) -> str:
+    """Return the first words, and how many follow: "a, b and 3 more"."""
+    rest = f" and {len(words) - most:,} more" if len(words) > most else ""
+    return ", ".join(words[:most]) + rest
 
 
 def did_you_mean(word: str, choices: Iterable[str], within: str = "") -> str:

@@ -18,9 +18,9 @@ from torch import Tensor
 from itransf.config import CHOOSE, Config, WarmStartConfig
 from itransf.data import Graph, Integers, Vocabulary, mine_structure
 from itransf.errors import CheckpointError, ConfigError, DivergenceError, name_count
-from itransf.evaluation import rank_triples, sample_triples, summarise
+from itransf.evaluation import rank_both, sample_triples
 from itransf.memory import estimate_memory, find_peak_memory, sketch_model
-from itransf.models import MODELS, SIDES, Model, ProjectingConcepts
+from itransf.models import MODELS, Model, ProjectingConcepts
 from itransf.progress import current_tracker, noticing_interrupts, track, write_duration
 from itransf.registry import TRACKERS
 from itransf.storage import WEIGHTS, RunFolder
@@ -220,12 +220,7 @@ class Fit:
         triples = sample_triples(self.graph.valid, len(self.graph.entities), self.config.validation.triples)
         known = self.graph.known_in("train", "valid")
 
-        def validate(model: Model) -> float:
-            ranks = rank_triples(model, triples, known)
-            found = np.concatenate([ranks.ranks(side) for side in SIDES])
-            return summarise(found, ranks.rivals[0].reshape(-1))[self.config.validation.metric]
-
-        return validate
+        return lambda model: rank_both(model, triples, known)[self.config.validation.metric]
 
     def _read_start(self) -> Model:
         """Read the parameters of another run into a model of the kind that this one starts from.

@@ -17,7 +17,7 @@ from itransf.cli.output import format_uses
 from itransf.interpret import ConceptCard, SharingGraph, Use
 from itransf.interpret.ablation import Ablation
 from itransf.interpret.sharing import Donor, Link, Member
-from itransf.run import Run
+from itransf.run import Run, open_run
 
 
 def test_the_concepts_of_relations_and_who_shares_them() -> None:
@@ -71,7 +71,6 @@ def test_a_plot_is_written(name: str, run: Path, tmp_path: Path) -> None:
     [
         (("--relation", "neer"), "Did you mean 'near'"),
         (("--relation", "*x*"), "no relation matches"),
-        (("--domain", "/film"), "is in the domain"),
         (("--plot", "map.jpg"), ".png, .svg or .html"),
         (("--table", "weights.xls"), "'.xls'"),
         (("--card", "9"), "there is no concept 9"),
@@ -92,25 +91,25 @@ def test_a_model_without_concepts_says_so(transe_run: Path) -> None:
     assert "no concepts" in done.err
 
 
-def test_relations_are_chosen_by_pattern_domain_and_frequency(run: Path) -> None:
+def test_relations_are_chosen_by_pattern_and_frequency(run: Path) -> None:
     def chosen(*options: str) -> list[str]:
         return [entry["relation"] for entry in json.loads(call("concepts", run, "--json", *options).out)["relations"]]
 
     assert chosen("--relation", "*capital*") == ["capital_of", "P36"]
-    assert chosen("--domain", "capital") == ["capital_of"]
     assert chosen("--top", "2") == ["city_in", "near"]
 
 
-@pytest.mark.parametrize("name", ["weights.csv", "weights.json"])
+@pytest.mark.parametrize("name", ["weights.csv", "weights.jsonl"])
 def test_the_table_behind_the_heat_map_is_written(name: str, run: Path, opened: Any, tmp_path: Path) -> None:
     done = call("concepts", run, "--relation", "near", "--table", tmp_path / name)
     assert done.code == 0, done.err
     assert str(tmp_path / name) in done.out
     text = (tmp_path / name).read_text(encoding="utf-8")
-    rows = json.loads(text) if name.endswith("json") else list(csv.DictReader(text.splitlines()))
+    lines = text.splitlines()
+    rows = list(map(json.loads, lines)) if name.endswith("jsonl") else list(csv.DictReader(lines))
     row = opened.concepts().row(opened.graph.relations.index("near"), "head")
     found = {int(line["concept"]): float(line["weight"]) for line in rows if line["side"] == "head"}
-    assert found == pytest.approx({use.concept: use.weight for use in row.concepts})
+    assert found == pytest.approx({use.concept: use.weight for use in row})
 
 
 def test_a_card_tells_what_a_concept_is(run: Path) -> None:
@@ -154,6 +153,13 @@ def test_a_concept_is_renamed_and_the_name_is_read_everywhere(run: Path, tmp_pat
     call("concepts", folder, "--plot", tmp_path / "map.html")
     assert "lies in" in (tmp_path / "map.html").read_text(encoding="utf-8")
     assert call("concepts", folder, "--rename", "0=").out == "Named concepts: none\n"
+
+
+def test_a_picture_of_another_format_is_refused_before_any_work(run: Path) -> None:
+    done = call("concepts", run, "--rename", "0=first", "--plot", "plot.jpg")
+    assert done.code == 2
+    assert "a heat map is written as .png, .svg or .html" in done.err
+    assert 0 not in open_run(run).concept_names
 
 
 def test_letters_without_a_font_are_reported(run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

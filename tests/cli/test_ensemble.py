@@ -134,6 +134,12 @@ def test_a_command_about_one_model_names_a_member(
     assert not (tmp_path / "new").exists()
 
 
+def test_the_members_of_a_baseline_are_measured(place: Path) -> None:
+    done = call("interpret", place / "seed-0", "--baseline", place, "--no-ranking", "--draws", 20, "--json")
+    assert done.code == 0, done.err
+    assert [each["name"] for each in json.loads(done.out)["models"]] == ["itransf"] * 4 + ["random"]
+
+
 def test_agreement_is_in_the_table_in_json_and_in_files(place: Path, ensemble: Any, tmp_path: Path) -> None:
     asked = ("predict", place, "--head", "Italy", "--relation", "P36", "--top", 2)
     best = ensemble.predict(head="Italy", relation="P36", top=2)[0]

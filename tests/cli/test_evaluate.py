@@ -187,3 +187,19 @@ def test_a_damaged_run_is_a_failure(run: Path, tmp_path: Path) -> None:
     assert done.code == 1
     assert "model.safetensors" in done.err
     assert "Traceback" not in done.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--triples", 5, "--relations"), "not ranks; leave out --relations, --triples"),
+        (("--ties", "optimistic", "--buckets", 2), "leave out --ties, --buckets"),
+        (("--bucket-edges", "log", "--bucket-weighting", "query"), "leave out --bucket-edges, --bucket-weighting"),
+        (("--weighted",), "leave out --weighted"),
+        (("--plot", "plot.jpg"), "plot.jpg: a picture is written as .png or .svg"),
+    ],
+)
+def test_what_calibration_does_not_obey_is_refused_before_any_work(arguments: tuple[object, ...], message: str) -> None:
+    done = call("evaluate", "nowhere", "--calibration", *arguments)
+    assert done.code == 2
+    assert message in done.err

@@ -237,3 +237,10 @@ def test_notes_of_reading_are_printed_once(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "itransf", "data", "info", str(file)]
     done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120)
     assert (done.stdout + done.stderr).count("duplicate row was dropped") == 1
+
+
+@pytest.mark.parametrize("command", ["score", "classify", "learn"])
+def test_commands_that_read_no_weights_do_not_offer_any(command: str) -> None:
+    assert "--weight" not in call(command, "--help").out
+    assert "--skip-bad" in call(command, "--help").out
+    assert "--weight" in call("update", "--help").out

@@ -117,9 +117,14 @@ def test_the_only_answer_is_said_first_and_others_come_when_asked_for(run: Path,
     assert call("predict", run, "--relation", "city_in").out.startswith("There is no answer")  # all cities have theirs
     queries = tmp_path / "queries.csv"
     queries.write_text("head,relation,tail\nLyon,city_in,?\n?,city_in,France\n")
-    done = call("predict", run, "--queries", queries)
-    assert "only answer to 1 of 2 queries, such as Lyon – city_in – France" in done.err
-    assert "Poland" in done.out
+    done = call("predict", run, "--queries", queries, "--json")
+    warned = "only answer to 1 of 2 queries, such as Lyon – city_in – France."
+    assert f"{warned} Others are ranked only with --more." in done.err
+    assert {answer["query"] for answer in json.loads(done.out)["predictions"]} == {2}
+    for option in ("--more", "--known"):
+        done = call("predict", run, "--queries", queries, "--json", option)
+        assert warned + "\n" in done.err
+        assert {answer["query"] for answer in json.loads(done.out)["predictions"]} == {1, 2}
 
 
 def test_a_model_without_concepts_predicts_without_reasons(transe_run: Path) -> None:
@@ -145,17 +150,18 @@ def test_queries_go_to_a_file(run: Path, tmp_path: Path) -> None:
     queries = tmp_path / "queries.csv"
     queries.write_text("head,relation,tail\nItaly,P36,?\n?,near,Rome\nLyon,?,Rome\n")
     out = tmp_path / "answers.csv"
-    done = call("predict", run, "--queries", queries, "--top", 2, "--out", out)
+    asked = ("predict", run, "--queries", queries, "--top", 2, "--more")
+    done = call(*asked, "--out", out)
     assert done.code == 0, done.err
     assert "5 answers to 3 queries" in done.err
     with out.open() as file:
         rows = list(csv.DictReader(file))
     assert [row["query"] for row in rows] == ["1", "1", "2", "2", "3"]
     assert {row["head"] + row["tail"] for row in rows[4:]} == {"LyonRoma"}
-    shown = call("predict", run, "--queries", queries, "--top", 2, "--json")
+    shown = call(*asked, "--json")
     assert [row["head"] for row in json.loads(shown.out)["predictions"]] == [row["head"] for row in rows]
-    assert rows[0]["tail"] in call("predict", run, "--queries", queries, "--top", 2).out
-    told = call("predict", run, "--queries", queries, "--top", 2, "--out", out, "--json")
+    assert rows[0]["tail"] in call(*asked).out
+    told = call(*asked, "--out", out, "--json")
     assert json.loads(told.out) == {"queries": 3, "answers": 5, "out": str(out)}
 
 

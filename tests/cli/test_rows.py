@@ -47,6 +47,23 @@ def test_a_file_has_the_rows_of_json(
     assert (tmp_path / "rows.csv").read_text(encoding="utf-8").count("\n") > len(expected)
 
 
+@pytest.mark.parametrize(
+    ("words", "header"),
+    [
+        (("predict", "RUN", "--head", "Lyon", "--relation", "city_in"), "head,relation,tail,head_label,"),
+        (("find", "RUN", "qqqqq"), "kind,name,label,match,triples"),
+        (("diff", "RUN", "RUN"), "head,relation,tail,asked,ranks,best"),
+        (("missing", "RUN", "--relation", "city_in", "--entity", "Lyon"), "head,relation,tail,head_label,"),
+        (("runs", "EMPTY"), "run,id"),
+    ],
+)
+def test_a_file_without_rows_has_a_header(words: tuple[str, ...], header: str, run: Path, tmp_path: Path) -> None:
+    done = call(*({"RUN": run, "EMPTY": tmp_path}.get(word, word) for word in words), "--out", tmp_path / "rows.csv")
+    assert done.code == 0, done.err
+    (line,) = (tmp_path / "rows.csv").read_text(encoding="utf-8").splitlines()
+    assert line.startswith(header)
+
+
 def test_an_entity_is_written_in_parts(run: Path, opened: Any, tmp_path: Path) -> None:
     expected = opened.show("Roma", 2)
     assert call("show", run, "Rome", "--top", 2, "--explain", "--out", tmp_path / "rome.jsonl").code == 0

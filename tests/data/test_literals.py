@@ -11,7 +11,8 @@ import pytest
 from itransf.data import Graph, load
 from itransf.data.frames import gather_triples
 from itransf.data.layout import Table
-from itransf.data.literals import find_bin, treat_literals
+from itransf.data.literals import find_bin, list_bins, treat_literals
+from itransf.data.vocabulary import Vocabulary
 from itransf.errors import ConfigError, DataError
 from itransf.prediction.inputs import resolve_triples
 from itransf.teaching import grow_graph
@@ -117,8 +118,9 @@ def test_a_value_finds_the_bin_that_it_would_have_been_put_into(name: str) -> No
     texts = prices if name == "price" else days
     (table,) = treat_literals([gather_triples([(f"e{n}", name, text) for n, text in enumerate(texts)], "t")], "bin")
     binned = [tail for _, _, tail in table.rows()]
-    names = ["other 5 to 7", name, f"{name} tag", *sorted(set(binned))]
+    names = ["other 5 to 7", *sorted(set(binned)), name, f"{name} tag"]
     assert len(names) > 6
+    assert list_bins(names) == names[:-2]
     assert [find_bin(name, text, names) for text in texts] == binned
     assert find_bin(name, "red", names) is None
     assert find_bin("width", texts[0], names) is None
@@ -126,6 +128,14 @@ def test_a_value_finds_the_bin_that_it_would_have_been_put_into(name: str) -> No
     assert resolve_triples(graph, [("a", name, texts[7])]).tolist() == [[0, 0, graph.entities.index(binned[7])]]
     grown = grow_graph(graph, [("b", name, texts[7])]).graph
     assert grown.entities.name(grown.train[-1, 2]) == binned[7]
+
+
+def test_names_are_searched_for_bins_once_and_then_only_these(monkeypatch: pytest.MonkeyPatch) -> None:
+    graph = Graph.from_names("g", [("a", "r", "b"), ("a", "r", "r 1 to 2"), ("a", "r", "from house to home")])
+    assert graph.bins == ["r 1 to 2"]
+    monkeypatch.setattr(Vocabulary, "__iter__", lambda _: pytest.fail("all names were searched"))
+    assert resolve_triples(graph, [("a", "r", "1.5")]).tolist() == [[0, 0, graph.entities.index("r 1 to 2")]]
+    assert grow_graph(graph, [("a", "r", "1.5"), ("a", "r", "7")]).counts["known"] == 1
 
 
 def test_train_alone_decides_on_bins() -> None:

@@ -23,7 +23,10 @@ def place(model: Any, entity: int, relation: int, side: Any) -> torch.Tensor:
 @pytest.mark.parametrize("name", ["transe", "stranse", "itransf"])
 @pytest.mark.parametrize("norm", [1, 2])
 @pytest.mark.parametrize("memory", [1, 2**28])
-def test_the_nearest_triples_equal_measuring_each(name: str, norm: int, memory: int) -> None:
+def test_the_nearest_triples_equal_measuring_each(
+    name: str, norm: int, memory: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("itransf.interpret.evidence.DEFAULT_MEMORY", memory)
     case = make_case(name, norm)
     model: Any = case.model
     for relation in range(RELATIONS):
@@ -37,7 +40,7 @@ def test_the_nearest_triples_equal_measuring_each(name: str, norm: int, memory: 
                 for mine, theirs, side in ((triple[0], other[0], "head"), (triple[2], other[2], "tail"))
             ]
             distances[name_triple(other)] = float(sum(apart))
-        found = find_nearest(model, case.graph, triple, 4, memory)
+        found = find_nearest(model, case.graph, triple, 4)
         expected = sorted(distances, key=lambda key: distances[key])[:4]
         assert names(found) == expected
         assert [line.value for line in found] == pytest.approx([distances[key] for key in expected])
@@ -71,14 +74,17 @@ def summands(case: Case, triple: Any) -> Any:
 
 @pytest.mark.parametrize("name", PRODUCTS)
 @pytest.mark.parametrize("memory", [1, 2**28])
-def test_the_nearest_triples_of_products_equal_comparing_each(name: str, memory: int) -> None:
+def test_the_nearest_triples_of_products_equal_comparing_each(
+    name: str, memory: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("itransf.interpret.evidence.DEFAULT_MEMORY", memory)
     case, triple = make_products(name), (3, 1, 8)
     own, cosines = summands(case, triple), {}
     assert own.sum() == pytest.approx(case.scores[triple])
     for other in case.graph.train[case.graph.train[:, 1] == 1].tolist():
         theirs = summands(case, other)
         cosines[name_triple(other)] = float(own @ theirs / np.linalg.norm(own) / np.linalg.norm(theirs))
-    found = find_nearest(case.model, case.graph, triple, 4, memory)
+    found = find_nearest(case.model, case.graph, triple, 4)
     expected = sorted(cosines, key=lambda key: -cosines[key])[:4]
     assert names(found) == expected
     assert [line.value for line in found] == pytest.approx([cosines[key] for key in expected])
@@ -161,7 +167,8 @@ def test_support_equals_solving_every_regression_again(
         monkeypatch.setattr(f"itransf.interpret.evidence.{limit}", most)
     case = make_any(name)
     expected = find_naively(case, triple, side, most)
-    found = find_supporting(case.model, case.graph, triple, 1000, memory=1, side=side)
+    monkeypatch.setattr("itransf.interpret.evidence.DEFAULT_MEMORY", 1)
+    found = find_supporting(case.model, case.graph, triple, 1000, side=side)
     assert names(found) == [name for name, _ in expected]
     assert [line.value for line in found] == pytest.approx([fall for _, fall in expected], rel=1e-3, abs=1e-6)
     assert find_supporting(case.model, case.graph, triple, 2, side=side) == pytest.approx(found[:2])

@@ -26,6 +26,7 @@ NAMES = [name for name in MODELS if issubclass(MODELS[name], Translation)]
 TRIPLE = (1, 0, 12)
 ROWS = np.array([TRIPLE])
 MEMORY = 2**28
+MODULES = ("prediction.search", "interpret.explaining", "interpret.evidence")  # with a limit of memory
 
 
 def geometry(norm: int, projected: str) -> dict[str, Any]:
@@ -226,10 +227,13 @@ def test_known_triples_are_marked_as_known() -> None:
     assert explain(case.model, case.graph, "e2", "r1", f"e{free}").known is None
 
 
-def test_what_does_not_fit_in_memory_is_done_in_chunks() -> None:
+def test_what_does_not_fit_in_memory_is_done_in_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
     case = make_case("itransf", norm=2)
     asked = ("e3", "r1", "e8")
-    assert explain(case.model, case.graph, *asked) == explain(case.model, case.graph, *asked, memory=1)
+    expected = explain(case.model, case.graph, *asked)
+    for module in MODULES:
+        monkeypatch.setattr(f"itransf.{module}.DEFAULT_MEMORY", 1)
+    assert explain(case.model, case.graph, *asked) == expected
 
 
 def test_an_answer_without_rivals(number_graph: Any) -> None:
@@ -270,8 +274,6 @@ def test_mistakes_are_reported() -> None:
         explain(case.model, case.graph, "e1", "r1", "e8", side="tial")
     with pytest.raises(ConfigError, match=r"evidence .*at least 0, not -1"):
         explain(case.model, case.graph, "e1", "r1", "e8", evidence=-1)
-    with pytest.raises(ConfigError, match=r"memory .*at least 1, not 0"):
-        explain(case.model, case.graph, "e1", "r1", "e8", memory=0)
 
 
 def stand(case: Any, triple: tuple[int, int, int], side: str) -> tuple[float, int, int | None]:
@@ -291,12 +293,16 @@ def stand(case: Any, triple: tuple[int, int, int], side: str) -> tuple[float, in
 @pytest.mark.parametrize("name", ["transe", "stranse", "itransf"])
 @pytest.mark.parametrize("side", SIDES)
 @pytest.mark.parametrize("memory", [1, MEMORY])
-def test_ranks_and_the_runner_up_equal_going_through_all(name: str, side: Any, memory: int) -> None:
+def test_ranks_and_the_runner_up_equal_going_through_all(
+    name: str, side: Any, memory: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in MODULES:
+        monkeypatch.setattr(f"itransf.{module}.DEFAULT_MEMORY", memory)
     case = make_case(name, norm=2)
     triples = [*map(tuple, case.graph.train[:6].tolist()), *((h, r, 16 - h) for r in range(RELATIONS) for h in (0, 5))]
     for triple in triples:
         names = name_triple(triple)
-        found = explain(case.model, case.graph, *names, side=side, removals=False, evidence=0, memory=memory)
+        found = explain(case.model, case.graph, *names, side=side, removals=False, evidence=0)
         rival = None if found.runner_up is None else int(found.runner_up.name[1:])
         assert (found.rank, found.candidates[side], rival) == stand(case, triple, side)
 
@@ -304,7 +310,7 @@ def test_ranks_and_the_runner_up_equal_going_through_all(name: str, side: Any, m
 def test_the_only_candidate_has_no_runner_up(number_graph: Any) -> None:
     case = make_case("transe")
     graph = number_graph([(0, 0, tail) for tail in range(1, 17)], entities=17, relations=4)
-    assert find_runner_up(case.model, graph, (0, 0, 3), "tail", MEMORY) is None
+    assert find_runner_up(case.model, graph, (0, 0, 3), "tail") is None
     found = explain(case.model, graph, "e0", "r0", "e3")
     assert (found.rank, found.candidates["tail"]) == (1.0, 1)
 
@@ -352,7 +358,7 @@ def rank_with(model: Any, attention: dict[str, torch.Tensor]) -> tuple[float, fl
 @pytest.mark.parametrize("projected", ["unit", "none"])
 def test_a_removal_equals_a_model_whose_weights_are_renormalised(kind: str, projected: str) -> None:
     model = make_concepts(kind, projected=projected)
-    found = try_removals(model, make_graph(), ROWS, "tail", MEMORY)
+    found = try_removals(model, make_graph(), ROWS, "tail")
     attention = {side: model.concept_attention(side).attention()[TRIPLE[1]].detach() for side in ("head", "tail")}
     assert len(found) == sum(int((weights != 0).sum()) for weights in attention.values())
     for removal in found:
@@ -369,16 +375,16 @@ def test_a_removal_equals_a_model_whose_weights_are_renormalised(kind: str, proj
 
 def test_a_lone_concept_and_a_matrix_of_its_own_cannot_go() -> None:
     lone = make_concepts("sparse", support=1)
-    assert try_removals(lone, make_graph(), ROWS, "tail", MEMORY) == []
+    assert try_removals(lone, make_graph(), ROWS, "tail") == []
     for name in ("transe", "stranse"):
         case = make_case(name)
-        assert try_removals(case.model, case.graph, ROWS, "tail", MEMORY) == []
+        assert try_removals(case.model, case.graph, ROWS, "tail") == []
 
 
 def test_of_many_concepts_only_the_heaviest_are_tried(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(explaining, "MOST_REMOVED", 2)
     model = make_concepts("dense")
-    found = try_removals(model, make_graph(), ROWS, "head", MEMORY)
+    found = try_removals(model, make_graph(), ROWS, "head")
     assert len(found) == 4
     for side in ("head", "tail"):
         weights = model.concept_attention(side).attention()[0]

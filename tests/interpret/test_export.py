@@ -12,10 +12,10 @@ import torch
 from golden.attentions import make_attention
 from itransf.data import Graph
 from itransf.errors import ConfigError, WriteError
-from itransf.interpret.export import export, export_tables, tabulate_uses, write_attention
-from itransf.interpret.heatmap import arrange
+from itransf.interpret.export import export, export_tables, tabulate_attention
 from itransf.models import MODELS, Model, Sizes
 from itransf.models.translation import TranslationConfig
+from itransf.prediction import write_table
 from itransf.run import Run
 from stubs import BilinearConfig, BilinearModel, MatrixTransH, TableModel, TransH
 
@@ -209,13 +209,11 @@ def test_other_formats_and_models_are_refused(tmp_path: Path) -> None:
 def test_a_table_of_weights_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("in the way")
     with pytest.raises(WriteError, match="cannot be written"):
-        write_attention(make_attention(), tmp_path / "file" / "weights.json")
+        write_table(tabulate_attention(make_attention()), tmp_path / "file" / "weights.csv")
 
 
-def test_the_weights_behind_a_heat_map_stand_in_the_order_of_its_rows() -> None:
-    table = tabulate_uses(make_attention(), {3: "close"})
-    rows = [f"{row['label']} ({row['side'][0].upper()})" for row in table.to_pylist()]
-    assert list(dict.fromkeys(rows)) == list(arrange(make_attention()).labels)
+def test_the_weights_behind_a_heat_map_stand_beside_the_names_of_concepts() -> None:
+    table = tabulate_attention(make_attention(), {3: "close"})
     assert {row["concept"] for row in table.to_pylist() if row["name"]} == {3}
     assert table.num_rows == np.count_nonzero(make_attention().weights)
 
@@ -234,6 +232,6 @@ def test_signed_sums_can_be_composed_from_their_tables(signed_run: Run, tmp_path
         composed[graph.relations.index(line["relation"]), half] += line["score"] * np.array(concept["vector"])
     np.testing.assert_allclose(composed, model.relation_table().detach().numpy(), atol=1e-6)
     assert {path.name for path in export(model, graph, tmp_path, "csv")} == {f"{name}.csv" for name in tables}
-    lines = read_csv(write_attention(signed_run.concepts(), tmp_path / "uses.csv", {0: "first"}))
+    lines = read_csv(write_table(tabulate_attention(signed_run.concepts(), {0: "first"}), tmp_path / "uses.csv"))
     assert len(lines) == len(tables["attention"])
     assert {line["name"] for line in lines if line["concept"] == "0"} <= {"first"}

@@ -31,7 +31,6 @@ def test_an_answer_without_a_rival() -> None:
     assert plain.lead is None
     assert "held out for test" in str(plain)
     assert "only candidate" in str(plain)
-    assert plain.short == ""
 
 
 def test_a_lead_of_zero_is_level() -> None:
@@ -79,16 +78,6 @@ def test_evidence_of_one_kind() -> None:
     assert backing[:30] not in make_explanation().sentence  # the path has it already
 
 
-def test_the_short_form_has_the_best_reason_and_a_similar_triple() -> None:
-    path, held, like = make_explanation().short.split("; ")
-    assert path == "France [state] – has_capital – Paris"
-    assert held.startswith("9 of 11 other pairs")
-    assert like == "like Madrid – capital_of – Spain"
-    assert make_loser().short == like
-    without = replace(make_explanation(), paths=())
-    assert without.short == f"supported by France [state] – has_capital – Paris; {like}"
-
-
 def test_a_probability_is_told_where_there_is_one() -> None:
     likely = replace(make_explanation(), probability=0.994)
     told = "far ahead of Belgium; the triple is not in the graph and has a probability of >99 %"
@@ -120,12 +109,6 @@ def test_entities_that_do_not_fit() -> None:
 def test_an_answer_that_train_has_already() -> None:
     taken = replace(make_explanation(), taken=("Spain",))
     assert "the graph. Train has Spain already, and capital_of allows one answer. The best" in taken.sentence
-
-
-def test_a_triple_is_named_once_in_the_short_form() -> None:
-    explanation = make_explanation()
-    short = replace(explanation, nearest=explanation.supporting[:1]).short
-    assert short.count("France [state] – has_capital – Paris") == 1
 
 
 def test_lists_of_words() -> None:

@@ -10,24 +10,24 @@ from hypothesis import strategies as st
 from golden.attentions import make_attention, make_inverse_attention, make_signed_attention
 from itransf.data import Vocabulary
 from itransf.errors import DataError
-from itransf.interpret import Attention, build_sharing_graph, concepts_behind, sharing, trace_sharing
+from itransf.interpret import Attention, build_sharing_graph, concepts_behind, sharing
 from itransf.interpret.naming import LEAST_WEIGHT
 from itransf.interpret.sharing import find_shares, find_transfer, measure_links
 from itransf.models import SIDES, Side
 
 
 def users(attention: Attention, relation: str, side: Side, place: int = 0) -> list[tuple[str, str]]:
-    return [(use.relation, use.side) for use in trace_sharing(attention, relation, side)[place].others]
+    return [(use.relation, use.side) for use in concepts_behind(attention, relation)[side][place].others]
 
 
 def test_inverse_relations_share_a_concept_on_opposite_sides() -> None:
-    shared = trace_sharing(make_attention(), "capital_of", "head")
+    shared = concepts_behind(make_attention(), "capital_of")["head"]
     assert [(concept.concept, concept.weight) for concept in shared] == [(1, 1.0)]
     assert users(make_attention(), "capital_of", "head")[0] == ("has_capital", "tail")
 
 
 def test_others_come_strongest_first_and_never_hold_the_side_itself() -> None:
-    others = trace_sharing(make_attention(), "capital_of", "head")[0].others
+    others = concepts_behind(make_attention(), "capital_of")["head"][0].others
     weights = [use.weight for use in others]
     assert weights == sorted(weights, reverse=True)
     assert ("capital_of", "head") not in {(use.relation, use.side) for use in others}
@@ -38,12 +38,12 @@ def test_a_symmetric_relation_shares_with_its_own_other_side() -> None:
 
 
 def test_small_weights_are_left_out() -> None:
-    assert [concept.concept for concept in trace_sharing(make_attention(), "P37", "tail")] == [4]
-    assert [use.concept for use in make_attention().row("P37", "tail").concepts] == [4, 3]
+    assert [concept.concept for concept in concepts_behind(make_attention(), "P37")["tail"]] == [4]
+    assert [use.concept for use in make_attention().row("P37", "tail")] == [4, 3]
 
 
 def test_negative_weights_count_by_their_size() -> None:
-    shared = trace_sharing(make_signed_attention(), "likes", "tail")
+    shared = concepts_behind(make_signed_attention(), "likes")["tail"]
     assert [concept.concept for concept in shared] == [0]
     assert shared[0].weight == -0.5
     assert [use.weight for use in shared[0].others] == [0.5, pytest.approx(0.1)]
@@ -71,7 +71,7 @@ def test_sharing_equals_a_search_over_all_sides(relations: int, concepts: int, s
     supports = np.zeros((2, relations, 1), dtype=np.int64)
     attention = Attention(weights, names, supports, np.ones(relations, dtype=np.int64))
     for number, side in enumerate(SIDES):
-        for shared in trace_sharing(attention, "r0", side):
+        for shared in concepts_behind(attention, "r0")[side]:
             expected = {
                 (f"r{other}", SIDES[place], float(weights[place, other, shared.concept]))
                 for place in range(2)
@@ -82,7 +82,7 @@ def test_sharing_equals_a_search_over_all_sides(relations: int, concepts: int, s
 
 
 def test_names_are_given_or_suggested() -> None:
-    shared = trace_sharing(make_attention(), "capital_of", "tail", names={4: "state"})
+    shared = concepts_behind(make_attention(), "capital_of", {4: "state"})["tail"]
     assert [concept.name for concept in shared] == ["has official language (H) + city_in (T)", "state"]
     assert concepts_behind(make_attention(), "P37", names={4: "state"})["tail"][0].to_dict()["name"] == "state"
 
@@ -189,7 +189,6 @@ def test_relations_with_opposite_antisymmetric_concepts_are_linked_crosswise() -
 
 def test_users_of_a_model_without_sides_have_plain_names_and_signed_weights() -> None:
     (behind,) = concepts_behind(make_inverse_attention(), "part_of").values()
-    assert behind == trace_sharing(make_inverse_attention(), "part_of")
     assert [(use.name, use.weight) for use in behind[1].others] == [("has_part", -0.5)]
     shares = find_shares(make_inverse_attention().weights)
     np.testing.assert_allclose(find_transfer(shares, make_inverse_attention().counts).sum(axis=1), 1.0)

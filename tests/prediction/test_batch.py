@@ -28,9 +28,13 @@ def draw_relation_queries() -> list[Query]:
 @pytest.mark.parametrize(
     "options", [{}, {"typed": False}, {"candidates": ["e3", "Entity One", "e12"], "include_known": True}]
 )
-def test_many_queries_equal_one_by_one(case: Any, options: dict[str, Any], memory: int) -> None:
+def test_many_queries_equal_one_by_one(
+    case: Any, options: dict[str, Any], memory: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     queries = draw_queries(10) + draw_relation_queries() + draw_queries()
-    table = answer_queries(case.model, case.graph, queries, 4, memory=memory, **options)
+    with monkeypatch.context() as patch:
+        patch.setattr("itransf.prediction.search.DEFAULT_MEMORY", memory)
+        table = answer_queries(case.model, case.graph, queries, 4, **options)
     expected = []
     for number, query in enumerate(queries, start=1):
         asked = {"head": query.head, "relation": query.relation, "tail": query.tail}
@@ -67,7 +71,8 @@ def test_each_relation_and_side_is_opened_once(
     original = itransf_case.model.scorer
     monkeypatch.setattr(itransf_case.model, "scorer", lambda *given: opened.append(given[:2]) or original(*given))
     queries = draw_queries()
-    answer_queries(itransf_case.model, itransf_case.graph, queries, memory=1, progress=True)
+    monkeypatch.setattr("itransf.prediction.search.DEFAULT_MEMORY", 1)
+    answer_queries(itransf_case.model, itransf_case.graph, queries, progress=True)
     assert sorted(opened) == sorted(
         {(int(str(query.relation)[1]), "head" if query.head is None else "tail") for query in queries}
     )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import itertools
 import json
 from dataclasses import replace
 from pathlib import Path
@@ -24,7 +23,6 @@ from itransf.prediction.calibration import (
     draw_examples,
     find_probabilities,
     fit_calibration,
-    fit_isotonic,
     fit_logistic,
     list_questions,
     sigmoid,
@@ -62,24 +60,6 @@ def test_a_group_without_rows_has_the_offset_of_the_whole(monkeypatch: pytest.Mo
     features, groups = np.ones((60, 1)), np.repeat([0, 1], 30)
     found = fit_logistic(features, RNG.uniform(size=60) < 0.3, np.ones(60), groups, Solution.zero(1, 3))
     assert found.offsets[2] == pytest.approx(0.0, abs=1e-9)
-
-
-def test_isotonic_steps_are_the_best_of_all_partitions() -> None:
-    for _ in range(20):
-        logits, labels = RNG.integers(0, 5, 7).astype(float), RNG.uniform(size=7) < 0.5
-        weights = RNG.uniform(0.5, 2.0, 7)
-        starts, values = np.array(fit_isotonic(logits, labels, weights)).T
-        fitted = values[np.searchsorted(starts, logits, side="right") - 1]
-        assert (np.diff(fitted[np.argsort(logits)]) >= 0).all()
-        best, levels = np.inf, np.unique(logits)
-        for cuts in itertools.product([False, True], repeat=len(levels) - 1):
-            block = np.concatenate([[0], np.cumsum(cuts)])[np.searchsorted(levels, logits)]
-            means = np.array(
-                [np.average(labels[block == b], weights=weights[block == b]) for b in range(block.max() + 1)]
-            )
-            if (np.diff(means) >= 0).all():
-                best = min(best, float((weights * (labels - means[block]) ** 2).sum()))
-        assert (weights * (labels - fitted) ** 2).sum() == pytest.approx(best)
 
 
 def test_probabilities_are_those_of_a_plain_loop(run: itransf.Run) -> None:
@@ -160,16 +140,15 @@ def test_a_large_graph_is_calibrated_on_fewer_questions(
 
 
 def test_probabilities_never_fall_with_the_score(run: itransf.Run) -> None:
-    found = fit_calibration(run.model, run.graph, isotonic=True)
+    found = fit_calibration(run.model, run.graph)
     assert found is not None
     assert min(found.slopes) > 0
     assert min(found.slopes) + found.by_excess > 0
     assert found.temperature * min(found.slopes) + found.by_score > 0
     scores = np.linspace(-2.0, 2.0, 50)
-    for each in (found, replace(found, steps=())):
-        chances = each.apply(scores, found.temperature * scores - 3.0, 10, np.zeros(50, dtype=int))
-        assert (np.diff(chances) >= 0).all()
-        assert chances[-1] > chances[0]
+    chances = found.apply(scores, found.temperature * scores - 3.0, 10, np.zeros(50, dtype=int))
+    assert (np.diff(chances) >= 0).all()
+    assert chances[-1] > chances[0]
 
 
 @pytest.mark.parametrize("factor", [1.0, 30.0])
@@ -264,6 +243,7 @@ def test_the_calibration_is_stored_and_checked(run: itransf.Run, tmp_path: Path)
     assert itransf.open(tmp_path / "copy").calibration == run.calibration
     learned = run.learn_relation("twin_of", [("France", "Spain")])
     assert learned.calibration == run.calibration
+    assert run.learn_entity("new", [("new", "borders", "Spain")]).calibration == run.calibration
     triples = np.array([[0, len(run.graph.relations), 1]])
     assert find_probabilities(run.calibration, Search(learned.model, learned.graph), triples) == [None]
     run.calibration, kept = None, run.calibration
@@ -273,6 +253,9 @@ def test_the_calibration_is_stored_and_checked(run: itransf.Run, tmp_path: Path)
     assert itransf.open(tmp_path / "without").calibration is None
     path = tmp_path / "copy" / "calibration.json"
     content = json.loads(path.read_text())
+    path.write_text(json.dumps({**content, "steps": [[0.0, 0.5]]}))  # as an earlier version wrote it
+    itransf.run.seal(tmp_path / "copy")
+    assert itransf.open(tmp_path / "copy").calibration == run.calibration
     path.write_text(json.dumps({**content, "slopes": content["slopes"] * 2}))
     with pytest.raises(CheckpointError, match=r"calibration\.json"):
         itransf.open(tmp_path / "copy")

@@ -65,6 +65,8 @@ def test_true_triples_are_told_from_false_ones(run: itransf.Run) -> None:
     assert found["brier"] < min(found["brier_uncalibrated"], found["brier_constant"])
     negatives = [names[200 + place] for place in range(0, len(false), 2)]
     assert judge(run.classify(names, labels, negatives))["accuracy"] > 0.7
+    with pytest.raises(DataError, match="399 labels for 400 triples; give one for each"):
+        run.classify(names, labels[1:])
     few = replace(graph, valid=graph.valid[:10])
     with pytest.raises(DataError, match="too few"):
         itransf.prediction.classify_triples(run.model, few, names)

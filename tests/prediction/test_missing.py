@@ -81,7 +81,9 @@ def test_the_search_finds_what_exhaustive_search_finds(
     case = make_products(model)
     expected = search_exhaustively(case, calibration)
     for top in (1, 7, 5000):
-        found = list_found(case, top=top, calibration=calibration, memory=10_000)
+        with monkeypatch.context() as patch:
+            patch.setattr("itransf.prediction.search.DEFAULT_MEMORY", 10_000)
+            found = list_found(case, top=top, calibration=calibration)
         chances = [expected[triple] for triple in found]
         assert chances == pytest.approx(sorted(expected.values(), reverse=True)[:top])
         assert len(set(found)) == len(found)

@@ -85,11 +85,14 @@ def test_heads_equal_brute_force(case: Any, options: dict[str, Any], looping: in
 
 @pytest.mark.parametrize("memory", MEMORY)
 @pytest.mark.parametrize("options", OPTIONS)
-def test_triples_of_a_relation_equal_brute_force(case: Any, options: dict[str, Any], memory: int, looping: int) -> None:
+def test_triples_of_a_relation_equal_brute_force(
+    case: Any, options: dict[str, Any], memory: int, looping: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("itransf.prediction.search.DEFAULT_MEMORY", memory)
     for relation in (0, looping, 3):
         triples = [(h, relation, t) for h in range(17) for t in range(17) if h != t or relation == looping]
         expected = brute_force(case, triples, 12, asked=["head", "tail"], **options)
-        found = complete(case.model, case.graph, relation=f"r{relation}", top=12, memory=memory, **options)
+        found = complete(case.model, case.graph, relation=f"r{relation}", top=12, **options)
         assert plain(found) == expected
 
 
@@ -104,11 +107,14 @@ def test_answers_that_do_not_fit_come_only_when_all_are_searched(table_case: Any
 
 @pytest.mark.parametrize("memory", [1, 2**20])
 @pytest.mark.parametrize("include_known", [False, True])
-def test_relations_equal_brute_force(case: Any, include_known: bool, memory: int) -> None:
+def test_relations_equal_brute_force(
+    case: Any, include_known: bool, memory: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("itransf.prediction.search.DEFAULT_MEMORY", memory)
     for head, tail in [(0, 12), (1, 5), tuple(case.graph.train[3, [0, 2]])]:
         triples = [(int(head), relation, int(tail)) for relation in range(4)]
         expected = brute_force(case, triples, 3, asked=["head", "tail"], include_known=include_known)
-        options = {"include_known": include_known, "memory": memory, "top": 3}
+        options = {"include_known": include_known, "top": 3}
         assert plain(complete(case.model, case.graph, head=f"e{head}", tail=f"e{tail}", **options)) == expected
 
 
@@ -197,7 +203,6 @@ def test_labels_are_accepted_and_given(itransf_case: Any) -> None:
         ({"relation": "r0", "top": True}, "top .*at least 1, not True"),
         ({"relation": "r0", "top": None}, "top .*at least 1, not None"),
         ({"relation": "r0", "top": "3"}, "top .*at least 1, not '3'"),
-        ({"relation": "r0", "memory": -1}, "memory .*at least 1, not -1"),
         ({"relation": "r0", "candidates": "e1"}, "a list of names, not 'e1'"),
         ({"relation": "r0", "candidates": 1}, "a list of names, not 1"),
     ],
@@ -209,7 +214,7 @@ def test_questions_that_cannot_be_answered(table_case: Any, question: dict[str, 
 
 def test_numbers_of_numpy_are_numbers(table_case: Any) -> None:
     asked = {"relation": "r0", "typed": False}
-    few = complete(table_case.model, table_case.graph, top=np.uint8(16), memory=np.int64(10**6), **asked)
+    few = complete(table_case.model, table_case.graph, top=np.uint8(16), **asked)
     assert few == complete(table_case.model, table_case.graph, top=16, **asked)
 
 
@@ -254,8 +259,8 @@ def test_scores_are_made_in_chunks_that_fit(itransf_case: Any, monkeypatch: pyte
         return score_all
 
     monkeypatch.setattr(model, "scorer", watch)
-    memory = 4 * 17 * BYTES_PER_SCORE
-    complete(model, itransf_case.graph, relation="r1", memory=memory, typed=False)
+    monkeypatch.setattr("itransf.prediction.search.DEFAULT_MEMORY", 4 * 17 * BYTES_PER_SCORE)
+    complete(model, itransf_case.graph, relation="r1", typed=False)
     assert opened == [(1, "tail")]
     assert sizes == [4 * 17 * BYTES_PER_SCORE] * 4 + [17 * BYTES_PER_SCORE]
 

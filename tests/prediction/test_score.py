@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from itransf.data import Graph
-from itransf.errors import ConfigError, DataError, ITransFError
+from itransf.errors import DataError, ITransFError
 from itransf.interpret import explain
 from itransf.models import TransE
 from itransf.models.base import Sizes
@@ -129,7 +129,8 @@ def test_each_relation_and_side_is_opened_once(
     original = itransf_case.model.scorer
     monkeypatch.setattr(itransf_case.model, "scorer", lambda *given: opened.append(given[:2]) or original(*given))
     triples = [(f"e{n}", f"r{n % 2}", "e0") for n in range(1, 9)]
-    score_triples(itransf_case.model, itransf_case.graph, triples, memory=1, progress=True)
+    monkeypatch.setattr("itransf.prediction.search.DEFAULT_MEMORY", 1)
+    score_triples(itransf_case.model, itransf_case.graph, triples, progress=True)
     assert sorted(opened) == [(0, "head"), (0, "tail"), (1, "head"), (1, "tail")]
     assert "scoring: 16/16 queries" in capsys.readouterr().err
 
@@ -148,8 +149,6 @@ def test_wrong_triples_are_reported_with_their_place(table_case: Any) -> None:
     for wrong in (None, 5, "e0", {"head": "e0", "relation": "r0", "tail": "e1"}):
         with pytest.raises(DataError, match=r"not a list of triples"):
             score_triples(table_case.model, table_case.graph, wrong)  # type: ignore[arg-type]
-    with pytest.raises(ConfigError, match=r"memory .*at least 1, not 0"):
-        score_triples(table_case.model, table_case.graph, triples, memory=0)
 
 
 def test_a_diverged_model_is_refused(table_case: Any) -> None:

@@ -15,6 +15,7 @@ from itransf.data.graph import Graph
 from itransf.data.vocabulary import Vocabulary
 from itransf.errors import CheckpointError, ConfigError, ITransFError, RunError
 from itransf.files import lock
+from itransf.prediction import Calibration
 from itransf.run import open_run, train, train_final
 from itransf.run.opening import check_same
 from itransf.storage import WEIGHTS, RunFolder
@@ -425,6 +426,17 @@ class TestFinal:
         resumed = train_final(run, out=tmp_path / "final", resume=True, device="cpu", progress=False)
         assert same_weights(again, resumed)
         assert resumed.record.metrics == again.record.metrics
+
+    def test_runs_made_of_it_keep_its_metrics_and_calibration(self, short: Any, graph: Graph) -> None:
+        final = train_final(short(graph), device="cpu", progress=False)
+        final.calibration = Calibration(1.0, (1.0,) * 6, (0.0,) * 6, 0.0, 0.0, 0.0, 50)
+        edited = final.edit(forbid=[("r0", "head", 0)])
+        relation = final.learn_relation("new", [("e0", "e1")])
+        entity = final.learn_entity("new", [("new", "r0", "e1")])
+        for made in (edited, edited.refit(1), relation, entity, final.update([("e0", "r0", "new")], epochs=1)):
+            assert made.record.final
+            assert made.record.metrics == final.record.metrics
+            assert made.calibration == final.calibration
 
 
 def test_a_misspelt_preset_or_model_is_refused_before_the_data_are_read() -> None:

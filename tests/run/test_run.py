@@ -324,3 +324,10 @@ class TestIdentity:
         assert opened.info()["metrics"]["valid"] == opened.info()["best"] == run.info()["best"]
         longer = short(graph, "itransf", "training.epochs=4", out=tmp_path / "run", resume=True)
         assert "test" not in longer.record.metrics
+
+    @pytest.mark.parametrize("split", ["train", "valid"])
+    def test_only_metrics_of_test_are_recorded(self, short: Any, graph: Graph, split: str, tmp_path: Path) -> None:
+        run = short(graph, out=tmp_path / "run")
+        with pytest.raises(ConfigError, match=f"metrics of test, not of {split}"):
+            run.record_metrics(run.evaluate(split), tmp_path / "run")
+        assert open_run(tmp_path / "run", device="cpu").record == run.record

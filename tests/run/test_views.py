@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -8,7 +9,9 @@ import pytest
 
 import itransf
 from cli.conftest import TEST, TRAIN, VALID
-from itransf.errors import DataError
+from itransf.errors import ConfigError, DataError
+from itransf.evaluation import rank_both
+from itransf.run import Run, compare_valid
 
 SETTINGS = ("training.epochs=2", "model.dim=6", "regularizer.weight=0.01", "warm_start.epochs=0", "validation.every=0")
 
@@ -52,6 +55,26 @@ def test_a_run_does_not_differ_from_itself(runs: tuple[itransf.Run, itransf.Run]
     assert (found["questions"], found["changed"], found["answers"]) == (6, 0, [])
     assert all(before == after for before, after in found["metrics"].values())
     assert all(each["similarity"] == pytest.approx(1.0) and each["found"] for each in found["concepts"])
+
+
+@pytest.mark.parametrize("top", [-1, 1.5])
+def test_a_number_of_answers_that_is_none_is_refused(runs: tuple[itransf.Run, itransf.Run], top: Any) -> None:
+    for ask in (lambda: runs[0].diff(runs[1], top=top), lambda: runs[0].show("France", top=top)):
+        with pytest.raises(ConfigError, match="top must be"):
+            ask()
+
+
+def test_common_validation_triples_are_ranked_with_all_others_filtered(short: Any, number_graph: Any) -> None:
+    train = [(0, 1, tail) for tail in range(1, 10)]
+    run = short(number_graph(train, valid=[(0, 0, tail) for tail in range(1, 9)]), "distmult", "training.epochs=1")
+    for row in range(8):
+        after = Run(replace(run.graph, valid=run.graph.valid[[row]]), run.config, run.model, [])
+        found = compare_valid(run, after)
+        assert found is not None
+        assert found["before"]["mr"] <= 6.0  # one of 10 entities is no answer for the tail
+        assert found["before"] == rank_both(run.model, run.graph.valid[[row]], run.graph.known)
+        assert found["after"]["mr"] >= found["before"]["mr"]
+    assert compare_valid(run, Run(replace(run.graph, valid=run.graph.valid[:0]), run.config, run.model, [])) is None
 
 
 def test_runs_are_compared_by_names(runs: tuple[itransf.Run, itransf.Run]) -> None:

@@ -487,7 +487,7 @@ class TestProducts:
         new = next(concept for concept in range(7) if concept not in used(products, 2))
         short_form = products.edit(pin=[("r2", new)])
         long_form = products.edit(pin=[("r2", "relation", new)])
-        shown = products.concepts().row("r2").concepts
+        shown = products.concepts().row("r2")
         assert set(used(short_form, 2)) == {new, *(each.concept for each in shown[:2])}
         assert used(short_form, 2) == used(long_form, 2)
         assert well_formed(short_form.model)

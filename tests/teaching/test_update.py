@@ -268,10 +268,9 @@ class TestTheRun:
         self, short: Callable[..., Run], random_graph: Callable[..., Graph], seeds: int
     ) -> None:
         graph = random_graph(entities=30, relations=3, train=200, valid=60, test=10)
-        old = short(graph, "complex", "training.epochs=1", seeds=seeds).calibrate(isotonic=True)
+        old = short(graph, "complex", "training.epochs=1", seeds=seeds).calibrate()
         updated = old.update([("e0", "r3", "new")], epochs=1)
         assert updated.calibration is not None
-        assert updated.calibration.steps
         assert len(updated.calibration.slopes) == 8
 
     def test_the_members_of_an_ensemble_are_updated(
@@ -286,6 +285,11 @@ class TestTheRun:
         assert new.record.parent == old.record.id == new.record.lineage[0]["run"]
         assert [each.record.parent for each in new.members] == [each.record.id for each in old.members]
         assert new.graph.entities.names[-1] == "other"
+
+    def test_a_grown_graph_leaves_nothing_to_remove(self, run: Run) -> None:
+        growth = grow_graph(run.graph, NEW)
+        with pytest.raises(ConfigError, match="give what to remove to grow_graph"):
+            run.update(growth, remove=[("e0", "r0", "e1")])
 
     def test_a_run_trained_on_all_triples_stays_one(self, run: Run) -> None:
         run.record = replace(run.record, final=True, metrics={"test": {"mrr": 0.5}})

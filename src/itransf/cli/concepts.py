@@ -12,7 +12,7 @@ from typer import Argument, Option
 
 import itransf
 from itransf.cli import output
-from itransf.cli.options import AsJson, Device, Out, RunFolder, Triples, open_run
+from itransf.cli.options import AsJson, Device, Out, RunFolder, Triples, check_out, open_run
 from itransf.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -31,11 +31,11 @@ def show_concepts(
     run: RunFolder,
     *,
     relation: Annotated[list[str] | None, Option(metavar="R", help="Relation, or pattern such as '*capital*'.")] = None,
-    domain: Annotated[str | None, Option(metavar="D", help="Only names with this prefix, such as /film.")] = None,
     top: Annotated[int | None, Option(metavar="N", help="Only the N most frequent relations.")] = None,
     plot: Annotated[Path | None, Option(metavar="FILE", help="Draw a heat map: .png, .svg or .html.")] = None,
     table: Annotated[
-        Path | None, Option(metavar="FILE", help="Write the weights: .csv, .tsv, .parquet or .json.")
+        Path | None,
+        Option(metavar="FILE", callback=check_out, help="Write the weights: .csv, .tsv, .parquet or .jsonl."),
     ] = None,
     card: Annotated[list[int] | None, Option(metavar="N", help="Describe this concept.")] = None,
     cards: Annotated[bool, Option("--cards", help="Describe every concept, most important first.")] = False,
@@ -52,17 +52,19 @@ def show_concepts(
     """
     if bool(card) + cards + sharing > 1:
         raise ConfigError("--card, --cards and --sharing exclude each other")
+    if plot is not None:
+        itransf.interpret.plot.check_heatmap(plot)
     opened = open_run(run, device)
     attention = opened.concepts()
     if rename:
         opened.name_concepts(parse_names(rename), run)
-    given, chosen, is_part = opened.concept_names, attention, bool(relation or domain or top)
+    given, chosen, is_part = opened.concept_names, attention, bool(relation or top)
     names = itransf.interpret.name_concepts(attention, given)
     if is_part:
-        chosen = attention.choose(itransf.interpret.choose_relations(attention, relation or (), domain, top))
+        chosen = attention.choose(itransf.interpret.choose_relations(attention, relation or (), top))
     files = write_files(chosen, names, plot, table, top)
     if card or cards:
-        wanted = card or (sorted(set(chosen.used.nonzero()[0].tolist())) if is_part else None)
+        wanted = card or (chosen.used.nonzero()[0].tolist() if is_part else None)
         found = opened.cards(wanted, most_triples=triples, progress=not as_json)
         output.tell({"cards": [each.to_dict() for each in found]}, as_json, lambda screen: show_cards(found, screen))
     elif sharing:
@@ -116,7 +118,7 @@ def write_files(
                 f"No font here has {shown}: {plot} shows boxes. As .svg or .html the viewer's fonts are used."
             )
     if table is not None:
-        itransf.interpret.write_attention(attention, table, names)
+        itransf.prediction.write_table(itransf.interpret.tabulate_attention(attention, names), table)
     return {what: str(path) for what, path in (("plot", plot), ("table", table)) if path is not None}
 
 
@@ -308,7 +310,8 @@ def show_relation(
     names = itransf.interpret.name_concepts(opened.concepts(), opened.concept_names) if opened.has_concepts else {}
     rows = [{"role": role, **found} for role in ROLES for found in profile[role]]
     content = {**profile, "concept_names": names}
-    output.tell_rows(content, rows, out, as_json, lambda screen: show_profile(profile, names, screen))
+    columns = ["role", *itransf.interpret.similarity.RelatedRelation.__annotations__]
+    output.tell_rows(content, rows, out, as_json, lambda screen: show_profile(profile, names, screen), columns)
 
 
 def show_profile(profile: Found, names: Mapping[int, str], screen: output.Screen) -> None:

@@ -10,7 +10,7 @@ from typer import Argument, Option, Typer
 import itransf
 from itransf.cli.options import AsJson, DataSource, Labels, Literals, Memory, Out, Strict, parse_memory, takes_form
 from itransf.cli.output import Screen, format_number, format_share, tell, tell_rows, warn
-from itransf.errors import DataError, did_you_mean, name_count
+from itransf.errors import DataError, did_you_mean, name_count, name_first
 
 MOST_ROWS = 40  # relations that are listed without --all
 MOST_NAMED = 8  # redundant relations or pairs of a kind
@@ -132,9 +132,8 @@ def show_structure(structure: Mapping[str, Sequence[Mapping[str, Any]]], screen:
         ("  one way", [f"{pair['relation']} > {pair['implies']}" for pair in structure["one_way_duplicate"]]),
     )
     for name, relations in found:
-        rest = f" and {len(relations) - MOST_NAMED} more" if len(relations) > MOST_NAMED else ""
         if relations or not name.startswith(" "):
-            screen.itemize((", ".join(relations[:MOST_NAMED]) or "none") + rest, f"{name + ':':11}", indent=0)
+            screen.itemize(name_first(relations, MOST_NAMED) or "none", f"{name + ':':11}", indent=0)
     screen.say()
 
 

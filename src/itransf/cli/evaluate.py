@@ -52,8 +52,20 @@ def evaluate_run(
         raise ConfigError("--plot draws what --calibration measures; give both")
     if explain and (out is None or relations or calibration):
         raise ConfigError("--explain is for the triples in a file; give --out without --relations and --calibration")
-    if calibration and weighted:
-        raise ConfigError("--calibration judges probabilities without weights; leave out --weighted")
+    if plot is not None:
+        itransf.interpret.plot.check_picture(plot)
+    others = {
+        "--weighted": weighted,
+        "--relations": relations,
+        "--triples": triples is not None,
+        "--ties": ties != "realistic",
+        "--buckets": buckets != 3,
+        "--bucket-edges": bucket_edges != "count",
+        "--bucket-weighting": bucket_weighting != "relation",
+    }
+    given = ", ".join(name for name, is_given in others.items() if is_given)
+    if calibration and given:
+        raise ConfigError(f"--calibration judges probabilities, not ranks; leave out {given}")
     opened = open_run(run, device)
     if calibration:
         judged = opened.assess_calibration(split, memory=parse_memory(memory))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -10,8 +10,8 @@ from typer import Argument, Option
 
 import itransf
 from itransf.cli.options import AsJson, Device, RunFolder, Triples, open_run
-from itransf.cli.output import Columns, Screen, count, format_number, tell, warn
-from itransf.errors import ConfigError
+from itransf.cli.output import Columns, Screen, format_number, tell, warn
+from itransf.errors import ConfigError, name_count
 
 if TYPE_CHECKING:
     from itransf.interpret import Interpretation
@@ -35,22 +35,25 @@ def interpret_run(
     folders = [run, *(more or ())]
     if len({folder.resolve() for folder in folders}) < len(folders):
         raise ConfigError("a run is given twice; give runs with other seeds, each once")
-    given = [(folder, open_run(folder, device)) for folder in folders]
-    members = [(folder, member) for folder, each in given for member in each.members or (each,)]
-    folders, opened = [folder for folder, _ in members], [member for _, member in members]
-    others = [open_run(folder, device) for folder in baseline or ()]
-    warn(dict.fromkeys(list_doubts(folders, opened)))
+    members, others = open_members(folders, device), open_members(baseline or (), device)
+    warn(dict.fromkeys(list_doubts([folder for folder, _ in members], [run for _, run in members])))
     found = itransf.interpret.interpret_runs(
-        [read_run(each) for each in opened],
-        [read_run(each) for each in others],
+        [read_run(each) for _, each in members],
+        [read_run(each) for _, each in others],
         ranked=ranking,
         most_triples=triples,
         draws=draws,
         progress=not as_json,
     )
-    graph = opened[0].graph.name
+    graph = members[0][1].graph.name
     content = {"graph": graph, "models": [each.to_dict() for each in found]}
     tell(content, as_json, lambda screen: show_interpretations(graph, found, screen))
+
+
+def open_members(folders: Iterable[Path], device: str) -> list[tuple[Path, itransf.Run]]:
+    """Open run folders and return their runs, of an ensemble its members, each with the folder."""
+    given = [(folder, open_run(folder, device)) for folder in folders]
+    return [(folder, member) for folder, run in given for member in run.members or (run,)]
 
 
 def read_run(run: itransf.Run) -> Any:
@@ -81,7 +84,7 @@ def list_doubts(folders: Sequence[Path], runs: Sequence[itransf.Run]) -> list[st
 def show_interpretations(graph: str, models: Sequence[Interpretation], screen: Screen) -> None:
     """Print the findings about a model, and a comparison with the others."""
     main, *_ = models
-    screen.say(f"{main.name} on {graph}, {count(main.runs, 'run')}", "bold")
+    screen.say(f"{main.name} on {graph}, {name_count(main.runs, 'run')}", "bold")
     columns: Columns = {
         "Measure": lambda finding: finding.name,
         "Value": lambda finding: format_number(finding.value, 3),

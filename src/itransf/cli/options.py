@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable, Mapping
-from functools import wraps
+from collections.abc import Callable, Collection, Mapping
+from functools import partial, wraps
 from pathlib import Path
 from typing import Annotated, Any, get_args
 
@@ -58,21 +58,26 @@ Explain = Annotated[bool, Option("--explain", help="Give a reason for each tripl
 AsJson = Annotated[bool, Option("--json", help="Print JSON.")]
 
 
-def takes_form(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command the options of `FORM`, which it gets as one mapping, its argument `form`."""
+def takes_form(command: Callable[..., None], left_out: Collection[str] = ()) -> Callable[..., None]:
+    """Give a command the options of `FORM` but some, which it gets as one mapping, its argument `form`."""
     signature, kind = inspect.signature(command, eval_str=True), inspect.Parameter.KEYWORD_ONLY
+    options = {name: option for name, option in FORM.items() if name not in left_out}
     parameters = [parameter for name, parameter in signature.parameters.items() if name != "form"]
-    for name, option in FORM.items():
+    for name, option in options.items():
         default = False if get_args(option)[0] is bool else None
         parameters.append(inspect.Parameter(name, kind, default=default, annotation=option))
 
     @wraps(command)
     def run(**arguments: Any) -> None:
-        command(form={name: arguments.pop(name) for name in FORM}, **arguments)
+        command(form={name: arguments.pop(name) for name in options}, **arguments)
 
     run.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
     run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
     return run
+
+
+takes_plain_form = partial(takes_form, left_out=["weight"])
+"""`takes_form` for commands that read no weights."""
 
 
 def check_out(path: Path | None) -> Path | None:

@@ -6,6 +6,7 @@ import json
 import math
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import fields
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,6 +17,7 @@ from rich.table import Table
 from rich.text import Text
 
 import itransf
+from itransf.errors import name_count, name_first
 from itransf.files import replace_nan
 
 if TYPE_CHECKING:
@@ -86,7 +88,12 @@ def tell(content: Any, as_json: bool, show: Callable[[Screen], None]) -> None:
 
 
 def tell_rows(
-    content: Any, rows: Sequence[Mapping[str, Any]], out: Path | None, as_json: bool, show: Callable[[Screen], None]
+    content: Any,
+    rows: Sequence[Mapping[str, Any]],
+    out: Path | None,
+    as_json: bool,
+    show: Callable[[Screen], None],
+    columns: type | Iterable[str] = (),
 ) -> None:
     """Write rows into a file if there is one, otherwise print them as `tell` does.
 
@@ -96,12 +103,15 @@ def tell_rows(
         out: File whose suffix gives the format.
         as_json: Whether to print JSON.
         show: Function that shows the content to a person.
+        columns: Columns of a file without rows, by name or as the fields of a dataclass.
     """
     if out is None:
         tell(content, as_json, show)
         return
-    itransf.prediction.write_rows(rows, out)
-    remark(f"{count(len(rows), 'row')} in {out}")
+    if isinstance(columns, type):
+        columns = [field.name for field in fields(columns) if field.name != "agreement"]  # it is of ensembles alone
+    itransf.prediction.write_rows(rows, out, columns)
+    remark(f"{name_count(len(rows), 'row')} in {out}")
     if as_json:
         about = content if isinstance(content, Mapping) else {}
         kept = {name: value for name, value in about.items() if not isinstance(value, list)}
@@ -156,17 +166,12 @@ def warn(notes: Iterable[str]) -> None:
         make_screen(stderr=True).print(Text.assemble(("Note: ", "yellow"), note), soft_wrap=True)
 
 
-def count(number: int, noun: str) -> str:
-    """Return "1 epoch" or "1,000 epochs"."""
-    return f"{number:,} {noun}{'s' * (number != 1)}"
-
-
 def describe_training(info: Mapping[str, Any]) -> str:
     """Return "10 epochs after 20 of a warm start in 19 s", with those of a re-fit and of updates, if any."""
     warm = f" after {info['warm_start_epochs']:,} of a warm start" if info["warm_start_epochs"] else ""
     refit = f" and {info['refit_epochs']:,} of a re-fit" if info["refit_epochs"] else ""
     update = f" and {info['update_epochs']:,} of updates" if info["update_epochs"] else ""
-    return f"{count(info['epochs'], 'epoch')}{warm}{refit}{update} in {info['seconds']:,.0f} s"
+    return f"{name_count(info['epochs'], 'epoch')}{warm}{refit}{update} in {info['seconds']:,.0f} s"
 
 
 def format_number(number: float | None, decimals: int) -> str:
@@ -202,5 +207,5 @@ def format_uses(uses: Sequence[Mapping[str, Any]], names: Mapping[int, str], mos
     """Return concepts and weights, such as "lies in (6) 0.98, city (14) 0.31"; small weights are left out."""
     strong = [use for use in uses if abs(use["weight"]) >= LEAST]
     call_concept = itransf.interpret.call_concept
-    named = [f"{call_concept(use['concept'], names)} {format_number(use['weight'], 2)}" for use in strong[:most]]
-    return ", ".join(named) + (f" and {len(strong) - most} more" if len(strong) > most else "")
+    named = [f"{call_concept(use['concept'], names)} {format_number(use['weight'], 2)}" for use in strong]
+    return name_first(named, most)

@@ -11,8 +11,8 @@ from typer import Argument, Option
 
 import itransf
 from itransf.cli import output
-from itransf.cli.options import AsJson, Device, Explain, Out, RunFolder, open_run, takes_form
-from itransf.errors import ConfigError
+from itransf.cli.options import AsJson, Device, Explain, Out, RunFolder, open_run, takes_plain_form
+from itransf.errors import ConfigError, name_count
 
 if TYPE_CHECKING:
     from itransf.prediction.inputs import LabelledTriple
@@ -26,6 +26,7 @@ AGREEMENT: output.Columns = {  # of an ensemble
     "Agree": lambda row: f"{row['agree']} of {row['seeds']}",
     "Ranks": lambda row: f"{row['best_rank']:,g} to {row['worst_rank']:,g}",
 }
+ONLY_WITH_MORE = " Others are ranked only with --more."
 NO_ANSWER = (
     "There is no answer: every candidate is a training triple (--known includes them), or excluded by --candidates, or "
     "does not fit (--any searches all entities and relations), or has its only answer in the training set (--more)."
@@ -69,13 +70,14 @@ def predict_triples(
         "candidates": itransf.prediction.read_candidates(candidates, pool) if candidates else None,
         "typed": not search_any,
         "include_known": known,
+        "more": more or known or candidates is not None,
         "progress": True,
     }
     if queries is not None:
         answer_file(opened, queries, out, choices, explain, as_json)
         return
     only = itransf.prediction.find_only_answers(opened.graph, head, relation, tail)
-    found = opened.predict(head, relation, tail, more=more or known or candidates is not None, **choices)
+    found = opened.predict(head, relation, tail, **choices)
     answered = next(part for part in ("tail", "head", "relation") if asked[part] is None)
     sharing = None
     if relation is not None and opened.has_concepts:
@@ -85,8 +87,7 @@ def predict_triples(
     concepts = None if sharing is None else {side: [each.to_dict() for each in sharing[side]] for side in sharing}
     answered_by = [triple.to_dict() for triple in only]
     content = {"query": asked, "answered_by": answered_by, "predictions": predictions, "concepts": concepts}
-    others = "" if found else " Others are ranked only with --more."
-    told = describe_only(only, answered) + others if only else ""
+    told = describe_only(only, answered) + ("" if found else ONLY_WITH_MORE) if only else ""
     if told and out is not None:
         output.warn([told])
 
@@ -99,7 +100,7 @@ def predict_triples(
             screen.say(f"\nConcepts of {relation}, and the relations that share them", "bold")
             output.show_shared(sharing, screen, output.MOST_SHARED)
 
-    output.tell_rows(content, predictions, out, as_json, show)
+    output.tell_rows(content, predictions, out, as_json, show, itransf.prediction.Prediction)
 
 
 def describe_only(triples: Sequence[LabelledTriple], answered: str) -> str:
@@ -123,10 +124,11 @@ def answer_file(
     only = [found[0] for each in parts if (found := itransf.prediction.find_only_answers(run.graph, *each))]
     if only:
         first = itransf.interpret.sentences.write_triple(only[0])
-        output.warn([f"Train has the only answer to {len(only):,} of {len(asked):,} queries, such as {first}."])
+        others = "" if choices["more"] else ONLY_WITH_MORE
+        output.warn([f"Train has the only answer to {len(only):,} of {len(asked):,} queries, such as {first}.{others}"])
     if out is not None:
         itransf.prediction.write_table(table, out)
-        output.remark(f"{output.count(table.num_rows, 'answer')} to {len(asked):,} queries in {out}")
+        output.remark(f"{name_count(table.num_rows, 'answer')} to {len(asked):,} queries in {out}")
         if as_json:
             output.print_json({"queries": len(asked), "answers": table.num_rows, "out": str(out)})
         return
@@ -179,7 +181,7 @@ def note_probability(run: itransf.Run, rows: Sequence[Mapping[str, Any]], screen
             screen.say(text, wrap=screen.is_terminal)
 
 
-@takes_form
+@takes_plain_form
 def score_file(
     run: RunFolder,
     triples: Annotated[Path, Argument(metavar="TRIPLES", help="tsv or csv file: head, relation, tail per line.")],
@@ -240,7 +242,7 @@ SHOWN = "The model was shown the triples of train, so a verdict on them says lit
 WORDS = {True: "true", False: "false", None: "unknown"}
 
 
-@takes_form
+@takes_plain_form
 def classify_file(
     run: RunFolder,
     triples: Annotated[Path, Argument(metavar="TRIPLES", help="head, relation, tail and, if known, label (1 or 0).")],

@@ -43,7 +43,7 @@ def find_names(
         else:
             screen.say(f"Nothing is similar to {text!r}.")
 
-    output.tell_rows({"text": text, "found": found}, found, out, as_json, show)
+    output.tell_rows({"text": text, "found": found}, found, out, as_json, show, itransf.data.search.FoundName)
 
 
 def doubt_triples(
@@ -71,7 +71,7 @@ def doubt_triples(
         screen.say(MEANING, wrap=True)
         output.show_reasons(found[:MOST_SHOWN], screen, "support")
 
-    output.tell_rows(content, found, out, as_json, show)
+    output.tell_rows(content, found, out, as_json, show, itransf.prediction.DoubtfulTriple)
 
 
 def list_missing(
@@ -100,7 +100,7 @@ def list_missing(
         show_triples(found, output.CHANCE, screen)
         note_probability(opened, found, screen)
 
-    output.tell_rows(content, found, out, as_json, show)
+    output.tell_rows(content, found, out, as_json, show, itransf.prediction.MissingTriple)
 
 
 def show_entity(
@@ -177,7 +177,7 @@ def show_difference(
             kept, changed = len(found["concepts"]) - len(lost), f" Changed: {', '.join(lost)}." if lost else ""
             screen.say(f"\n{kept} of {len(found['concepts'])} concepts are found again.{changed}", wrap=True)
 
-    output.tell_rows(found, found["answers"], out, as_json, show)
+    output.tell_rows(found, found["answers"], out, as_json, show, (*output.PARTS, "asked", "ranks", "best"))
 
 
 def show_triples(found: list[dict[str, Any]], value: output.Columns, screen: output.Screen) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 from typer import Argument, Option
 
@@ -12,10 +12,8 @@ import itransf
 from itransf.cli import output
 from itransf.cli.options import AsJson, Device, Out, RunFolder, describe_checkpoint, open_run
 from itransf.config import format_toml
-from itransf.records import find_runs
-
-if TYPE_CHECKING:
-    from itransf.records import RunRecord
+from itransf.errors import name_count
+from itransf.records import RunRecord, find_runs
 
 
 def show_info(
@@ -41,7 +39,7 @@ def describe_run(info: Mapping[str, Any]) -> str:
         "Run": info["id"],
         "Created": f"{info['created']} by itransf {info['version']}",
         "Parent": info["parent"],
-        "Updated": steps and f"{output.count(len(steps), 'time')}, last on {steps[-1]['date'][:10]}",
+        "Updated": steps and f"{name_count(len(steps), 'time')}, last on {steps[-1]['date'][:10]}",
         "Model": f"{info['model']}, {info['parameters']:,} parameters",
         "Graph": f"{info['graph']}: {info['entities']:,} entities, {info['relations']:,} relations",
         "Triples": ", ".join(f"{number:,} {split}" for split, number in info["triples"].items()),
@@ -89,7 +87,8 @@ def list_runs(
     found, faults = find_runs(folder)
     output.warn(faults)
     content = [{"run": str(path), **record.to_dict()} for path, record in found]
-    output.tell_rows(content, content, out, as_json, lambda screen: show_runs(found, screen))
+    columns = ["run", *RunRecord.__annotations__]
+    output.tell_rows(content, content, out, as_json, lambda screen: show_runs(found, screen), columns)
 
 
 def show_runs(runs: Sequence[tuple[Path, RunRecord]], screen: output.Screen) -> None:
@@ -123,7 +122,7 @@ def seal_run(
         folders = [itransf.storage.RunFolder(path) for path in (run, *itransf.storage.RunFolder(run).members)]
         files = [str((each.path / name).relative_to(run)) for each in folders for name in sorted(each.files)]
         output.tell(
-            {"files": files}, as_json, lambda screen: screen.say(f"All {output.count(len(files), 'file')} match.")
+            {"files": files}, as_json, lambda screen: screen.say(f"All {name_count(len(files), 'file')} match.")
         )
         return
     changed = itransf.seal(run)

@@ -13,16 +13,27 @@ from typer import Argument, Option
 import itransf
 from itransf.cli.concepts import TITLES
 from itransf.cli.evaluate import MAIN, format_metrics, name_metrics
-from itransf.cli.options import AsJson, Device, NewRun, Overwrite, Quiet, RunFolder, open_run, refuse_taken, takes_form
-from itransf.cli.output import Screen, count, format_uses, tell, warn
-from itransf.errors import ConfigError, ITransFError
+from itransf.cli.options import (
+    AsJson,
+    Device,
+    NewRun,
+    Overwrite,
+    Quiet,
+    RunFolder,
+    open_run,
+    refuse_taken,
+    takes_form,
+    takes_plain_form,
+)
+from itransf.cli.output import Screen, format_uses, tell, warn
+from itransf.errors import ConfigError, ITransFError, name_count
 
 STEPS = {"before": "before", "edited": "edited", "refitted": "re-fitted", "after": "after"}
 COUNTED = ("added", "known", "removed", "absent", "entities", "relations")  # what an update changed
 CHANGES = {"absent": "not there to remove", "entities": "new entities", "relations": "new relations"}
 
 
-@takes_form
+@takes_plain_form
 def learn_triples(
     run: RunFolder,
     triples: Annotated[Path, Argument(metavar="TRIPLES", help="Triples; for a relation, pairs (head, tail).")],
@@ -83,7 +94,7 @@ def describe_entity(run: itransf.Run, name: str) -> dict[str, Any]:
 
 def show_learned(found: Mapping[str, Any], screen: Screen) -> None:
     """Print what was learned and what to do next."""
-    triples, seconds = count(found["triples"], "triple"), f"{found['seconds']:.1f} s"
+    triples, seconds = name_count(found["triples"], "triple"), f"{found['seconds']:.1f} s"
     screen.say(f"Learned the {found['kind']} {found['name']} from {triples} in {seconds}; nothing else has changed.")
     for key, heading in TITLES.items():
         if found.get(key):
@@ -215,12 +226,10 @@ def parse_pair(text: str) -> tuple[str, str]:
 def describe_steps(steps: Mapping[str, itransf.Run]) -> dict[str, Any]:
     """Return what was changed, and the filtered validation metrics of each step."""
     before, edited = steps["before"], steps["edited"]
-    measured = steps if len(before.graph.valid) else {}
-    valid = {step: run.evaluate("valid").overall["filtered"]["both"] for step, run in measured.items()}
     return {
         "changes": list(edited.graph.notes[len(before.graph.notes) :]),
         "concepts": [before.config.model.concepts, edited.config.model.concepts],
-        "valid": valid or None,
+        "valid": itransf.run.measure_valid(steps, before.graph.valid),
     }
 
 
@@ -232,6 +241,6 @@ def show_edit(found: Mapping[str, Any], screen: Screen) -> None:
     if then != now:
         screen.say(f"There are {now} concepts, numbered 0 to {now - 1}, instead of {then}.")
     screen.say()
-    refit = f"; re-fitted for {count(found['epochs'], 'epoch')}" if found["epochs"] else ""
+    refit = f"; re-fitted for {name_count(found['epochs'], 'epoch')}" if found["epochs"] else ""
     show_steps(found["valid"], f"Ranks on valid, filtered (Hits in percent{refit})", screen)
     screen.say(f"\nThe new run: {found['run']}")

@@ -14,6 +14,7 @@ import numpy as np
 from itransf.data.frames import NamedTriples, gather_triples
 from itransf.data.known import KnownIndex, Triples
 from itransf.data.layout import EXTRA, Remark, Request
+from itransf.data.literals import list_bins
 from itransf.data.reading import read_labels
 from itransf.data.search import MATCHES, FoundName
 from itransf.data.splits import SPLITS, Encoded, SplitRule, Weights, encode_and_split, encode_splits, keep_distinct
@@ -155,6 +156,11 @@ class Graph:
             triples = np.concatenate([self.train[:0], *parts.values()])
             self._indexes[chosen] = KnownIndex(triples, len(self.entities), len(self.relations))
         return self._indexes[chosen]
+
+    @cached_property
+    def bins(self) -> list[str]:
+        """Names of the entities that are bins of numbers or dates; see `itransf.data.literals`."""
+        return list_bins(self.entities.names)
 
     @cached_property
     def _indexes(self) -> dict[tuple[str, ...], KnownIndex]:

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from itransf.data.archives import INPUT, strip_compression
 from itransf.data.known import Integers
-from itransf.errors import DataError, did_you_mean
+from itransf.errors import DataError, did_you_mean, name_first
 
 TRIPLE = ("head", "relation", "tail")
 EXTRA = ("weight",)  # columns that a table of triples may have beside them
@@ -349,8 +349,7 @@ def check_bad(faults: Sequence[tuple[int, str]], where: str, form: Form, unit: s
         kinds.setdefault(fault, []).append(number)
     told, most = [], max(1, LISTED // max(1, len(kinds)))
     for fault, numbers in list(kinds.items())[:LISTED]:
-        rest = f" and {len(numbers) - most:,} more" if len(numbers) > most else ""
-        told.append(f"{where}, {unit} {', '.join(map(str, numbers[:most]))}{rest}: {fault}")
+        told.append(f"{where}, {unit} {name_first([str(number) for number in numbers], most)}: {fault}")
     amount = f"{len(faults):,} bad {unit}{'s' * (len(faults) != 1)}"
     if form.skip_bad:
         return ("\n  ".join([f"{amount} of {where} {'was' if len(faults) == 1 else 'were'} left out:", *told]),)

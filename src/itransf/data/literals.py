@@ -28,6 +28,7 @@ _PATTERNS = (
     r"^(\S+\s+){14,}\S",
 )
 _POSSIBLE = r"^[-+$€£ ]*\d|^(?s:.{29})"  # fits every literal
+_BIN = r" ((below|before) \S*\d\S*|\S*\d\S* to \S*\d\S*|\S*\d\S* or (more|later))$"  # the end of its name
 _DIGITS = r"^\d+$"
 _IDENTIFIER = re.compile(r"(?i)(^|[\W_])(id|ids|code|key|no|nr|number|zip|phone|isbn|ean|gtin|sku)$")
 _MOST = 0.8  # share of a relation's triples from which it leads to literals
@@ -150,8 +151,20 @@ def _name_bins(relation: str, texts: Iterable[str], known: Booleans, is_date: bo
     return [names[place] for place in np.searchsorted(edges, values, side="right")]
 
 
+def list_bins(names: Sequence[str]) -> list[str]:
+    """Return the names that look like those of bins."""
+    listed = pa.array(names, pa.string())
+    return list(listed.filter(pc.match_substring_regex(listed, _BIN)).to_pylist())
+
+
 def find_bin(relation: str, text: str, names: Iterable[str]) -> str | None:
-    """Return the bin among names that a value of a relation belongs to; None if it is no value, or there is no bin."""
+    """Return the bin among names that a value of a relation belongs to; None if it is no value, or there is no bin.
+
+    Args:
+        relation: Name of the relation.
+        text: The value.
+        names: What `list_bins` returned.
+    """
     if not re.search("|".join(_PATTERNS[:_TEXT]), text):
         return None
     read = _read_month if re.search(_PATTERNS[_DATE], text) else _read_number

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 
 from itransf.data.known import Integers
 from itransf.data.search import NameIndex
-from itransf.errors import DataError, did_you_mean
+from itransf.errors import DataError, did_you_mean, name_first
 
 _SHOWN = 5  # names listed when a label is ambiguous
 _LISTED = 12  # names up to which all are listed when one is unknown
@@ -94,11 +94,9 @@ class Vocabulary:
             return number
         numbers = self._by_label.get(text, ())
         if len(numbers) > 1:
-            names = ", ".join(repr(self.names[number]) for number in numbers[:_SHOWN])
-            more = f" and {len(numbers) - _SHOWN} more" if len(numbers) > _SHOWN else ""
+            names = name_first([repr(self.names[number]) for number in numbers], _SHOWN)
             raise DataError(
-                f"{text!r} is the label of {len(numbers)} {self._plural}: {names}{more}. "
-                "Give one of these names instead."
+                f"{text!r} is the label of {len(numbers)} {self._plural}: {names}. Give one of these names instead."
             )
         return numbers[0] if numbers else None
 

@@ -6,6 +6,7 @@ from itransf.evaluation.metrics import METRICS as METRICS
 from itransf.evaluation.metrics import Evaluation as Evaluation
 from itransf.evaluation.metrics import evaluate as evaluate
 from itransf.evaluation.metrics import format_metric as format_metric
+from itransf.evaluation.metrics import rank_both as rank_both
 from itransf.evaluation.metrics import summarise as summarise
 from itransf.evaluation.ranking import Ranks as Ranks
 from itransf.evaluation.ranking import rank_as_predicted as rank_as_predicted

@@ -15,7 +15,7 @@ from typing import Any, Literal, cast, get_args
 
 import numpy as np
 
-from itransf.data import CATEGORIES, Booleans, Floats, Graph, Integers, Triples
+from itransf.data import CATEGORIES, Booleans, Floats, Graph, Integers, KnownIndex, Triples
 from itransf.errors import ConfigError, DataError, check_count
 from itransf.evaluation.ranking import DEFAULT_MEMORY, Ranks, Ties, rank_as_predicted, rank_triples, sample_triples
 from itransf.evaluation.skill import Skill, compare_with_popularity
@@ -191,6 +191,12 @@ def summarise(ranks: Floats, rivals: Integers, weights: Floats | None = None) ->
         **{f"hits@{k}": float(share @ (ranks <= k)) for k in HITS},
         "queries": len(ranks),
     }
+
+
+def rank_both(model: Model, triples: Triples, known: KnownIndex) -> dict[str, float]:
+    """Return the filtered metrics of triples (n, 3) over both sides, and nothing else that `evaluate` measures."""
+    ranks = rank_triples(model, triples, known)
+    return summarise(np.concatenate([ranks.ranks(side) for side in SIDES]), ranks.rivals[0].reshape(-1))
 
 
 def format_metric(name: str, value: float | None) -> str:

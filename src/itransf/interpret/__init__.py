@@ -11,7 +11,7 @@ from itransf.interpret.explanation import Explanation as Explanation
 from itransf.interpret.explanation import tabulate_split as tabulate_split
 from itransf.interpret.export import export as export
 from itransf.interpret.export import export_tables as export_tables
-from itransf.interpret.export import write_attention as write_attention
+from itransf.interpret.export import tabulate_attention as tabulate_attention
 from itransf.interpret.heatmap import format_heatmap as format_heatmap
 from itransf.interpret.measures import Interpretation as Interpretation
 from itransf.interpret.measures import interpret_runs as interpret_runs
@@ -30,6 +30,5 @@ from itransf.interpret.sharing import SharingGraph as SharingGraph
 from itransf.interpret.sharing import align_concepts as align_concepts
 from itransf.interpret.sharing import build_sharing_graph as build_sharing_graph
 from itransf.interpret.sharing import concepts_behind as concepts_behind
-from itransf.interpret.sharing import trace_sharing as trace_sharing
 from itransf.interpret.similarity import RelationProfile as RelationProfile
 from itransf.interpret.similarity import profile_relation as profile_relation

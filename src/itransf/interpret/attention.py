@@ -28,16 +28,6 @@ class ConceptWeight:
     weight: float
 
 
-@dataclass(frozen=True)
-class AttentionRow:
-    """The concepts of one part of a relation, strongest first; `side` is the part."""
-
-    relation: str
-    label: str
-    side: str
-    concepts: tuple[ConceptWeight, ...]
-
-
 @dataclass(frozen=True, eq=False)
 class Attention:
     """The attention of a whole model.
@@ -79,16 +69,8 @@ class Attention:
         """The antisymmetric concepts."""
         return frozenset(number for number, kind in enumerate(self.symmetries) if kind == "antisymmetric")
 
-    def place(self, part: str | None) -> int:
-        """Return the number of a part; None is the only part.
-
-        Raises:
-            ConfigError: There is no such part, or there are several.
-        """
-        return 0 if part is None and len(self.parts) == 1 else self.parts.index(check_part(part, self.parts))
-
-    def row(self, relation: int | str, part: str | None = None) -> AttentionRow:
-        """Return the concepts of one part of a relation.
+    def row(self, relation: int | str, part: str | None = None) -> tuple[ConceptWeight, ...]:
+        """Return the concepts of one part of a relation, strongest first.
 
         Args:
             relation: Number, name or label of the relation.
@@ -98,7 +80,7 @@ class Attention:
             DataError: The relation is not known.
             ConfigError: There is no such part.
         """
-        place = self.place(part)
+        place = 0 if part is None and len(self.parts) == 1 else self.parts.index(check_part(part, self.parts))
         if isinstance(relation, str):
             number = self.relations.index(relation)
         else:
@@ -106,8 +88,7 @@ class Attention:
         if number >= len(self.relations):
             raise DataError(f"there is no relation {number}; they are numbered 0 to {len(self.relations) - 1}")
         weights = self.weights[place, number]
-        concepts = tuple(ConceptWeight(i, float(weights[i])) for i in strongest_first(weights))
-        return AttentionRow(self.relations.name(number), self.relations.label(number), self.parts[place], concepts)
+        return tuple(ConceptWeight(i, float(weights[i])) for i in strongest_first(weights))
 
     def find(self, relations: Iterable[str] | None = None) -> list[int]:
         """Return the numbers of these relations, or of all, most frequent first."""
@@ -140,7 +121,7 @@ class Attention:
 
     def _describe(self, relation: int) -> dict[str, Any]:
         keys = self.parts if len(self.parts) > 1 else ("concepts",)
-        rows = [[asdict(use) for use in self.row(relation, part).concepts] for part in self.parts]
+        rows = [[asdict(use) for use in self.row(relation, part)] for part in self.parts]
         return {
             "relation": self.relations.name(relation),
             "label": self.relations.label(relation),
@@ -199,34 +180,24 @@ def read_attention(model: Model, graph: Graph) -> Attention:
     )
 
 
-def choose_relations(
-    attention: Attention, patterns: Iterable[str] = (), domain: str | None = None, top: int | None = None
-) -> list[str]:
+def choose_relations(attention: Attention, patterns: Iterable[str] = (), top: int | None = None) -> list[str]:
     """Return the names of matching relations, most frequent first; those given by name in the order given.
 
     Args:
         attention: Attention of all relations.
         patterns: Names or labels, or patterns such as "*capital*"; a relation has to match one.
-        domain: Prefix of the name that ends at a word boundary: "/film" matches "/film/film/genre", not "/films".
         top: Number of the most frequent matching relations to keep.
 
     Raises:
         DataError: A name is not known, or nothing matches.
     """
-    vocabulary = attention.relations
     asked = list(patterns)
     numbers = find_matching(attention, asked) if asked else attention.find()
-    if domain is not None:
-        numbers = [number for number in numbers if is_within(vocabulary.name(number), domain)]
-        if not numbers:
-            raise DataError(
-                f"no relation{' asked for' * bool(asked)} is in the domain {domain!r}; {list_domains(vocabulary)}"
-            )
     if top is not None:
         most = check_count("top", top, least=1)
         frequent = set(sorted(numbers, key=lambda number: -attention.counts[number])[:most])
         numbers = [number for number in numbers if number in frequent]
-    return [vocabulary.name(number) for number in numbers]
+    return [attention.relations.name(number) for number in numbers]
 
 
 def find_matching(attention: Attention, patterns: Sequence[str]) -> list[int]:
@@ -242,20 +213,3 @@ def find_matching(attention: Attention, patterns: Sequence[str]) -> list[int]:
             raise DataError(f"no relation matches {pattern!r}; * stands for any letters, ? for one, [ab] for a or b")
         found |= dict.fromkeys(matching)
     return list(found)
-
-
-def is_within(name: str, domain: str) -> bool:
-    """Return whether a name starts with a domain that ends at a word boundary."""
-    if not domain or not name.startswith(domain):
-        return False
-    rest = name[len(domain) :]
-    return not rest or not domain[-1].isalnum() or not rest[0].isalnum()
-
-
-def list_domains(vocabulary: Vocabulary) -> str:
-    """Return some prefixes of the names, as a hint."""
-    domains = sorted({f"/{name.split('/')[1]}" for name in vocabulary.names if name.startswith("/")})
-    if not domains:
-        return f"it is the prefix of a name, and names look like {vocabulary.name(0)!r}"
-    more = f" and {len(domains) - 5} more" if len(domains) > 5 else ""
-    return f"there are {', '.join(domains[:5])}{more}"

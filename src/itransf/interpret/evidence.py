@@ -14,7 +14,8 @@ from torch.nn.functional import cosine_similarity
 from itransf.data import Booleans, Floats, Graph, Integers, Triples
 from itransf.models import SIDES, DistMult, Model, Side, Translation
 from itransf.ops.distance import distance
-from itransf.prediction import DEFAULT_MEMORY, LabelledTriple, name_triple
+from itransf.prediction import LabelledTriple, name_triple
+from itransf.prediction.search import DEFAULT_MEMORY
 
 Triple = tuple[int, int, int]
 RIVALS = 1000  # strongest rivals that a triple's lead is over
@@ -36,9 +37,7 @@ class Evidence(LabelledTriple):
 
 
 @torch.no_grad()
-def find_nearest(
-    model: Model, graph: Graph, triple: Triple, count: int = 3, memory: int = DEFAULT_MEMORY
-) -> list[Evidence]:
+def find_nearest(model: Model, graph: Graph, triple: Triple, count: int = 3) -> list[Evidence]:
     """Return the training triples of the same relation that are most similar to a triple, the most similar first.
 
     Where a score is a distance, the distance of (h', r, t') to (h, r, t) is |P_head(h') - P_head(h)| + |P_tail(t') -
@@ -48,10 +47,10 @@ def find_nearest(
     """
     triples = drop_triple(graph.train[graph.train[:, 1] == triple[1]], triple)
     if isinstance(model, Translation):
-        values = measure_distances(model, triples, triple, memory)
+        values = measure_distances(model, triples, triple)
         order = np.argsort(values, kind="stable")[:count]
     elif has_vectors(model):
-        asked = (triples, triple, memory)
+        asked = (triples, triple)
         values = compare_summands(model, *asked) if isinstance(model, DistMult) else compare_ends(model, *asked)
         order = np.argsort(-values, kind="stable")[: min(count, int((values > 0).sum()))]
     else:
@@ -59,7 +58,7 @@ def find_nearest(
     return name_evidence(graph, triples[order], values[order])
 
 
-def measure_distances(model: Translation, triples: Triples, triple: Triple, memory: int) -> Floats:
+def measure_distances(model: Translation, triples: Triples, triple: Triple) -> Floats:
     """Return the distance of triples (n, 3) of one relation to a triple, see `find_nearest`, (n,)."""
     distances = np.zeros(len(triples))
     for side, column in zip(SIDES, (0, 2), strict=True):
@@ -68,29 +67,29 @@ def measure_distances(model: Translation, triples: Triples, triple: Triple, memo
         centre = model.project(own, torch.full_like(own, triple[1]), side)
         parts = [
             distance(model.project(part, torch.full_like(part, triple[1]), side) - centre, model.config.p_norm)
-            for part in torch.split(others, count_rows(model, memory))
+            for part in torch.split(others, count_rows(model))
         ]
         distances += torch.cat(parts).double().cpu().numpy()[places]
     return distances
 
 
-def compare_summands(model: DistMult, triples: Triples, triple: Triple, memory: int) -> Floats:
+def compare_summands(model: DistMult, triples: Triples, triple: Triple) -> Floats:
     """Return the cosine of what each dimension adds to the scores of triples (n, 3) and of a triple, (n,)."""
     rows = torch.tensor(np.append(triples, [triple], axis=0), device=model.entities.device)
     vector, entities = model.relation_table()[triple[1]], model.entities.detach()
     parts = []
-    for part in torch.split(rows, count_rows(model, memory)):
+    for part in torch.split(rows, count_rows(model)):
         products = model.pair(entities[part[:, 0]], entities[part[:, 2]]) * vector
         parts.append(products.view(len(part), model.numbers, -1).sum(1))  # (n', d)
     summands = torch.cat(parts)
     return np.asarray(cosine_similarity(summands[:-1], summands[-1:]).double().cpu().numpy())
 
 
-def compare_ends(model: Model, triples: Triples, triple: Triple, memory: int) -> Floats:
+def compare_ends(model: Model, triples: Triples, triple: Triple) -> Floats:
     """Return the cosine of the vectors of both ends of triples (n, 3) with those of a triple, (n,)."""
     table = model.entity_vectors()
     ends = torch.tensor(np.append(triples, [triple], axis=0)[:, ::2], device=table.device)
-    vectors = (table[part].flatten(1) for part in torch.split(ends[:-1], count_rows(model, memory)))
+    vectors = (table[part].flatten(1) for part in torch.split(ends[:-1], count_rows(model)))
     parts = [cosine_similarity(each, table[ends[-1:]].flatten(1)) for each in vectors]
     return np.asarray(torch.cat(parts).double().cpu().numpy())
 
@@ -100,7 +99,6 @@ def find_supporting(
     graph: Graph,
     triple: Triple,
     count: int = 3,
-    memory: int = DEFAULT_MEMORY,
     *,
     side: Side = "tail",
     about: Sequence[Side] = SIDES,
@@ -120,7 +118,6 @@ def find_supporting(
         graph: Its graph.
         triple: Head, relation and tail, known or not.
         count: Maximum number of triples.
-        memory: Bytes for one chunk of gradients.
         side: Side of the answer, which is compared with its rivals.
         about: Ends of the triple; a returned triple has one of them.
     """
@@ -130,7 +127,7 @@ def find_supporting(
     is_left = are_about(triples, [triple[2 * SIDES.index(end)] for end in about])
     leads = differentiate_lead(model, graph, triple, side)
     fits = [
-        Ridge.fit(model, triples, entity, lead, memory)
+        Ridge.fit(model, triples, entity, lead)
         for entity, lead in leads.items()
         if are_about(triples[is_left], [entity]).any()
     ]
@@ -167,7 +164,7 @@ class Ridge:
     products: Floats
 
     @classmethod
-    def fit(cls, model: Model, triples: Triples, entity: int, lead: Tensor, memory: int) -> Ridge:
+    def fit(cls, model: Model, triples: Triples, entity: int, lead: Tensor) -> Ridge:
         """Fit an entity to those of the triples (n, 3) that have it, at most MOST_FITTED with the largest <g, x_z>.
 
         Args:
@@ -175,9 +172,8 @@ class Ridge:
             triples: Training triples, (n, 3).
             entity: Number of the entity.
             lead: The gradient g, (d,).
-            memory: Bytes for one chunk of gradients.
         """
-        rows, size = np.flatnonzero(are_about(triples, [entity])), count_rows(model, memory)
+        rows, size = np.flatnonzero(are_about(triples, [entity])), count_rows(model)
         parts = [differentiate(model, triples[part], entity) for part in np.split(rows, range(size, len(rows), size))]
         gradients = torch.cat(parts)  # (n, d)
         products, chosen = (gradients @ lead).topk(min(MOST_FITTED, len(rows)))
@@ -253,10 +249,10 @@ def has_vectors(model: Model) -> bool:
     return table is not None and table is model._parameters.get("entities") and table.dim() == 2
 
 
-def count_rows(model: Model, memory: int) -> int:
+def count_rows(model: Model) -> int:
     """Return how many triples can be computed at a time within the memory."""
     table = model.embeddings()["entities"]
-    return max(1, memory // (_COPIES * table.shape[1] * table.element_size()))
+    return max(1, DEFAULT_MEMORY // (_COPIES * table.shape[1] * table.element_size()))
 
 
 def are_about(triples: Triples, entities: Sequence[int]) -> Booleans:

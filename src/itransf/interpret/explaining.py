@@ -39,7 +39,6 @@ def explain(
     removals: bool = True,
     names: Mapping[int, str] | None = None,
     attention: Attention | None = None,
-    memory: int = DEFAULT_MEMORY,
 ) -> Explanation:
     """Explain the score of a triple, known or not.
 
@@ -54,18 +53,17 @@ def explain(
         removals: Whether to rank the answer again without each concept, which takes most of the time.
         names: Names that were given to concepts, by number; others have suggested ones.
         attention: Attention of the model; that of an ensemble says in how many seeds a concept is found.
-        memory: Bytes for one chunk of scores.
 
     Raises:
         DataError: A name is not known.
         ConfigError: The side or a number is not valid.
     """
     asked = check_part(side, SIDES)
-    evidence, memory = check_count("evidence", evidence), check_count("memory", memory, least=1)
+    evidence = check_count("evidence", evidence)
     rows = resolve_triples(graph, [(head, relation, tail)], lambda _: "the triple to explain")
     triple: Triple = (int(rows[0, 0]), int(rows[0, 1]), int(rows[0, 2]))
-    ranks = rank_as_predicted(model, graph, rows, memory, keep_scores=True)
-    rival = find_runner_up(model, graph, triple, asked, memory)
+    ranks = rank_as_predicted(model, graph, rows, DEFAULT_MEMORY, keep_scores=True)
+    rival = find_runner_up(model, graph, triple, asked)
     if attention is None and isinstance(model, ConceptModel):
         attention = read_attention(model, graph)
     called = {} if attention is None else name_concepts(attention, names)
@@ -91,9 +89,9 @@ def explain(
         list_contributions(split),
         runner_up,
         None if attention is None else concepts_behind(attention, graph.relations.name(triple[1]), called),
-        tuple(find_nearest(model, graph, triple, evidence, memory)),
-        tuple(find_supporting(model, graph, triple, evidence, memory, side=asked)),
-        tuple(try_removals(model, graph, rows, asked, memory) if removals else ()),
+        tuple(find_nearest(model, graph, triple, evidence)),
+        tuple(find_supporting(model, graph, triple, evidence, side=asked)),
+        tuple(try_removals(model, graph, rows, asked) if removals else ()),
         called,
         paths=tuple(find_paths(graph, triple, evidence)),
         taken=find_taken(graph, triple, asked),
@@ -118,20 +116,20 @@ def find_taken(graph: Graph, triple: Triple, side: Side) -> tuple[str, ...]:
     return tuple(label for label in labels if label != graph.entities.label(triple[2 if side == "tail" else 0]))
 
 
-def find_runner_up(model: Model, graph: Graph, triple: Triple, side: Side, memory: int) -> Triples | None:
+def find_runner_up(model: Model, graph: Graph, triple: Triple, side: Side) -> Triples | None:
     """Return the triple with the best other candidate as the answer, (3,); None where there is no other.
 
     As in prediction, it fits the relation, and self-loops are excluded unless the relation allows them; here,
     all known answers are excluded.
     """
     given, column = (triple[0], 2) if side == "tail" else (triple[2], 0)
-    search = Search(model, graph, top=2, excluded=SPLITS, memory=memory)
+    search = Search(model, graph, top=2, excluded=SPLITS)
     found = find_entities(search, triple[1], side, np.array([given]))
     others = found.triples[found.triples[:, column] != triple[column]]
     return others[0] if len(others) else None
 
 
-def try_removals(model: Model, graph: Graph, rows: Triples, side: Side, memory: int) -> list[Removal]:
+def try_removals(model: Model, graph: Graph, rows: Triples, side: Side) -> list[Removal]:
     """Rank the answer of a triple (1, 3) without each concept of its relation, the worst rank first.
 
     Nothing is trained: entities, translation and the other concepts stay as they are. A concept that is the only one
@@ -148,7 +146,7 @@ def try_removals(model: Model, graph: Graph, rows: Triples, side: Side, memory: 
             removed = np.zeros((len(model.parts), model.sizes.relations, len(model.concepts)), dtype=np.bool_)
             removed[number, relation, concept] = True
             left = remove_concepts(model, removed)
-            ranks = rank_as_predicted(left, graph, rows, memory, keep_scores=True, sides=[side])
+            ranks = rank_as_predicted(left, graph, rows, DEFAULT_MEMORY, keep_scores=True, sides=[side])
             assert ranks.scores is not None, "they are asked for"
             score = float(ranks.scores[SIDES.index(side), 0])
             found.append(Removal(changed, concept, float(weights[concept]), score, float(ranks.ranks(side)[0])))

@@ -147,15 +147,6 @@ class Explanation(LabelledTriple):
         return " ".join(f"{sentence}." for sentence in sentences if sentence)
 
     @property
-    def short(self) -> str:
-        """The short form: the best path, or else the most supporting training triple, and the most similar one."""
-        clauses = [path.describe(self.relation_label) for path in self.paths[:1]]
-        if self.supporting and not clauses and not is_supported_by_nearest(self):
-            clauses.append(f"supported by {write_triple(self.supporting[0])}")
-        similar = [write_triple(nearest) for nearest in self.nearest[:1]]
-        return "; ".join([*clauses, *(f"like {triple}" for triple in similar if triple not in list_told(self))])
-
-    @property
     def answer(self) -> str:
         """The label of the answer."""
         return self.tail_label if self.side == "tail" else self.head_label
@@ -174,7 +165,7 @@ class Explanation(LabelledTriple):
         """Return everything by name, ready for JSON."""
         parts = self.sharing
         sharing = None if parts is None else {part: [each.to_dict() for each in parts[part]] for part in parts}
-        told = {"lead": self.lead, "sentence": self.sentence, "short": self.short}
+        told = {"lead": self.lead, "sentence": self.sentence}
         return {**super().to_dict(), "sharing": sharing, **told}
 
 

@@ -1,6 +1,5 @@
 """Export of what a model has learned, as tables for other programs."""
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal, cast
@@ -13,9 +12,8 @@ from torch import Tensor
 
 from itransf.data import Graph, Vocabulary
 from itransf.errors import ConfigError, did_you_mean
-from itransf.files import make_folder, write_text
+from itransf.files import make_folder
 from itransf.interpret.attention import Attention, read_attention
-from itransf.interpret.heatmap import arrange
 from itransf.models import SIDES, CodedConcepts, ConceptModel, Model, Translation
 from itransf.models.projection import MatrixProjection
 from itransf.prediction import write_table
@@ -133,8 +131,8 @@ def tabulate_relation_matrices(model: Translation, graph: Graph) -> list[pa.Tabl
     ]
 
 
-def tabulate_attention(attention: Attention) -> pa.Table:
-    """Return a line for each weight that is not zero, part by part."""
+def tabulate_attention(attention: Attention, called: Mapping[int, str] | None = None) -> pa.Table:
+    """Return a line for each weight that is not zero, part by part, with the names of concepts if they are given."""
     sides, numbers, concepts = np.nonzero(attention.weights)
     kinds = [attention.symmetries[concept] for concept in concepts.tolist()] if attention.symmetries else []
     names = {key: column.take(pa.array(numbers)) for key, column in list_names(attention.relations, "relation").items()}
@@ -143,37 +141,11 @@ def tabulate_attention(attention: Attention) -> pa.Table:
             **names,
             "side": pa.array([attention.parts[side] for side in sides.tolist()], pa.string()),
             "concept": concepts,
+            **({} if called is None else {"name": [called.get(concept, "") for concept in concepts.tolist()]}),
             "weight": attention.weights[sides, numbers, concepts],
             **({"symmetry": pa.array(kinds, pa.string())} if kinds else {}),
         }
     )
-
-
-def tabulate_uses(attention: Attention, names: Mapping[int, str] | None = None) -> pa.Table:
-    """Return the table behind a heat map: relation, label, side, concept, name, weight, in the order of its rows."""
-    places = np.zeros(attention.weights.shape[:2], dtype=np.int64)  # (p, r)
-    everything = (len(attention.relations), attention.weights.shape[2])
-    for place, (relation, side) in enumerate(arrange(attention, *everything).sides):
-        places[attention.parts.index(side), relation] = place
-    sides, numbers, concepts = np.nonzero(attention.weights)
-    order = np.lexsort((-np.abs(attention.weights[sides, numbers, concepts]), places[sides, numbers]))
-    called = [(names or {}).get(concept, "") for concept in concepts[order].tolist()]
-    return tabulate_attention(attention).take(order).add_column(4, "name", pa.array(called, pa.string()))
-
-
-def write_attention(attention: Attention, path: str | Path, names: Mapping[int, str] | None = None) -> Path:
-    """Write the table behind a heat map as .csv, .tsv, .parquet or .json, and return its path.
-
-    Raises:
-        ConfigError: The path has another ending.
-        WriteError: The path cannot be written.
-    """
-    target = Path(path)
-    table = tabulate_uses(attention, names)
-    if target.suffix.lower() != ".json":
-        return write_table(table, target)
-    write_text(target, json.dumps(table.to_pylist(), ensure_ascii=False, indent=1) + "\n")
-    return target
 
 
 def spread(table: pa.Table) -> pa.Table:

@@ -50,16 +50,26 @@ def write_heatmap(
         WriteError: The path cannot be written.
         MissingExtraError: matplotlib is not installed; a page does not need it.
     """
-    target = Path(path)
-    suffix = target.suffix.lower()
-    if suffix not in FORMATS:
-        listed = f"{', '.join(FORMATS[:-1])} or {FORMATS[-1]}"
-        raise ConfigError(f"{path}: a heat map is written as {listed}; choose such a name")
-    if suffix == ".html":
+    target, kind = Path(path), check_heatmap(path)
+    if kind == "html":
         write_text(target, make_heatmap_page(attention, names))
     else:
-        _draw_to(target, arrange(attention, min(most_relations, TALLEST), names=names), suffix[1:])
+        _draw_to(target, arrange(attention, min(most_relations, TALLEST), names=names), kind)
     return target
+
+
+def check_heatmap(path: str | Path) -> str:
+    """Return the format of a heat map by the ending of its path; another ending is refused."""
+    return check_picture(path, "a heat map", FORMATS)
+
+
+def check_picture(path: str | Path, what: str = "a picture", formats: Sequence[str] = FORMATS[:2]) -> str:
+    """Return the format of a picture by the ending of its path, "png"; an ending that is no format is refused."""
+    suffix = Path(path).suffix.lower()
+    if suffix not in formats:
+        listed = f"{', '.join(formats[:-1])} or {formats[-1]}"
+        raise ConfigError(f"{path}: {what} is written as {listed}; choose such a name")
+    return suffix[1:]
 
 
 def write_reliability(bins: Iterable[Mapping[str, float]], path: str | Path) -> Path:
@@ -80,7 +90,7 @@ def write_reliability(bins: Iterable[Mapping[str, float]], path: str | Path) -> 
         axes.plot([entry["probability"]] * 2, [entry["low"], entry["high"]], color="#1f5fa8", linewidth=1.2)
         axes.plot([entry["probability"]], [entry["true"]], "o", color="#1f5fa8", markersize=4)
     axes.set(xlabel="Probability", ylabel="Share of true candidates, with 95 % interval", xlim=(0, 1), ylim=(0, 1))
-    return _save_figure(figure, path, "a reliability plot")
+    return _save_figure(figure, path)
 
 
 def write_tradeoff(rows: Sequence[Mapping[str, Any]], path: str | Path) -> Path:
@@ -106,17 +116,15 @@ def write_tradeoff(rows: Sequence[Mapping[str, Any]], path: str | Path) -> Path:
         axes.xaxis.set_major_formatter("{x:,g}")
         axes.xaxis.set_minor_formatter(matplotlib.ticker.LogFormatter())
     places[0].set_ylabel("MRR on test, with 95 % interval")
-    return _save_figure(figure, path, "a comparison")
+    return _save_figure(figure, path)
 
 
-def _save_figure(figure: Figure, path: str | Path, what: str) -> Path:
+def _save_figure(figure: Figure, path: str | Path) -> Path:
     """Write a figure in the format of the ending of its path."""
-    target = Path(path)
-    if target.suffix.lower() not in FORMATS[:2]:
-        raise ConfigError(f"{path}: {what} is written as .png or .svg; choose such a name")
-    with replacing(target) as temporary:
-        figure.savefig(temporary, format=target.suffix.lower()[1:], dpi=160)
-    return target
+    kind = check_picture(path)
+    with replacing(Path(path)) as temporary:
+        figure.savefig(temporary, format=kind, dpi=160)
+    return Path(path)
 
 
 def find_missing_letters(attention: Attention, names: Mapping[int, str] | None = None) -> str:

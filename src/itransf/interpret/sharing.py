@@ -27,6 +27,7 @@ import numpy as np
 import numpy.typing as npt
 
 from itransf.data.known import Booleans, Floats, Integers
+from itransf.errors import name_first
 from itransf.interpret.attention import Attention, strongest_first
 from itransf.interpret.naming import LEAST_WEIGHT, Use, call_concept, describe_use, find_users, name_concepts
 
@@ -73,45 +74,35 @@ class SharedConcept:
 
 def list_users(users: Sequence[Use], most: int) -> str:
     """Return the other users of a concept, such as "shared with capital_of (H) and 3 more"."""
-    if not users:
-        return "not shared"
-    rest = f" and {len(users) - most} more" if len(users) > most else ""
-    return f"shared with {', '.join(use.name for use in users[:most])}{rest}"
-
-
-def trace_sharing(
-    attention: Attention, relation: str, part: str | None = None, names: Mapping[int, str] | None = None
-) -> tuple[SharedConcept, ...]:
-    """Return the concepts one part of a relation uses, strongest first, and who shares each.
-
-    Args:
-        attention: Attention of the whole model.
-        relation: Name or label of the relation.
-        part: "head" or "tail"; not needed where a relation has one part.
-        names: Names that were given to concepts; others have suggested ones.
-
-    Raises:
-        DataError: The relation is not known.
-        ConfigError: There is no such part.
-    """
-    number, own = attention.relations.index(relation), attention.place(part)
-    weights, called = attention.weights[own, number], name_concepts(attention, names)
-    found = []
-    for concept in strongest_first(weights):
-        if abs(weights[concept]) >= LEAST_WEIGHT:
-            others = [place for place in find_users(attention, concept) if place != (own, number)]
-            users = tuple(describe_use(attention, concept, *place) for place in others)
-            seen = attention.found[concept] if attention.found else None
-            name = called.get(concept, "")
-            found.append(SharedConcept(concept, float(weights[concept]), users, name, seen, attention.seeds))
-    return tuple(found)
+    return f"shared with {name_first([use.name for use in users], most)}" if users else "not shared"
 
 
 def concepts_behind(
     attention: Attention, relation: str, names: Mapping[int, str] | None = None
 ) -> dict[str, tuple[SharedConcept, ...]]:
-    """Return the shared concepts that predictions of a relation rely on, for each of its parts."""
-    return {part: trace_sharing(attention, relation, part, names) for part in attention.parts}
+    """Return the concepts that each part of a relation uses, strongest first, and who shares each.
+
+    Args:
+        attention: Attention of the whole model.
+        relation: Name or label of the relation.
+        names: Names that were given to concepts; others have suggested ones.
+
+    Raises:
+        DataError: The relation is not known.
+    """
+    number, called = attention.relations.index(relation), name_concepts(attention, names)
+    found: dict[str, tuple[SharedConcept, ...]] = {}
+    for own, part in enumerate(attention.parts):
+        weights, shared = attention.weights[own, number], list[SharedConcept]()
+        for concept in strongest_first(weights):
+            if abs(weights[concept]) >= LEAST_WEIGHT:
+                others = [place for place in find_users(attention, concept) if place != (own, number)]
+                users = tuple(describe_use(attention, concept, *place) for place in others)
+                seen = attention.found[concept] if attention.found else None
+                name = called.get(concept, "")
+                shared.append(SharedConcept(concept, float(weights[concept]), users, name, seen, attention.seeds))
+        found[part] = tuple(shared)
+    return found
 
 
 @dataclass(frozen=True)

@@ -189,7 +189,7 @@ def profile_relation(model: Model, graph: Graph, relation: str, top: int = 3) ->
     straight = crossed = None
     if isinstance(model, ConceptModel):
         attention = read_attention(model, graph)
-        concepts = {part: attention.row(number, part).concepts for part in attention.parts}
+        concepts = {part: attention.row(number, part) for part in attention.parts}
         weights = attention.weights.astype(np.float64)
         theirs, turned = map(torch.from_numpy, (weights, turn(weights, attention.antisymmetric)))
         straight, crossed = compare_sides(theirs[:, [number]], theirs, turned)

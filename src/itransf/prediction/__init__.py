@@ -32,5 +32,4 @@ from itransf.prediction.predict import find_only_answers as find_only_answers
 from itransf.prediction.reliability import assess_calibration as assess_calibration
 from itransf.prediction.score import ScoredTriple as ScoredTriple
 from itransf.prediction.score import score_triples as score_triples
-from itransf.prediction.search import DEFAULT_MEMORY as DEFAULT_MEMORY
 from itransf.prediction.search import Search as Search

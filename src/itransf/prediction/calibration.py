@@ -56,7 +56,6 @@ class Calibration:
         by_excess: Weight of what the logit of the softmax exceeds -2 by.
         questions: Number of validation questions that it was fitted to.
         verdicts: Skill of the model at each relation on valid; see `itransf.evaluation.skill`.
-        steps: Logits and probabilities of the isotonic option: the last logit not above gives the probability.
     """
 
     temperature: float
@@ -67,7 +66,6 @@ class Calibration:
     by_excess: float
     questions: int
     verdicts: tuple[str, ...] = ()
-    steps: tuple[tuple[float, float], ...] = ()
 
     def apply(
         self, scores: npt.ArrayLike, shares: npt.ArrayLike, counts: npt.ArrayLike, sides: npt.ArrayLike
@@ -83,10 +81,7 @@ class Calibration:
         slopes, offsets = (np.array(values)[np.asarray(sides)] for values in (self.slopes, self.offsets))
         logits = slopes * shares + offsets + self.by_score * np.asarray(scores) + self.by_count * np.log(counts)
         logits += self.by_excess * np.maximum(np.asarray(shares) - KNOT, 0.0)
-        if not self.steps:
-            return sigmoid(logits)
-        starts, values = np.array(self.steps).T
-        return np.asarray(values[np.maximum(np.searchsorted(starts, logits, side="right") - 1, 0)])
+        return sigmoid(logits)
 
     def covers(self, relation: int) -> bool:
         """Return whether the relation is older than the calibration."""
@@ -109,10 +104,10 @@ class Calibration:
             ValueError: A text is not a number.
         """
         lists = {name: tuple(map(float, content[name])) for name in ("slopes", "offsets")}
-        steps = tuple((float(start), float(value)) for start, value in content["steps"])
         numbers = {name: float(content[name]) for name in ("temperature", "by_score", "by_count")}
         numbers["by_excess"] = float(content.get("by_excess", 0.0))  # earlier runs have none
-        return cls(**{**content, **lists, **numbers, "verdicts": tuple(content["verdicts"]), "steps": steps})
+        kept = {name: value for name, value in content.items() if name != "steps"}  # of earlier runs
+        return cls(**{**kept, **lists, **numbers, "verdicts": tuple(content["verdicts"])})
 
 
 def list_questions(triples: Triples) -> Triples:
@@ -199,13 +194,12 @@ def add_totals(examples: Examples, search: Search, questions: Triples, temperatu
     return replace(examples, totals=totals[examples.questions])
 
 
-def fit_calibration(model: Model, graph: Graph, *, isotonic: bool = False) -> Calibration | None:
+def fit_calibration(model: Model, graph: Graph) -> Calibration | None:
     """Return a calibration fitted to validation questions, or None if there are fewer than 50.
 
     Args:
         model: Scoring model.
         graph: Graph; of its test triples only the number is read.
-        isotonic: Whether to replace the logistic function by an isotonic step function of the same features.
     """
     questions, search = list_questions(graph.valid), Search(model, graph)
     if len(questions) < LEAST_QUESTIONS:
@@ -233,7 +227,7 @@ def fit_calibration(model: Model, graph: Graph, *, isotonic: bool = False) -> Ca
     slopes = np.maximum(share + by_frequency * constants[:, 0], LEAST_SLOPE)
     offsets = constant + solution.offsets + constants @ np.array([frequency, several])
     skills = measure_skill(model, graph, "valid", search.memory)
-    found = Calibration(
+    return Calibration(
         temperature,
         tuple(map(shorten, slopes.tolist())),
         tuple(map(shorten, offsets.tolist())),
@@ -243,11 +237,6 @@ def fit_calibration(model: Model, graph: Graph, *, isotonic: bool = False) -> Ca
         len(np.unique(examples.questions)),
         tuple(skills[each].verdict if each in skills else TOO_FEW for each in range(len(graph.relations))),
     )
-    if not isotonic:
-        return found
-    shares = examples.find_shares(temperature, kept)
-    logits = log_odds(found.apply(examples.scores, shares, examples.counts, sides))
-    return replace(found, steps=fit_isotonic(logits[best], labels[best], kept[best]))
 
 
 def shorten(number: float) -> float:
@@ -332,19 +321,6 @@ def fit_logistic(features: Floats, labels: Booleans, weights: Floats, groups: In
         if largest < CLOSE:
             break
     return found
-
-
-def fit_isotonic(logits: Floats, labels: Booleans, weights: Floats) -> tuple[tuple[float, float], ...]:
-    """Return the starts and the values of the steps of the best function that never falls (pool adjacent violators)."""
-    levels, places = np.unique(logits, return_inverse=True)
-    columns = (levels, np.bincount(places, weights * labels), np.bincount(places, weights))
-    blocks: list[list[float]] = []  # start, weighted labels, weights
-    for level in zip(*(column.tolist() for column in columns), strict=True):
-        blocks.append([*level])
-        while len(blocks) > 1 and blocks[-2][1] * blocks[-1][2] >= blocks[-1][1] * blocks[-2][2]:
-            _, true, total = blocks.pop()
-            blocks[-1][1:] = [blocks[-1][1] + true, blocks[-1][2] + total]
-    return tuple((start, true / total) for start, true, total in blocks if total > 0)
 
 
 def sigmoid(logits: npt.ArrayLike) -> Floats:

@@ -15,11 +15,11 @@ import numpy as np
 from itransf.data import Booleans, Floats, Graph, Integers, Triples
 from itransf.data.layout import DETECTED, TRIPLE, Form, Request
 from itransf.data.reading import read_columns
-from itransf.errors import DataError
+from itransf.errors import DataError, name_count
 from itransf.models.base import SIDES, Model
 from itransf.prediction.calibration import LEAST_QUESTIONS, Calibration, measure_answers, sigmoid
 from itransf.prediction.inputs import GivenTriple, TripleFile, find_problems, find_splits, list_names, resolve_triples
-from itransf.prediction.search import DEFAULT_MEMORY, Search
+from itransf.prediction.search import Search
 
 TRUTHS = {"1": True, "true": True, "yes": True, "0": False, "-1": False, "false": False, "no": False}
 RIDGES = (1e-6, 0.01, 20.0)  # on the constant, the features, and their products; chosen on valid of CoDEx-S
@@ -66,7 +66,6 @@ def classify_triples(
     labels: Sequence[bool] | None = None,
     negatives: Iterable[GivenTriple] | None = None,
     *,
-    memory: int = DEFAULT_MEMORY,
     calibration: Calibration | None = None,
 ) -> list[ClassifiedTriple]:
     """Return whether each triple is true, in the order given; one with an unknown name says so.
@@ -77,11 +76,11 @@ def classify_triples(
         triples: Names or labels of head, relation and tail.
         labels: Whether each is true, to be stored with the verdict.
         negatives: False triples to fit the rule to; by default validation triples with another head or tail that fits.
-        memory: Bytes for one chunk of scores.
         calibration: Calibration with the temperature of the softmax; by default that of the run.
 
     Raises:
-        DataError: There are fewer than 50 validation triples, or a negative has an unknown name.
+        DataError: There are fewer than 50 validation triples, a negative has an unknown name, or not each triple has a
+            label.
     """
     if len(graph.valid) < LEAST_QUESTIONS:
         raise DataError(
@@ -93,10 +92,12 @@ def classify_triples(
     else:
         false = resolve_triples(graph, negatives, lambda row: f"negative {row + 1}")
     names = list_names(triples)
+    if labels is not None and len(labels) != len(names):
+        raise DataError(f"{len(labels)} labels for {name_count(len(names), 'triple')}; give one for each")
     problems = find_problems(graph, names)
     asked = [row for row in range(len(names)) if row not in problems]
     given, known = resolve_triples(graph, [names[row] for row in asked]), np.concatenate([graph.valid, false])
-    search, temperature = Search(model, graph, memory=memory), 1.0 if calibration is None else calibration.temperature
+    search, temperature = Search(model, graph), 1.0 if calibration is None else calibration.temperature
     examples, claims = (describe(search, each, temperature) for each in (known, given))
     rule = fit_rule(examples, np.arange(len(known)) < len(graph.valid), known[:, 1], len(graph.relations))
     chances = rule.predict(rule.expand(claims), given[:, 1])

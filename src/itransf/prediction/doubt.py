@@ -55,7 +55,6 @@ def doubt_triples(
     relation: str | None = None,
     *,
     top: int = 20,
-    memory: int = DEFAULT_MEMORY,
     progress: bool = False,
 ) -> list[DoubtfulTriple]:
     """Return the training triples that are most likely false, the most doubtful first.
@@ -65,22 +64,21 @@ def doubt_triples(
         graph: Graph with the training triples.
         relation: Name or label of the only relation to examine; by default all are.
         top: Maximum number of triples.
-        memory: Bytes for one chunk of scores.
         progress: Whether to show a progress bar.
 
     Raises:
         DataError: The relation is not known.
         ConfigError: A number is not positive.
     """
-    top, memory = check_count("top", top, least=1), check_count("memory", memory, least=1)
-    parts, support = measure_doubts(model, graph, memory, progress)
+    top = check_count("top", top, least=1)
+    parts, support = measure_doubts(model, graph, progress)
     doubts = parts.sum(axis=0)
     rows = np.argsort(-doubts, kind="stable")
     if relation is not None:
         rows = rows[graph.train[rows, 1] == graph.relations.index(relation)]
     rows = rows[:top]
     names = [name_triple(graph, triple) for triple in graph.train[rows].tolist()]
-    scored = score_triples(model, graph, [each[:3] for each in names], memory)
+    scored = score_triples(model, graph, [each[:3] for each in names])
     found = []
     for row, name, ranked in zip(rows.tolist(), names, scored, strict=True):
         told = give_reason(ranked, parts[:, row], support.fits[:, row], bool(support.patterns[row]))
@@ -91,7 +89,7 @@ def doubt_triples(
     return found
 
 
-def measure_doubts(model: Model, graph: Graph, memory: int, progress: bool = False) -> tuple[Floats, Support]:
+def measure_doubts(model: Model, graph: Graph, progress: bool = False) -> tuple[Floats, Support]:
     """Return the parts of the doubt of each training triple, (3, n): type, support, score; and what supports them."""
     count, index = len(graph.train), SupportIndex(graph)
     found = Support(np.arange(count), np.zeros((2, count)), np.zeros(count), np.zeros(count, dtype=np.int64))
@@ -102,7 +100,7 @@ def measure_doubts(model: Model, graph: Graph, memory: int, progress: bool = Fal
             found.patterns[own.rows] = own.patterns
             tracker.advance(1)
     evidence, relations = np.log(found.evidence + LEAST_EVIDENCE), graph.train[:, 1]
-    scores = score_given(model, graph.train, memory).double().cpu().numpy()
+    scores = score_given(model, graph.train, DEFAULT_MEMORY).double().cpu().numpy()
     support, score = (compare_within(values, relations) for values in (evidence, scores))
     return -np.stack([np.minimum(found.fits.min(axis=0), 0.0), support, score]), found
 

@@ -31,7 +31,7 @@ from itransf.prediction.calibration import (
     sum_questions,
 )
 from itransf.prediction.inputs import LabelledTriple, name_triple
-from itransf.prediction.search import DEFAULT_MEMORY, EXCLUDED, Search, list_answers, make_triples, mark
+from itransf.prediction.search import EXCLUDED, Search, list_answers, make_triples, mark
 from itransf.progress import track
 
 SHORTLIST = 16  # promising answers to the questions of one side, for each triple that is asked for
@@ -166,7 +166,6 @@ def find_missing(
     *,
     top: int = 1000,
     calibration: Calibration | None = None,
-    memory: int = DEFAULT_MEMORY,
     progress: bool = False,
     state: str | Path | None = None,
 ) -> list[MissingTriple]:
@@ -179,7 +178,6 @@ def find_missing(
         relation: Name or label of their relation; by default any.
         top: Number of triples.
         calibration: Function from scores to probabilities.
-        memory: Bytes for one chunk of scores.
         progress: Whether to show a progress bar.
         state: File that keeps what is done after each relation. A later call with the same arguments continues from it
             to the same result; it is removed at the end.
@@ -189,7 +187,7 @@ def find_missing(
         ConfigError: A number is not positive.
     """
     state = None if state is None else Path(state)
-    search = Search(model, graph, top, excluded=SPLITS, memory=memory, more=False)
+    search = Search(model, graph, top, excluded=SPLITS, more=False)
     relations = range(len(graph.relations)) if relation is None else [graph.relations.index(relation)]
     given = None if entity is None else np.array([graph.entities.index(entity)])
     asked = [sum_parameters(model), entity, relation, top, calibration and calibration.to_dict()]

@@ -1,7 +1,7 @@
 """Tables for other programs: CSV, TSV, Parquet or JSON lines, by the suffix of the file."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -48,8 +48,16 @@ def write_table(table: pa.Table, path: str | Path) -> Path:
     return target
 
 
-def write_rows(rows: Sequence[Mapping[str, Any]], path: str | Path) -> Path:
-    """Write rows; a field that a row lacks is empty. See `write_table`."""
+def write_rows(rows: Sequence[Mapping[str, Any]], path: str | Path, columns: Iterable[str] = ()) -> Path:
+    """Write rows; a field that a row lacks is empty. See `write_table`.
+
+    Args:
+        rows: The rows.
+        path: File whose suffix gives the format.
+        columns: Names of the columns of a file without rows.
+    """
+    if not rows:
+        return write_table(pa.table({name: pa.nulls(0, pa.string()) for name in columns}), path)
     fields = dict.fromkeys(name for row in rows for name in row)
     return write_table(pa.Table.from_pylist([{**fields, **row} for row in rows]), path)
 

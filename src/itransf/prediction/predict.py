@@ -1,7 +1,7 @@
 """Link prediction: the most plausible tails, heads, relations, or whole triples of a relation; many queries at once."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import partial
 from typing import Any
 
@@ -14,7 +14,7 @@ from itransf.evaluation import rank_as_predicted
 from itransf.models import SIDES, Ensemble, Model, Side
 from itransf.prediction.calibration import Calibration, find_probabilities
 from itransf.prediction.inputs import ASKED, LabelledTriple, Query, find_splits, name_triple, number_names, resolve_each
-from itransf.prediction.search import DEFAULT_MEMORY, Search, find_answers, find_pairs, make_triples
+from itransf.prediction.search import Search, find_answers, find_pairs, make_triples
 from itransf.progress import track
 
 AGREED = 10
@@ -97,7 +97,6 @@ def complete(
     typed: bool = True,
     include_known: bool = False,
     more: bool = True,
-    memory: int = DEFAULT_MEMORY,
     progress: bool = False,
     calibration: Calibration | None = None,
 ) -> list[Prediction]:
@@ -121,7 +120,6 @@ def complete(
             sides), or relations whose sides head and tail fit; otherwise all are.
         include_known: Whether training triples may be answers.
         more: Whether to give other answers where a relation allows one and train has it (see `find_only_answers`).
-        memory: Bytes for one chunk of scores.
         progress: Whether to show a progress bar while a whole relation is searched.
         calibration: Function from scores to probabilities; by default that of the run.
 
@@ -135,9 +133,9 @@ def complete(
     query = np.array(number_names(graph, (head, relation, tail), is_query=True))
     if not more and find_only_answers(graph, head, relation, tail):
         return []
-    allowed = {"relations" if relation is None else "candidates": numbers}
+    allowed: dict[str, Any] = {"relations" if relation is None else "candidates": numbers}
     excluded = () if include_known else ("train",)
-    search = Search(model, graph, top, typed=typed, excluded=excluded, memory=memory, more=more, **allowed)
+    search = Search(model, graph, top, typed=typed, excluded=excluded, more=more, **allowed)
     is_pair = head is None and tail is None
     found = find_pairs(search, int(query[1]), progress) if is_pair else find_answers(search, query[None])
     asked = np.tile(query == ASKED, (len(found.triples), 1))
@@ -203,7 +201,7 @@ def answer_queries(
     candidates: Sequence[str] | None = None,
     typed: bool = True,
     include_known: bool = False,
-    memory: int = DEFAULT_MEMORY,
+    more: bool = True,
     progress: bool = False,
     calibration: Calibration | None = None,
 ) -> pa.Table:
@@ -217,7 +215,7 @@ def answer_queries(
         candidates: Names of the only entities allowed as answers; they do not restrict queries for relations.
         typed: Whether only entities and relations that fit are searched, as in `complete`.
         include_known: Whether training triples may be answers.
-        memory: Bytes for one chunk of scores.
+        more: Whether to give other answers where a relation allows one and train has it (see `find_only_answers`).
         progress: Whether to show a progress bar.
         calibration: Function from scores to probabilities, if there is one.
 
@@ -227,13 +225,15 @@ def answer_queries(
     """
     numbers = None if candidates is None else resolve_candidates(graph.entities, candidates)
     excluded = () if include_known else ("train",)
-    search = Search(model, graph, top, numbers, typed=typed, excluded=excluded, memory=memory)
+    search = Search(model, graph, top, numbers, typed=typed, excluded=excluded)
     names = [(query.head, query.relation, query.tail) for query in queries]
     number = partial(number_names, graph, is_query=True)
     rows = resolve_each(names, number, lambda row: queries[row].where or f"query {row + 1}")
     triples = np.array(rows, dtype=np.int64).reshape(-1, 3)
-    with track("answering", len(queries), "queries", progress) as tracker:
-        found = find_answers(search, triples, tracker)
+    ranked = [row for row, asked in enumerate(names) if more or not find_only_answers(graph, *asked)]
+    with track("answering", len(ranked), "queries", progress) as tracker:
+        found = find_answers(search, triples[ranked], tracker)
+    found = replace(found, queries=np.array(ranked, dtype=np.int64)[found.queries])
     asked = (triples == ASKED)[found.queries]
     agreed = find_agreement(search, found.triples, asked)
     heads, relations, tails = found.triples.T

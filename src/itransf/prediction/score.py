@@ -10,7 +10,7 @@ from itransf.evaluation import rank_as_predicted
 from itransf.models.base import SIDES, Model
 from itransf.prediction.calibration import Calibration, find_probabilities
 from itransf.prediction.inputs import GivenTriple, LabelledTriple, find_splits, name_triple, resolve_triples
-from itransf.prediction.search import DEFAULT_MEMORY, Search
+from itransf.prediction.search import Search
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,6 @@ def score_triples(
     model: Model,
     graph: Graph,
     triples: Iterable[GivenTriple],
-    memory: int = DEFAULT_MEMORY,
     progress: bool = False,
     *,
     calibration: Calibration | None = None,
@@ -56,17 +55,15 @@ def score_triples(
         model: Scoring model.
         graph: Graph with the names and the known triples, which are not competitors.
         triples: Names or labels of head, relation and tail: sequences, mappings or predictions.
-        memory: Bytes for one chunk of scores.
         progress: Whether to show a progress bar.
         calibration: Function from scores to probabilities; by default that of the run.
 
     Raises:
         DataError: Something is not a triple, or a name is not known.
-        ConfigError: The memory is not a number of bytes.
     """
-    search = Search(model, graph, memory=memory)
+    search = Search(model, graph)
     rows = resolve_triples(graph, triples)
-    ranks = rank_as_predicted(model, graph, rows, memory, progress, keep_scores=True, title="scoring")
+    ranks = rank_as_predicted(model, graph, rows, search.memory, progress, keep_scores=True, title="scoring")
     assert ranks.scores is not None, "the ranker was asked to keep them"
     head_ranks, tail_ranks = ranks.ranks("head"), ranks.ranks("tail")
     rivals = ranks.rivals[0].sum(0)

@@ -1,7 +1,7 @@
 """Search for answers: scores of candidates in chunks that fit the memory, and the best of them."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -48,7 +48,7 @@ class Search:
     relations: Integers | None = None
     typed: bool = True
     excluded: Sequence[str] = ("train",)
-    memory: int = DEFAULT_MEMORY
+    memory: int = field(default_factory=lambda: DEFAULT_MEMORY)
     more: bool = True
 
     def __post_init__(self) -> None:

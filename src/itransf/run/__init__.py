@@ -16,5 +16,6 @@ from itransf.run.settings import list_rescheduled as list_rescheduled
 from itransf.run.settings import read_given as read_given
 from itransf.run.settings import resolve_config as resolve_config
 from itransf.run.views import compare_valid as compare_valid
+from itransf.run.views import measure_valid as measure_valid
 
 open = open_run

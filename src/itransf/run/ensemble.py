@@ -100,7 +100,7 @@ class EnsembleRun(Run):
     def _update(self, growth: Growth, epochs: int | None, progress: bool) -> Run:
         """Return the ensemble of the updated members."""
         updated = EnsembleRun([member._update(growth, epochs, progress) for member in self.members])
-        updated.calibrate(self._is_isotonic)
+        updated.calibrate()
         parent = self.record.id if self.is_stored else self.record.parent
         updated.record = self._trace(replace(updated.record, parent=parent), growth)
         return updated

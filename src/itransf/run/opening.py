@@ -127,19 +127,26 @@ def train_one(
     check_memory(graph, config, device)
     if progress and not is_member:
         say_plan(graph, config, device)
-    if folder is None:
-        fit = Fit(graph, choose_weight(graph, config, device, progress), device, progress=progress)
-        run = Run(graph, fit.config, fit.run(), fit.history)
-        return run.calibrate() if calibrate else run
-    with folder.locked():
-        if stored is not None:
-            folder.verify([name for name in folder.files if name not in folder.checkpoints])
-            check_same(folder, graph, config, stored)
-            return finish(Fit(graph, config, device, folder, progress), folder, True, calibrate)
-        with folder.replaced(overwrite):
-            fit = Fit(graph, choose_weight(graph, config, device, progress), device, folder, progress)
+    with ExitStack() as held:
+        if folder is not None:
+            held.enter_context(folder.locked())
+            if stored is None:
+                held.enter_context(folder.replaced(overwrite))
+            else:
+                folder.verify([name for name in folder.files if name not in folder.checkpoints])
+                check_same(folder, graph, config, stored)
+        fit = Fit(graph, choose_weight(graph, config, device, progress), device, folder, progress)
+        if folder is not None and stored is None:
             folder.create(graph, fit.config)
-            return finish(fit, folder, False, calibrate)
+        names = folder.read_concept_names() if folder is not None else {}
+        model = fit.run(resume=stored is not None)
+        record = None if folder is None else replace(folder.read_record(), metrics={})
+        run = Run(graph, fit.config, model, fit.history, names, record=record)
+        if calibrate:
+            run.calibrate()
+        if folder is not None:
+            run.write_result(folder)
+        return run
 
 
 def say_plan(graph: Graph, config: Config, device: torch.device, seeds: int = 1) -> None:
@@ -233,18 +240,6 @@ def clear_empty(folder: RunFolder) -> None:
     """Remove an ensemble without members, whose training failed at once."""
     if not any(RunFolder(path).files for path in folder.members):
         folder.clear()
-
-
-def finish(fit: Fit, folder: RunFolder, resume: bool, calibrate: bool) -> Run:
-    """Train to the end, calibrate if wanted, and write the result."""
-    names = folder.read_concept_names() if resume else {}
-    model = fit.run(resume)
-    record = replace(folder.read_record(), metrics={})
-    run = Run(fit.graph, fit.config, model, fit.history, names, record=record)
-    if calibrate:
-        run.calibrate()
-    run.write_result(folder)
-    return run
 
 
 def keep_weight(config: Config, stored: Config | None) -> Config:

@@ -255,7 +255,7 @@ def list_relations(
     names, statistics = graph.relations, graph.statistics
     found = []
     for number in np.argsort(-statistics.counts, kind="stable").tolist():
-        parts = [] if attention is None else [attention.row(number, part).concepts for part in attention.parts]
+        parts = [] if attention is None else [attention.row(number, part) for part in attention.parts]
         relation = {
             "relation": names.name(number),
             "label": names.label(number),

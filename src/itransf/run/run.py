@@ -18,11 +18,11 @@ from itransf import evaluation, interpret, prediction, teaching
 from itransf.config import Config
 from itransf.data import SPLITS, TRIPLE, Graph
 from itransf.data.search import FoundName
-from itransf.errors import ITransFError, RunError, name_count
+from itransf.errors import ConfigError, ITransFError, RunError, name_count
 from itransf.interpret.attention import check_concepts
 from itransf.interpret.paths import give_reason
 from itransf.models import ConceptModel, Model
-from itransf.prediction import DEFAULT_MEMORY, GivenTriple, Search, resolve_triples
+from itransf.prediction import GivenTriple, Search, resolve_triples
 from itransf.records import RunRecord, read_manifest
 from itransf.run.report import write_report
 from itransf.run.views import compare_runs, show_entity
@@ -116,7 +116,7 @@ class Run:
             entity: Name or label of an entity that the triples have; by default any.
             relation: Name or label of their relation; by default any.
             explain: Whether to give a reason for each.
-            options: `top` (1000), `memory`, `progress` and `state`, a file to continue from.
+            options: `top` (1000), `progress` and `state`, a file to continue from.
         """
         options["calibration"] = self.calibration
         found = prediction.find_missing(self.model, self.graph, entity, relation, **options)
@@ -143,7 +143,6 @@ class Run:
         side: str = "tail",
         evidence: int = 3,
         removals: bool = True,
-        memory: int = DEFAULT_MEMORY,
     ) -> interpret.Explanation:
         """Explain the score of a triple, known or not.
 
@@ -154,18 +153,17 @@ class Run:
             side: Side of the answer, which is compared with its closest competitor.
             evidence: Number of training triples of each kind to name.
             removals: Whether to rank the answer again without each concept, which takes most of the time.
-            memory: Bytes of memory for projected entities.
 
         Raises:
             DataError: A name is unknown.
             ConfigError: There is no such side, or the score of the model cannot be decomposed.
         """
-        options: dict[str, Any] = {"side": side, "evidence": evidence, "removals": removals, "memory": memory}
+        options: dict[str, Any] = {"side": side, "evidence": evidence, "removals": removals}
         options |= {"names": self.concept_names, "attention": self.concepts() if self.has_concepts else None}
         found = interpret.explain(self.chosen.model, self.graph, head, relation, tail, **options)
         rows = resolve_triples(self.graph, [(head, relation, tail)])
         asked = np.array([[part == side for part in TRIPLE]])
-        search = Search(self.model, self.graph, memory=memory)
+        search = Search(self.model, self.graph)
         (mean,) = prediction.find_probabilities(self.calibration, search, rows)
         (own,) = prediction.find_probabilities(self.calibration, search, rows, asked)
         (agreement,) = prediction.find_agreement(search, rows, asked)
@@ -249,8 +247,11 @@ class Run:
             path: Folder of this run, to store the record there; otherwise `save` stores it.
 
         Raises:
+            ConfigError: The evaluation is not of test: on valid, the record has the metric that chose the weights.
             RunError: The folder holds another run.
         """
+        if found.split != "test":
+            raise ConfigError(f"the record of a run holds metrics of test, not of {found.split}; evaluate test")
         with self._changing(path):
             metrics = {**self.record.metrics, found.split: found.to_dict()["filtered"]["both"]}
             self.record = replace(self.record, metrics=metrics)
@@ -298,7 +299,7 @@ class Run:
             DataError: The name exists already, or a triple has an unknown entity.
         """
         model, graph = teaching.learn_relation(self.model, self.graph, self.config, name, triples, locate, effort)
-        return self._derive(model, graph=graph, calibration=self.calibration)
+        return self._derive(model, graph=graph)
 
     def learn_entity(
         self,
@@ -320,7 +321,7 @@ class Run:
             DataError: The name exists already, or a triple lacks the entity or has an unknown name.
         """
         model, graph = teaching.learn_entity(self.model, self.graph, self.config, name, triples, locate, effort)
-        return self._derive(model, graph=graph, calibration=self.calibration)
+        return self._derive(model, graph=graph)
 
     def edit(
         self,
@@ -367,7 +368,7 @@ class Run:
     def update(
         self,
         new: teaching.Given | teaching.Growth,
-        remove: teaching.Given = (),
+        remove: teaching.Given | None = None,
         *,
         out: str | Path | None = None,
         overwrite: bool = False,
@@ -379,22 +380,26 @@ class Run:
         Args:
             new: Triples by names or labels, in a file, rows or a data frame; unknown names become new entities and
                 relations, known triples are skipped. Or the result of `itransf.teaching.grow_graph`.
-            remove: Triples to remove, likewise; those that are not there are skipped.
+            remove: Triples to remove, likewise; those that are not there are skipped. A result of `grow_graph` has
+                taken them out already.
             out: Folder for the new run; by default it is not written.
             overwrite: Whether to replace the run in `out`.
             epochs: Epochs of training on the new triples and on old ones; by default chosen by the size of the graph.
             progress: Whether to show progress.
 
         Raises:
-            ConfigError: The model cannot grow.
+            ConfigError: The model cannot grow, or triples are to be removed from a result of `grow_graph`.
             DataError: Triples cannot be read, or none would be left.
             RunError: A run is in `out` and may not be overwritten.
         """
         folder = None if out is None else RunFolder(Path(out))
         if folder is not None:
             folder.check_free(overwrite)
-        growth = new if isinstance(new, teaching.Growth) else teaching.grow_graph(self.graph, new, remove)
-        updated = self._update(growth, epochs, progress)
+        if not isinstance(new, teaching.Growth):
+            new = teaching.grow_graph(self.graph, new, () if remove is None else remove)
+        elif remove is not None:
+            raise ConfigError("remove is for new triples; give what to remove to grow_graph")
+        updated = self._update(new, epochs, progress)
         if folder is not None:
             updated.save(folder.path, overwrite)
         return updated
@@ -404,40 +409,34 @@ class Run:
         model, history = teaching.update_model(self.model, growth, self.config, epochs, progress)
         updated = self._derive(model, graph=growth.graph, history=[*self.history, *history])
         updated.record = self._trace(updated.record, growth)
-        if self.record.final:  # there is nothing to judge it by either
-            updated.record = replace(updated.record, final=True, metrics=self.record.metrics)
-            updated.calibration = self.calibration
-            return updated
-        return updated.calibrate(self._is_isotonic)
-
-    @property
-    def _is_isotonic(self) -> bool:
-        """Whether probabilities come from a step function."""
-        return self.calibration is not None and bool(self.calibration.steps)
+        return updated.calibrate()
 
     def _trace(self, record: RunRecord, growth: teaching.Growth) -> RunRecord:
         """Return the record of an updated run with its lineage."""
         step = {"run": self.record.id, "date": record.created, **growth.counts}
         return replace(record, lineage=(*self.record.lineage, step))
 
-    def calibrate(self, isotonic: bool = False) -> Self:
+    def calibrate(self) -> Self:
         """Fit probabilities on validation triples, as training does at its end, and return the run.
 
-        Args:
-            isotonic: Whether to fit a step function that never falls, instead of a logistic one.
+        A run trained on all triples has none left and keeps its calibration.
         """
+        if self.record.final:
+            return self
         self.calibration = None
         with suppress(ITransFError):  # the training has diverged, which evaluation reports
-            self.calibration = prediction.fit_calibration(self.model, self.graph, isotonic=isotonic)
+            self.calibration = prediction.fit_calibration(self.model, self.graph)
         return self
 
     def _derive(self, model: Model, **changes: Any) -> Run:
         """Return a run with this model and these changes."""
         kept = {"graph": self.graph, "config": self.config, "history": list(self.history)}
-        made = {**kept, "concept_names": self.concept_names, **changes}
+        made = {**kept, "concept_names": self.concept_names, "calibration": self.calibration, **changes}
         parent = self.record.id if self.is_stored else self.record.parent
-        record = RunRecord.new(made["graph"], made["config"], parent)
-        return Run(model=model, **made, record=replace(record, lineage=self.record.lineage))
+        record = replace(RunRecord.new(made["graph"], made["config"], parent), lineage=self.record.lineage)
+        if self.record.final:  # there is nothing to judge it by either
+            record = replace(record, final=True, metrics=self.record.metrics)
+        return Run(model=model, **made, record=record)
 
     def info(self) -> dict[str, Any]:
         """Return a description of the run for JSON."""

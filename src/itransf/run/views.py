@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from itransf.data.graph import SPLITS
-from itransf.errors import DataError
-from itransf.evaluation import evaluate
+from itransf.data.graph import SPLITS, Triples
+from itransf.errors import DataError, check_count
+from itransf.evaluation import rank_both, sample_triples
 from itransf.interpret.naming import call_concept, name_concepts
 from itransf.interpret.sharing import FOUND, match_concepts
 from itransf.models import SIDES
@@ -31,7 +32,7 @@ def show_entity(run: Run, entity: str, top: int = 5) -> dict[str, Any]:
         entity: Name or label.
         top: Number of predicted triples, and of near entities.
     """
-    entities, number = run.graph.entities, run.graph.entities.index(entity)
+    entities, number, top = run.graph.entities, run.graph.entities.index(entity), check_count("top", top, least=1)
     triples, known = np.concatenate([run.graph.split(split) for split in SPLITS]), []
     for side, column in zip(SIDES, (0, 2), strict=True):
         own = triples[triples[:, column] == number]
@@ -60,8 +61,9 @@ def compare_runs(run: Run, other: Run, top: int = 10) -> dict[str, Any]:
 
     Raises:
         DataError: The runs have no triples of valid or test in common.
+        ConfigError: The number of answers is not one.
     """
-    runs = (run, other)
+    runs, top = (run, other), check_count("top", top)
     held = [
         {name_triple(each.graph, row)[:3] for row in np.concatenate([each.graph.valid, each.graph.test]).tolist()}
         for each in runs
@@ -94,12 +96,20 @@ def compare_valid(before: Run, after: Run) -> dict[str, dict[str, float]] | None
     """Return the filtered metrics of a run and of an update of it on the triples that are in valid of both, if any."""
     sizes, same = (len(before.graph.entities), len(before.graph.relations)), after.graph.valid
     same = same[(same < [sizes[0], sizes[1], sizes[0]]).all(1)]
-    same = same[before.graph.known_in("valid").contains(same)]
-    if not len(same):
+    return measure_valid({"before": before, "after": after}, same[before.graph.known_in("valid").contains(same)])
+
+
+def measure_valid(runs: Mapping[str, Run], triples: Triples) -> dict[str, dict[str, float]] | None:
+    """Return the filtered metrics of runs on validation triples, those of a sample if they are many; None without any.
+
+    Args:
+        runs: Runs by name.
+        triples: Triples that all have, (n, 3).
+    """
+    if not len(triples):
         return None
-    steps = {"before": before, "after": after}
-    found = {step: evaluate(run.model, replace(run.graph, valid=same), "valid") for step, run in steps.items()}
-    return {step: each.overall["filtered"]["both"] for step, each in found.items()}
+    chosen = sample_triples(triples, max(len(run.graph.entities) for run in runs.values()))
+    return {name: rank_both(run.model, chosen, run.graph.known) for name, run in runs.items()}
 
 
 def compare_concepts(left: Run, right: Run) -> list[dict[str, Any]]:

@@ -133,8 +133,8 @@ def treat_new(graph: Graph, table: Table, literals: str) -> Table:
     if literals not in ("drop", "keep"):
         raise ConfigError(f"literals must be drop or keep, not {literals!r}; bins belong to the run that made them")
     pairs = zip(*(table.data.column(name).to_pylist() for name in ("relation", "tail")), strict=True)
-    names = graph.entities
-    tails = [tail if names.has_name(tail) else find_bin(own, tail, names) or tail for own, tail in pairs]
+    has_name, bins = graph.entities.has_name, graph.bins
+    tails = [tail if has_name(tail) else find_bin(own, tail, bins) or tail for own, tail in pairs]
     table = replace(table, data=table.data.set_column(2, "tail", pa.array(tails, pa.string())))
     rows = np.arange(len(table))
     is_new = np.array([name not in graph.relations for name in table.data.column("relation").to_pylist()], dtype=bool)
