@@ -9,6 +9,7 @@ planted graphs, whether the true supports are recovered. Accuracy is stored as w
     python -m benchmarks.interpretation --dataset fb15k-237 --seeds 6 7 8 9 10
     python -m benchmarks.interpretation --dataset fb15k-icomplex --device cuda
     python -m benchmarks.interpretation --dataset world
+    python -m benchmarks.interpretation --dataset world-ilineare
     python -m benchmarks.interpretation --dataset world-reading
     python -m benchmarks.interpretation --dataset planted --seeds 5 6 7 8 9
 

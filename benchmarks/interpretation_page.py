@@ -17,6 +17,7 @@ COMMANDS = {
     "wn18rr-icomplex": "python -m benchmarks.interpretation --dataset wn18rr-icomplex --device cuda",
     "codex-s-icomplex": "python -m benchmarks.interpretation --dataset codex-s-icomplex --device cuda",
     "world-icomplex": "python -m benchmarks.interpretation --dataset world-icomplex",
+    "world-ilineare": "python -m benchmarks.interpretation --dataset world-ilineare",
     "wn18": "python -m benchmarks.interpretation --dataset wn18 --device cuda --jobs 7",
     "fb15k-237": "python -m benchmarks.interpretation --dataset fb15k-237 --seeds 6 7 8 9 10",
     "world": "python -m benchmarks.interpretation --dataset world",
@@ -32,6 +33,7 @@ HEADINGS = {
     "wn18rr-icomplex": "IComplEx on WN18RR",
     "codex-s-icomplex": "IComplEx on CoDEx-S",
     "world-icomplex": "IComplEx on world",
+    "world-ilineare": "ILineaRE on world",
     "wn18": "ITransF on WN18",
     "fb15k-237": "ITransF on FB15k-237",
     "world": "ITransF on world",
@@ -41,7 +43,7 @@ HEADINGS = {
 }
 CITED = {"fb15k-237-icomplex-earlier-preset", "world-icomplex-full-rate"}
 """Records without a section, whose values are in the text."""
-BASELINES = ("random", "ComplEx", "STransE", "dense attention", "dense + l1")
+BASELINES = ("random", "ComplEx", "LineaRE", "STransE", "dense attention", "dense + l1")
 OUTDATED = "- The recipe has changed since; these results are of the commit above."
 UNLIKELY = 0.05  # the largest p of a finding that is distinguished from chance
 Found = Mapping[str, Any]
