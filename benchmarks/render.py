@@ -20,6 +20,7 @@ from benchmarks import (
     doubt,
     engine,
     ensembles,
+    explanation_time,
     finding,
     interpretation_page,
     large,
@@ -62,7 +63,11 @@ PAGES: Mapping[str, Mapping[str, Callable[[Record], str]]] = {
     "models": {"concepts": concepts.render},
     "reading": {"ensembles": ensembles.render},
     "data-splits": {"weights": weights.render, "typed": typed.render},
-    "explaining": {"removal": removal.render, "new_triples": new_triples.render},
+    "explaining": {
+        "removal": removal.render,
+        "explanation_time": explanation_time.render,
+        "new_triples": new_triples.render,
+    },
 }
 """Pages, and the functions that render their records, by the name of the benchmark."""
 
