@@ -357,7 +357,7 @@ class TestWarmStart:
         folder = RunFolder(tmp_path / "other")
         folder.stage_tensors("model.safetensors", stored, {})
         folder.commit()
-        with pytest.raises(CheckpointError, match=r"warm_start\.run: .*other: 'entities' are not all numbers"):
+        with pytest.raises(CheckpointError, match=r"warm_start\.run: .*other: 'entities' contain NaN"):
             start(graph, configure("stranse", f"warm_start.run={tmp_path / 'other'}")).run()
 
     def test_a_run_that_does_not_fit_is_refused(
