@@ -98,7 +98,7 @@ def test_two_rules_that_differ_by_less_than_a_point_are_shown_once() -> None:
     console, paper = make_paper()
     evaluation = make_evaluation()
     show_evaluation({**evaluation, "typed": evaluation["filtered"]}, console)
-    assert "As predict ranks" not in paper.getvalue()
+    assert "Type-constrained" not in paper.getvalue()
     assert "Standard protocol" in paper.getvalue()
 
 

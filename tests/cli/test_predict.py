@@ -101,7 +101,7 @@ def test_answers_fit_the_relation_unless_all_are_searched(run: Path) -> None:
 def test_the_only_answer_is_said_first_and_others_come_when_asked_for(run: Path, tmp_path: Path) -> None:
     asked = ("predict", run, "--head", "Lyon", "--relation", "city_in")
     done = call(*asked)
-    told = "Answered already: Lyon – city_in – France (train). Heads of city_in have one tail in train."
+    told = "Already in train: Lyon – city_in – France. In train, each head of city_in has one tail."
     assert " ".join(done.out.split()) == f"{told} Others are ranked only with --more."
     content = json.loads(call(*asked, "--json").out)
     assert [triple["tail"] for triple in content["answered_by"]] == ["France"]

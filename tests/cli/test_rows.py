@@ -102,7 +102,7 @@ def test_a_row_with_a_problem_has_no_reason(run: Path, tmp_path: Path) -> None:
 
 def test_a_file_without_answers_says_why(run: Path, tmp_path: Path) -> None:
     done = call("predict", run, "--head", "Lyon", "--relation", "city_in", "--out", tmp_path / "none.csv")
-    assert "Answered already: Lyon – city_in – France" in done.err
+    assert "Already in train: Lyon – city_in – France" in done.err
     assert "--more" in done.err
     assert "0 rows in" in done.err
 

@@ -127,7 +127,7 @@ def show_evaluation(evaluation: Mapping[str, Any], screen: Screen, relations: bo
     screen.say()
     if differ(evaluation["typed"], evaluation["filtered"]):
         rows = [("", side, *format_metrics(found, metrics)) for side, found in evaluation["typed"].items()]
-        title = "As predict ranks: only entities that fit the relation are candidates"
+        title = "Type-constrained, as in itransf predict: only entities that fit the relation are candidates"
         screen.tabulate(columns, rows, names=2, title=title)
         screen.say()
     show_buckets(evaluation["buckets"], screen)
@@ -158,10 +158,10 @@ def show_skill(relations: Iterable[Mapping[str, Any]], screen: Screen) -> None:
         cells = (f"{skill['popularity']:.3f}", f"{skill['gain']:+.2f}", f"{skill['low']:+.2f} to {skill['high']:+.2f}")
         rows.append((entry["label"], MARKS.get(skill["verdict"], ""), *metrics, *cells, queries))
     columns = ("Relation", "", "Hits@1", "MRR", "Popular", "Skill", "95 %", "Queries")
-    screen.tabulate(columns, rows, names=2, title="By relation, as predict ranks")
+    screen.tabulate(columns, rows, names=2, title="By relation, type-constrained")
     screen.say(
-        "Popular is the MRR of ranking by how often an entity answers in train; skill is the gain over it, with an "
-        "interval. No better: no better than popularity. Too few: too few triples to tell.",
+        "Popular: MRR of ranking by how often an entity is an answer in the training set. Skill: MRR minus Popular, "
+        "with its 95 % interval. No better: no better than Popular. Too few: too few triples to tell.",
         wrap=True,
     )
 

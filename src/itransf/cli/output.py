@@ -167,11 +167,11 @@ def warn(notes: Iterable[str]) -> None:
 
 
 def describe_training(info: Mapping[str, Any]) -> str:
-    """Return "10 epochs after 20 of a warm start in 19 s", with those of a re-fit and of updates, if any."""
-    warm = f" after {info['warm_start_epochs']:,} of a warm start" if info["warm_start_epochs"] else ""
+    """Return "20 warm-start epochs, then 10 epochs in 19 s", with those of a re-fit and of updates, if any."""
+    warm = f"{name_count(info['warm_start_epochs'], 'warm-start epoch')}, then " if info["warm_start_epochs"] else ""
     refit = f" and {info['refit_epochs']:,} of a re-fit" if info["refit_epochs"] else ""
     update = f" and {info['update_epochs']:,} of updates" if info["update_epochs"] else ""
-    return f"{name_count(info['epochs'], 'epoch')}{warm}{refit}{update} in {info['seconds']:,.0f} s"
+    return f"{warm}{name_count(info['epochs'], 'epoch')}{refit}{update} in {info['seconds']:,.0f} s"
 
 
 def format_number(number: float | None, decimals: int) -> str:

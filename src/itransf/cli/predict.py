@@ -106,8 +106,8 @@ def predict_triples(
 def describe_only(triples: Sequence[LabelledTriple], answered: str) -> str:
     """Return that train has the only answer to a query, the head or the tail, and which."""
     shown = "; ".join(itransf.interpret.sentences.write_triple(each) for each in triples)
-    given = "Tails" if answered == "head" else "Heads"
-    return f"Answered already: {shown} (train). {given} of {triples[0].relation_label} have one {answered} in train."
+    given = "tail" if answered == "head" else "head"
+    return f"Already in train: {shown}. In train, each {given} of {triples[0].relation_label} has one {answered}."
 
 
 def answer_file(

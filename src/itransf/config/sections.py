@@ -181,7 +181,7 @@ class WarmStartConfig:
     epochs: int = setting(
         0,
         "Epochs of a simpler model trained first, with the same loss and optimizer: of TransE for translation models "
-        "and kg2e, of ComplEx for icomplex, of LineaRE for ilineare. 0 starts at random.",
+        "and kg2e, of ComplEx for icomplex, of LineaRE for ilineare. 0: random initialization.",
         "two thirds of all epochs for icomplex and ilineare, half for ctransr, else 0",
     )
     learning_rate: float = setting(

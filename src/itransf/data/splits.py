@@ -161,9 +161,9 @@ def encode_and_split(table: Table, rule: SplitRule) -> Encoded:
     splits = tuple(triples[parts == part] for part in range(len(SPLITS)))
     sizes = ", ".join(f"{len(split):,} to {name}" for name, split in zip(SPLITS, splits, strict=True))
     note = (
-        f"{table.source} was split with seed {rule.seed}: {sizes}. Every entity and relation stays in train, with the "
-        f"first of its triples ({int(mark_first(triples).sum()):,} in all). Rows added later do not move triples "
-        "between splits."
+        f"{table.source} was split with seed {rule.seed}: {sizes}. The first triple of each entity and relation is "
+        f"kept in train ({int(mark_first(triples).sum()):,} in all), so that valid and test have no unseen names. Rows "
+        "added later do not move triples between splits."
     )
     all_, held = (np.bincount(each[:, 1], minlength=len(encoded.relations)) for each in (triples, triples[parts > 0]))
     never = [encoded.relations[number] for number in np.flatnonzero((all_ >= MANY) & (held == 0))]
