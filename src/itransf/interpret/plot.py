@@ -225,10 +225,11 @@ def _label(axes: Axes, arrangement: Arrangement) -> None:
     turned = narrow or bool(arrangement.names)
     axes.set_xticks(np.arange(columns) + 0.5, numbers, fontsize=5 if narrow else 7, rotation=90 * turned)
     axes.tick_params(length=0, bottom=False, labelbottom=False, top=True, labeltop=True)
-    if rows > 30:
+    if rows > 30 and not turned:
         axes.tick_params(labelbottom=True)
     axes.set_title(arrangement.title, fontsize=10, loc="left", pad=22)
     marked = " (a: antisymmetric)" if arrangement.antisymmetric else ""
-    axes.set_xlabel(f"concept, by its number{marked}", fontsize=8)
+    named = " and name" if arrangement.names else ""
+    axes.set_xlabel(f"concept, by its number{named}{marked}", fontsize=8)
     for spine in axes.spines.values():
         spine.set_visible(False)
