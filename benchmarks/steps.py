@@ -30,12 +30,19 @@ CASES: dict[str, tuple[str, ...]] = {
     "IComplEx, all entities, N3, relation prediction": (
         "model.name=icomplex", "loss.candidates=0", "loss.relation_weight=0.1", *N3,
     ),
+    "IComplEx, all entities, l2 regularization": (
+        "model.name=icomplex", "loss.candidates=0", *N3, "regularizer.name=l2",
+    ),
     "ComplEx, all entities, N3": ("model.name=complex", "loss.candidates=0", *N3),
     "ComplEx, 64 negatives": ("model.name=complex", *SAMPLED),
     "RotatE, 64 negatives": ("model.name=rotate", *SAMPLED),
     "LineaRE, 64 negatives": ("model.name=lineare", *SAMPLED),
     "LineaRE, 64 negatives, subsampling": ("model.name=lineare", "loss.subsampling=0.5", *SAMPLED),
+    "LineaRE, 64 negatives, dropout": ("model.name=lineare", *SAMPLED, "model.dropout=0.05"),
+    "LineaRE, 64 negatives that triples share": ("model.name=lineare", *SAMPLED, "negatives.shared=true"),
+    "ILineaRE, 64 negatives": ("model.name=ilineare", *SAMPLED),
     "ITransF, 64 negatives": ("model.name=itransf", *SAMPLED),
+    "TransE, all entities, cross-entropy": ("model.name=transe", "loss.candidates=0", *N3),
 }  # fmt: skip
 """Settings of each training beside those of the graph."""
 
