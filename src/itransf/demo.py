@@ -97,7 +97,7 @@ def find_discoveries(run: Run, count: int = SHOWN) -> list[MissingTriple]:
 
 
 def list_gaps(graph: Graph) -> list[int]:
-    """Return the relations with one answer to a question, which some but not all of the entities that fit have.
+    """Return the relations with one answer to a query, which some but not all of the entities that fit have.
 
     Where nearly all have an answer, the others are exceptions; where few have one, the relation is for few.
     """

@@ -96,7 +96,7 @@ def show_recovered(recovered: Sequence[Mapping[str, Any]], hidden: Mapping[str, 
         (f"{each['head_label']} – {each['relation_label']} – ?", each["tail_label"], f"1 of {each['candidates']:,}")
         for each in recovered
     ]
-    screen.tabulate(("Question", "Answer", "Rank"), rows, names=2)
+    screen.tabulate(("Query", "Answer", "Rank"), rows, names=2)
     screen.say()
 
 
