@@ -78,7 +78,7 @@ class TestTellingBeforehand:
         told = "transe, dimension 64; 9 epochs in batches of 32 on cpu"
         assert re.fullmatch(told + memory, describe_plan(graph, plain, CPU))
 
-    @pytest.mark.parametrize(("device", "name"), [("cpu", "'itransf[fast]'"), ("cuda", "triton")])
+    @pytest.mark.parametrize(("device", "name"), [("cpu", "numba"), ("cuda", "triton")])
     @pytest.mark.parametrize(
         ("settings", "is_said"),
         [

@@ -26,7 +26,7 @@ from itransf.registry import TRACKERS
 from itransf.storage import WEIGHTS, RunFolder
 from itransf.training import EpochReport, Trainer
 from itransf.training.assignment import SHARE, mirror_supports
-from itransf.training.fused.choice import lacks_compiler
+from itransf.training.fused.choice import COMPILERS, lacks_compiler
 from itransf.training.switches import Switch
 from itransf.training.trainer import check_values, load_weights, weights
 
@@ -341,8 +341,7 @@ def describe_plan(graph: Graph, config: Config, device: torch.device, seeds: int
     plan = f"{model}; {epochs} in batches of {config.training.batch_size:,} on {device.type}; {memory}"
     sketch = sketch_model(graph, config)
     if sketch is not None and lacks_compiler(sketch, config, device.type):
-        name = "'itransf[fast]'" if device.type == "cpu" else "triton"
-        plan += f"; compiled steps need an optional dependency: pip install {name}"
+        plan += f"; compiled steps need an optional dependency: pip install {COMPILERS[device.type]}"
     return plan
 
 
