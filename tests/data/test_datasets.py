@@ -318,7 +318,7 @@ def test_one_small_file_says_why_little_is_held_out(tmp_path: Path) -> None:
     path.write_bytes(gzip.compress(b"a,r,b\nc,r,d\ne,r,f\ng,r,h\ni,s,j\nk,s,l\n"))
     graph = load(path)
     assert len(graph.train) == 6
-    assert "Every entity and relation stays in train" in graph.notes[0]
+    assert "The first triple of each entity and relation is kept in train" in graph.notes[0]
 
 
 def test_labels_options_and_strictness_reach_the_reader(tmp_path: Path) -> None:
