@@ -70,7 +70,8 @@ def test_sparsity_counts_sides_that_keep_to_k(graph: Graph) -> None:
     assert measure_sparsity([whole], 2, DRAWS).value == 1.0
     assert measure_sparsity([whole], 1, DRAWS).value == 0.0
     weights[0, 0, 0] = 0.5  # does not sum to one
-    weights[1, 1] = (1.5, -0.5, 0.0, 0.0)
+    weights[1, 1] = (1.5, -0.5, 0.0, 0.0)  # neither do its absolute values
+    weights[1, 2] = (0.75, -0.25, 0.0, 0.0)  # these do
     found = measure_sparsity([whole, make_reading(graph, weights)], 2, DRAWS)
     assert found.runs == pytest.approx((1.0, 22 / 24))
     assert sure(found.low) < 1.0
