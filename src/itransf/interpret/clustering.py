@@ -1,4 +1,4 @@
-"""Average-linkage clustering: an order of rows in which similar ones are neighbours, and groups of similar rows."""
+"""Average-linkage clustering: an order of rows in which similar ones are neighbors, and groups of similar rows."""
 
 from collections.abc import Iterator
 
@@ -17,7 +17,7 @@ def cosine_distance(rows: Floats) -> Floats:
 def merge_nearest(distance: Floats) -> Iterator[tuple[int, int, float]]:
     """Yield the merges of average linkage over (n, n) distances: the first leaves of two groups, and their distance.
 
-    Nearest neighbours are followed until two groups are each other's nearest: n^2 comparisons in all, where
+    Nearest neighbors are followed until two groups are each other's nearest: n^2 comparisons in all, where
     searching every pair before each merge would take n^3. The tree is the same; merges come in another order.
     """
     between = distance.astype(np.float64).copy()
@@ -46,7 +46,7 @@ def _follow_nearest(between: Floats, chain: list[int]) -> tuple[int, int]:
 
 
 def order_leaves(distance: Floats) -> list[int]:
-    """Return the leaves of an average-linkage tree over (n, n) distances, neighbours as similar as possible."""
+    """Return the leaves of an average-linkage tree over (n, n) distances, neighbors as similar as possible."""
     groups: dict[int, list[int]] = {number: [number] for number in range(len(distance))}
     for left, right, _ in merge_nearest(distance):
         groups[left] = join_groups(groups[left], groups.pop(right), distance)

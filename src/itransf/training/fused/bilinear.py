@@ -25,7 +25,10 @@ from itransf.training.switches import Switch
 SCORES_AT_ONCE = {"cpu": 1 << 25, "cuda": 1 << 28}  # scores in memory
 ALIGNED = 8  # a GPU multiplies matrices whose sizes are multiples of this twice as fast
 WARM_UP = 3  # steps before a recording, in which libraries allocate what they need
-_FAMILY = ("score", "queries", "candidates", "factors", "penalty", "constrain", "score_pool", "pool", "score_relations")
+_FAMILY = (
+    *("score", "queries", "candidates", "factors", "penalty", "constrain"),
+    *("score_pool", "compare_pool", "pool", "score_relations"),
+)
 fast_products = Switch(torch.get_float32_matmul_precision, torch.set_float32_matmul_precision, "high")
 """Multiplies matrices of a GPU in TF32."""
 
