@@ -40,15 +40,12 @@ def render(record: Record) -> str:
         for each in record["test"]["hits"]
     ]
     commit, dirty = str(record["git"]["commit"])[:9], ", with changes" if record["git"]["dirty"] else ""
-    opened = ", of a run that was trained before" if record["run"]["opened"] else ""
     brier, steps = record["test"]["brier"], ""
-    if "isotonic" in record:  # step functions, which earlier versions could fit
-        steps = (
-            f"isotonic regression, which earlier versions could fit, {record['isotonic']['brier']['probability']:.3f}, "
-        )
+    if "isotonic" in record:  # step functions instead of logistic ones, in older records
+        steps = f"with isotonic regression instead {record['isotonic']['brier']['probability']:.3f}; "
     lines = [
         f"### {record['config']['dataset']}",
-        f"`{record['command']}`, {record['date'][:10]}, commit {commit}{dirty}{opened}.",
+        f"`{record['command']}`, {record['date'][:10]}, commit {commit}{dirty}.",
         make_table(["relations", "expected hits", "least", "most", "observed"], rows),
         f"Brier score {brier['probability']:.3f}; {steps}the share of true candidates as a constant "
         f"{brier['constant']:.3f}, the sigmoid of scores {brier['uncalibrated']:.3f}.",

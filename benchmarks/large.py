@@ -270,7 +270,7 @@ def render(record: Record) -> str:
     right = format_verdict(abs(announced / peak - 1) <= MOST_DIFFERENCE)
     lines += [
         make_table(["step", "time", "peak memory"], rows),
-        f"No step above {format_bytes(MOST_BYTES)}: {met}. Announced before the training: {format_bytes(announced)}, "
+        f"No step above {format_bytes(MOST_BYTES)}: {met}. Estimated before the training: {format_bytes(announced)}, "
         f"within {MOST_DIFFERENCE:.0%} of its peak: {right}.\n",
     ]
     return "\n".join(lines)

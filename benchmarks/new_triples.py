@@ -51,8 +51,11 @@ def render(record: Record) -> str:
         ]
         for each in record["triples"]
     ]
-    is_true = [each["is_true"] is True for each in record["triples"]]
-    summary = f"{sum(is_true)} of {len(is_true)} are true (`{record['command']}`, {record['date'][:10]})."
+    verdicts = {(each["head"], each["relation"], each["tail"]): each["is_true"] is True for each in record["triples"]}
+    summary = (
+        f"{sum(verdicts.values())} of {len(verdicts)} different triples are true "
+        f"(`{record['command']}`, {record['date'][:10]})."
+    )
     titles = ["seed", "triple", "verdict", "populations (GeoNames)"]
     return f"## New triples of the demo\n\n{summary}\n\n{make_table(titles, rows)}"
 

@@ -15,11 +15,11 @@ GUARANTEES = {
     "truncations": "a truncated file is noticed",
     "resumed from a damaged checkpoint": "the checkpoint before it gives the same weights in the end",
     "hostile folders": "wrong content with right checksums is refused in a sentence, or the run works",
-    "bombs": f"reading stays within its memory limit ({bombs.LIMIT >> 20} MiB here, and {bombs.SLACK >> 20} MiB)",
-    "two trainings in one folder": "one trains, the other is refused",
-    "readers while a run is replaced": "every opening gives the old or the new run",
-    "two processes fill the cache": "both get the file",
-    "eight threads ask one run": "all answers are those of one thread",
+    "bombs": f"reading exceeds its limit of {bombs.LIMIT >> 20} MiB by at most {bombs.SLACK >> 20} MiB",
+    "two trainings in one folder": "two trainings in one folder: the second is refused",
+    "readers while a run is replaced": "a run is opened while it is replaced: it is the old or the new one",
+    "two processes fill the cache": "two processes download a dataset at once: both get it",
+    "eight threads ask one run": "eight threads query one run: the answers are those of one thread",
 }
 
 
@@ -49,7 +49,7 @@ def render(record: Record) -> str:
     lines = [
         f"`{record['command']}`, {where}, {record['minutes']:.0f} minutes.\n",
         make_table(["guarantee", "trials", "failures"], rows),
-        f"The slowest hostile folder took {hostile['slowest_seconds']:.1f} s; the most memory that one took was "
+        f"The slowest manipulated run folder took {hostile['slowest_seconds']:.1f} s; the most memory that one took was "
         f"{hostile['memory_ratio']:.1f} times that of a good run.\n",
         f"Checksums take {opening['checksum_seconds']:.2f} s of the {opening['open_seconds']:.1f} s in which a run of "
         f"{opening['bytes'] / 1e9:.2f} GB is opened: {100 * opening['share']:.0f} %.\n",

@@ -22,7 +22,7 @@ def test_new_triples_are_looked_up(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     main(["--seeds", "3", "--results", str(tmp_path)])
     record = json.loads((tmp_path / "benchmark-new-triples.json").read_text(encoding="utf-8"))
     assert [each["is_true"] for each in record["triples"]] == [True, False, None]
-    assert "1 of 3 are true" in new_triples.render(record)
+    assert "1 of 3 different triples are true" in new_triples.render(record)
 
 
 def test_verdicts_have_sources_and_names_of_world() -> None:

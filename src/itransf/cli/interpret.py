@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 def interpret_run(
     run: RunFolder,
-    more: Annotated[list[Path] | None, Argument(metavar="MORE", help="Runs of the model with other seeds.")] = None,
+    more: Annotated[list[Path] | None, Argument(metavar="[RUN]...", help="Runs of the model with other seeds.")] = None,
     baseline: Annotated[list[Path] | None, Option(metavar="RUN", help="Run of another model to compare.")] = None,
     ranking: Annotated[bool, Option("--ranking/--no-ranking", help="Include the slow measures.")] = True,
     triples: Annotated[int, Option(metavar="N", help="Maximum number of triples of a relation to rank; 0: all.")] = 100,

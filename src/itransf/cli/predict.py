@@ -184,7 +184,7 @@ def note_probability(run: itransf.Run, rows: Sequence[Mapping[str, Any]], screen
 @takes_plain_form
 def score_file(
     run: RunFolder,
-    triples: Annotated[Path, Argument(metavar="TRIPLES", help="tsv or csv file: head, relation, tail per line.")],
+    triples: Annotated[Path, Argument(metavar="TRIPLES", help="File of triples: head, relation, tail; also Parquet.")],
     *,
     explain: Explain = False,
     out: Out = None,
