@@ -89,8 +89,8 @@ def render(record: Record) -> str:
     title = f"## Fast steps beside plain ones: {options['dataset']}, {place}\n"
     note = (
         f"Training triples per second: d {options['dim']}, batches of 1,000, medians of {options['rounds']} rounds "
-        "with the lowest and highest in brackets; fast and plain steps in turn. TransE has the l2 norm, whose distances to all "
-        "entities are matrix products.\n"
+        "with the lowest and highest in brackets; fast and plain steps in turn. TransE has the l2 norm, whose distances "
+        "to all entities are matrix products.\n"
     )
     table = make_table(["training", "plain (triples/s)", "fast (triples/s)", "ratio"], rows)
     return "\n".join([title, *describe_setting(record), "", note, table])

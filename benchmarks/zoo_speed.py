@@ -83,7 +83,8 @@ def render(record: Record) -> str:
         *failed,
         "",
         f"Positive triples per second: d {config['dim']}, batches of {config['batch_size']:,}, SGD, each library with "
-        f"its own training loop; TransE with the l1 norm. {config['seconds']:g} s of updates count, after a warm-up of {config['warmup']:g} s.",
+        f"its own training loop; TransE with the l1 norm. {config['seconds']:g} s of updates count, after a warm-up of "
+        f"{config['warmup']:g} s.",
         "",
         make_table(titles, cells),
     ]

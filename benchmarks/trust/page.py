@@ -49,8 +49,8 @@ def render(record: Record) -> str:
     lines = [
         f"`{record['command']}`, {where}, {record['minutes']:.0f} minutes.\n",
         make_table(["guarantee", "trials", "failures"], rows),
-        f"The slowest manipulated run folder took {hostile['slowest_seconds']:.1f} s; the most memory that one took was "
-        f"{hostile['memory_ratio']:.1f} times that of a good run.\n",
+        f"The slowest manipulated run folder took {hostile['slowest_seconds']:.1f} s; the most memory that one took "
+        f"was {hostile['memory_ratio']:.1f} times that of a good run.\n",
         f"Checksums take {opening['checksum_seconds']:.2f} s of the {opening['open_seconds']:.1f} s in which a run of "
         f"{opening['bytes'] / 1e9:.2f} GB is opened: {100 * opening['share']:.0f} %.\n",
         "### Decompression bombs\n",

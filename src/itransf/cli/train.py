@@ -54,8 +54,8 @@ def train_model(
     Without a preset, settings are chosen by the size of the graph. Test triples, if there are any, are ranked at the
     end. --seeds 5 trains five models, in the folders seed-0 to seed-4 of the run folder: an ensemble, which is a run.
     --final then trains on the triples of all splits, for as many epochs as were best on the validation set, in the
-    folder RUN-final; with --resume, a finished run is not trained again. --report FILE writes a page with its results, the
-    most probable new triples with explanations, and its concepts.
+    folder RUN-final; with --resume, a finished run is not trained again. --report FILE writes a page with its results,
+    the most probable new triples with explanations, and its concepts.
     """
     check_count("--seeds", seeds, least=1)
     if resume and overwrite:
