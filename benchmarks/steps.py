@@ -89,7 +89,7 @@ def render(record: Record) -> str:
     title = f"## Fast steps beside plain ones: {options['dataset']}, {place}\n"
     note = (
         f"Training triples per second: d {options['dim']}, batches of 1,000, medians of {options['rounds']} rounds "
-        "with the lowest and highest in brackets; fast and plain steps in turn. TransE has the l2 norm, whose distances "
+        "with the lowest and highest in brackets; fast and plain steps in turn. TransE has the l2 norm: its distances "
         "to all entities are matrix products.\n"
     )
     table = make_table(["training", "plain (triples/s)", "fast (triples/s)", "ratio"], rows)

@@ -11,7 +11,7 @@ from scipy import stats
 import itransf
 from itransf.data import Graph, typing
 from itransf.evaluation import Skill, measure_skill
-from itransf.evaluation.skill import BETTER, NO_BETTER, TOO_FEW, bound_mean, expect_reciprocal_ranks
+from itransf.evaluation.skill import BETTER, NO_BETTER, TOO_FEW, Popularity, bound_mean, expect_reciprocal_ranks
 from stubs import TableModel
 
 if TYPE_CHECKING:
@@ -67,6 +67,11 @@ def test_reciprocal_ranks_are_means_over_all_orders() -> None:
         orders = list(permutations(range(tied + 1)))
         expected = np.mean([1 / (above + 1 + order.index(0)) for order in orders])
         assert expect_reciprocal_ranks(np.array([above]), np.array([tied]))[0] == pytest.approx(expected)
+
+
+def test_popularity_does_not_gain_over_itself(random_graph: GraphMaker) -> None:
+    graph = random_graph(entities=12, relations=3, train=50, valid=20, test=5)
+    assert [skill.gain for skill in measure_skill(Popularity(graph), graph).values()] == [0.0, 0.0, 0.0]
 
 
 @pytest.mark.parametrize("count", [3, 5, 30, 1000])

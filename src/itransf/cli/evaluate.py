@@ -128,6 +128,7 @@ def show_evaluation(evaluation: Mapping[str, Any], screen: Screen, relations: bo
     if differ(evaluation["typed"], evaluation["filtered"]):
         rows = [("", side, *format_metrics(found, metrics)) for side, found in evaluation["typed"].items()]
         title = "Type-constrained, as in itransf predict: only entities that fit the relation are candidates"
+        title += "" if evaluation["ties"] == "realistic" else "; ties count half"
         screen.tabulate(columns, rows, names=2, title=title)
         screen.say()
     show_buckets(evaluation["buckets"], screen)

@@ -103,6 +103,11 @@ class _Builder:
         name = model.pop("name", DEFAULT_MODEL)
         self._model: type = self._find("model.name", name).Config
         own = self._model(**self._check_values(self._model, model, "model."))
+        for key, value in vars(own).items():
+            if not isinstance(value, int | float | str) or (isinstance(value, float) and not math.isfinite(value)):
+                raise self._refuse(
+                    f"model.{key}", f"model.{key} = {value!r} cannot be stored; use a number, text, true or false"
+                )
         config = Config(name=name, model=own, **self._check_values(Config, self._merged, "", skip="name"))
         for key, named in list_named(config.to_dict()).items():
             self._find(key, named)
@@ -147,6 +152,8 @@ class _Builder:
             if value in choices and not isinstance(value, bool):
                 return value
             raise self._refuse(key, f"{key} must be one of {', '.join(map(repr, choices))}, not {value!r}")
+        if isinstance(value, int) and abs(value) > LARGEST:
+            raise self._refuse(key, f"{key} must be at most {WORDS.get(LARGEST, LARGEST)}, not {value!r}")
         if hint is float and isinstance(value, int) and not isinstance(value, bool):
             value = float(value)
         if not isinstance(value, hint) or (isinstance(value, bool) and hint is not bool):
@@ -191,7 +198,7 @@ def name_kind(kind: Any) -> str:
     if get_origin(kind) is Literal:
         return " | ".join(map(str, get_args(kind)))
     words = {int: "an integer", float: "a number", str: "text", bool: "true or false"}
-    return words.get(kind, f"a {kind.__name__}")
+    return words.get(kind, f"a {getattr(kind, '__name__', kind)}")
 
 
 def format_toml(content: Mapping[str, Any]) -> str:

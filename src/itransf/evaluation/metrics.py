@@ -117,7 +117,8 @@ def evaluate(
         model: Scoring model.
         graph: Graph whose split is ranked.
         split: "train", "valid" or "test".
-        ties: Weight of a rival with the same score: half (`realistic`), nothing (`optimistic`) or one (`pessimistic`).
+        ties: Weight of a rival with the same score: half (`realistic`), nothing (`optimistic`) or one (`pessimistic`);
+            half in type-constrained ranks.
         memory: Bytes for one chunk of scores.
         buckets: Number of frequency buckets; empty buckets are left out.
         bucket_edges: `count` (the same number of relations in each) or `log` (equal width in log frequency).
@@ -144,13 +145,14 @@ def evaluate(
     ranks = rank_triples(model, chosen, graph.known, memory, progress)
     table = _Table(ranks, ties, own)
     fitting = rank_as_predicted(model, graph, chosen, memory, progress, title="ranking among entities of fitting type")
+    typed = _Table(fitting, "realistic", own)
     return Evaluation(
         split,
         ties,
         {name: table.both_sides(filtered=name == "filtered") for name in ("filtered", "raw")},
         {name: {"both": _Table(ranks, name, own).summary(SIDES)} for name in OTHER_TIES},
-        _Table(fitting, "realistic", own).both_sides(),
-        _by_relation(table, graph, _Table(fitting, "realistic", own), compare_with_popularity(fitting, graph, memory)),
+        typed.both_sides(),
+        _by_relation(table, graph, typed, compare_with_popularity(fitting, graph, memory)),
         _by_bucket(table, graph, numbers, bucket_weighting),
         _by_category(table, graph),
         ranks,

@@ -160,13 +160,15 @@ def mine_rules(graph: Graph, least: float = LEAST_CONFIDENCE) -> Rules:
     """Mine all one-hop rules of at least this confidence from train."""
     triples, sizes = graph.train, (len(graph.entities), len(graph.relations))
     links = PairIndex(triples[:, 0], triples[:, 2], triples[:, 1], sizes)
+    loops = np.bincount(triples[triples[:, 0] == triples[:, 2], 1], minlength=sizes[1])  # no evidence of symmetry
     found = []
     for swapped, (start, end) in enumerate(((0, 2), (2, 0))):
         offsets, heads = links.look_up(triples[:, start], triples[:, end])
         bodies = np.repeat(triples[:, 1], np.diff(offsets))
         codes, shared = np.unique(heads * sizes[1] + bodies, return_counts=True)
         heads, bodies = np.divmod(codes, sizes[1])
-        shares = shared / graph.statistics.counts[bodies]
+        own = np.where((heads == bodies) & bool(swapped), loops[bodies], 0)
+        shares = (shared - own) / np.maximum(graph.statistics.counts[bodies] - own, 1)
         kept = (shares >= least) & ((heads != bodies) | bool(swapped))
         found.append(np.stack([heads, bodies, np.full(len(codes), swapped), shares])[:, kept])
     table = np.concatenate(found, axis=1)

@@ -77,12 +77,13 @@ def measure_skill(model: Model, graph: Graph, split: str = "valid", memory: int 
 def compare_with_popularity(ranks: Ranks, graph: Graph, memory: int = DEFAULT_MEMORY) -> dict[int, Skill]:
     """Return the skill of each relation from the ranks that `rank_as_predicted` gives with a model."""
     popular = rank_as_predicted(Popularity(graph), graph, ranks.triples, memory)
-    columns = (
-        np.stack([1.0 / ranks.ranks(side) for side in SIDES]),
-        expect_reciprocal_ranks(popular.above[0], popular.tied[0]),
-        expect_reciprocal_ranks(np.zeros_like(ranks.rivals[0]), ranks.rivals[0]),
+    above_and_tied = (
+        (ranks.above[0], ranks.tied[0]),
+        (popular.above[0], popular.tied[0]),
+        (np.zeros_like(ranks.rivals[0]), ranks.rivals[0]),
     )
-    of_model, of_popularity, of_chance = (column.mean(0) for column in columns)  # (n,), both sides of a triple
+    columns = [expect_reciprocal_ranks(above, tied).mean(0) for above, tied in above_and_tied]  # both sides of a triple
+    of_model, of_popularity, of_chance = columns  # (n,)
     found = {}
     for relation in np.unique(ranks.triples[:, 1]).tolist():
         rows = ranks.triples[:, 1] == relation

@@ -468,6 +468,8 @@ class QueryModel(Model):
             return compare_all(queries, pool.vectors, self.compare)
         grouping = group_rows(relations)
         tables = self.candidates(grouping.keys, side, pool)  # (u, n, d)
+        if not tables.stride(0):  # one table for all relations
+            return compare_all(queries, tables[0], self.compare)
         if grouping.order is None:
             return compare_grouped(queries, tables, grouping, self.compare)
         scores = compare_grouped(queries[grouping.order], tables, replace(grouping, order=None), self.compare)

@@ -97,7 +97,7 @@ class CTransR(Model):
 
     def translate(self, relations: Tensor) -> tuple[Tensor, Tensor]:
         """Return the translations of the clusters of relations, (b, c, d), and what their clusters cost, (b, c)."""
-        offsets = look_up(self.clusters, relations).view(len(relations), self.config.clusters, -1)
+        offsets = look_up(self.clusters, relations).view(-1, self.config.clusters, self.config.dim)
         costs = self.config.cluster_weight * offsets.square().sum(-1)
         return look_up(self.relations, relations)[:, None] + offsets, costs
 

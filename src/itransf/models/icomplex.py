@@ -33,8 +33,8 @@ class IComplExConfig(DistMultConfig):
     )
     support_size: int = setting(
         5,
-        "Maximum number k of concepts per relation, at most half of them (rounded up) symmetric and at most half "
-        "antisymmetric.",
+        "Maximum number k of concepts per relation, at most half of them (rounded up) of one kind, unless "
+        "the other has too few.",
         "5, or fewer where there are fewer",
     )
     symmetric_concepts: int = setting(0, "Number of symmetric concepts; 0: half of them, rounded up.")

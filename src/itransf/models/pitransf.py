@@ -61,13 +61,11 @@ class PITransF(PathTranslation, ITransF):
         return super().smaller_config(kept)
 
     @torch.no_grad()
-    def constrain(self, entities: Tensor | None, relations: Tensor | None) -> None:
-        """Apply the constraint on entity embeddings, and give paths the supports of their ends."""
-        super().constrain(entities, relations)
-        for side, projection in self.path_projections.items():
-            relation, is_back = self.find_ends(side)
-            heads, tails = (self.supports(each)[relation] for each in (SIDES if side == "head" else SIDES[::-1]))
-            projection.support.copy_(torch.where(is_back[:, None], tails, heads))
+    def match_supports(self, side: Side) -> None:
+        """Give paths the supports of the relations at their ends, which assignment steps and edits change."""
+        relation, is_back = self.find_ends(side)
+        heads, tails = (self.supports(each)[relation] for each in (SIDES if side == "head" else SIDES[::-1]))
+        self.path_projections[side].support.copy_(torch.where(is_back[:, None], tails, heads))
 
     def find_ends(self, side: Side) -> tuple[Tensor, Tensor]:
         """Return the relation at one end of each path, and whether it is read backwards, (r p,)."""
@@ -83,6 +81,7 @@ class PITransF(PathTranslation, ITransF):
         pairs, places = torch.unique(paths * self.sizes.entities + entities, return_inverse=True)
         paths, entities = pairs // self.sizes.entities, pairs % self.sizes.entities
         if self.path_projections:
+            self.match_supports(side)
             vectors = self.path_projections[side](look_up(self.entities, entities), paths)
             return self.limit_projected(vectors)[places]
         relations, is_back = (each[paths] for each in self.find_ends(side))

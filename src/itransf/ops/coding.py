@@ -45,7 +45,7 @@ def learn_codes(vectors: Tensor, importance: Tensor, sizes: list[int], size: int
         vectors: (n, g * d)
         importance: Weight of each vector in the choice of the first atoms, (n,).
         sizes: Number of atoms of each block, (g,).
-        size: Number k of atoms of a vector, at most half of them, rounded up, of one block where there are more.
+        size: Number k of atoms of a vector, at most half of them, rounded up, of one block, unless another has too few.
     """
     blocks = vectors.chunk(len(sizes), dim=1)
     atoms = [start_atoms(block, importance, count) for block, count in zip(blocks, sizes, strict=True)]

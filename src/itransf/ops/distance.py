@@ -42,6 +42,8 @@ def grouped_distance(queries: Tensor, tables: Tensor, grouping: Grouping, norm: 
     Returns:
         Distances (b, n).
     """
+    if norm == 1 and not len(queries):
+        return queries.new_empty(0, tables.shape[1])
     if norm == 1:
         parts = zip(torch.split(queries, grouping.counts), tables.unbind(), strict=True)
         return torch.cat([torch.cdist(rows, table, p=1.0) for rows, table in parts])

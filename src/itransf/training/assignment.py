@@ -215,7 +215,7 @@ def _share_pairs(costs: Tensor, tolerance: float) -> Tensor:
         fitting = taken & (table <= best + tolerance * (middle - best))
         place = int((table.masked_fill(~fitting, torch.inf) if fitting.any() else table).argmin())
         head, tail = divmod(place, m)
-        if table.any():  # a relation without triples has no costs and takes no pair
+        if table[table.isfinite()].any():  # a relation without triples has no costs and takes no pair
             taken[head, tail] = taken[tail, head] = True
         pairs[relation] = torch.tensor([head, tail], device="cpu")
     return pairs

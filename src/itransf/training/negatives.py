@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from typing import NamedTuple
 
 import numpy as np
@@ -95,10 +94,11 @@ def domain_probabilities(statistics: RelationStatistics, strength: float) -> np.
     return np.minimum(strength * product / np.maximum(statistics.counts, 1), DOMAIN_CAP)
 
 
-class NegativeSampler(ABC):
+class NegativeSampler:
     """Draws negatives of training triples, on the device of the triples.
 
-    A sampler of your own overrides `head_probabilities`, or `corrupt` (and `corrupt_together` for shared negatives).
+    Heads and tails are replaced with equal probability. A sampler of your own overrides `head_probabilities`, or
+    `corrupt` (and `corrupt_together` for shared negatives).
 
     Args:
         graph: Graph with the training triples.
@@ -114,9 +114,9 @@ class NegativeSampler(ABC):
         self.head, self.tail = (_Side(graph, column, config.domain, device) for column in (0, 2))
         self.head_chance = torch.as_tensor(self.head_probabilities(graph.statistics), device=device)
 
-    @abstractmethod
     def head_probabilities(self, statistics: RelationStatistics) -> np.ndarray:
         """Return the probability that the head is replaced, for each relation, (r,)."""
+        return np.full(len(statistics.counts), 0.5)
 
     def corrupt(self, triples: Tensor, count: int, generator: torch.Generator) -> Corruption:
         """Draw `count` negatives of each triple (indices into train, (b,))."""
@@ -192,10 +192,6 @@ class NegativeSampler(ABC):
 
 class UniformSampler(NegativeSampler):
     """Replaces head or tail with equal probability."""
-
-    def head_probabilities(self, statistics: RelationStatistics) -> np.ndarray:
-        """Return 1/2 for each relation."""
-        return np.full(len(statistics.counts), 0.5)
 
 
 class BernoulliSampler(NegativeSampler):

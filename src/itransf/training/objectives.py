@@ -129,13 +129,13 @@ class CandidateObjective:
         batch, drawn, factors = self.train[triples], negatives, self.factors[triples]
         pool = model.pool(drawn)
         heads, relations, tails = batch.unbind(1)
-        positive = model.score(heads, relations, tails)
-        total = torch.zeros((), device=batch.device)
+        # The random score of a triple is taken from the same draw as those of its rivals.
+        given = None if model.is_random and drawn is None else model.score(heads, relations, tails)
+        rows, total = torch.arange(len(batch), device=batch.device), torch.zeros((), device=batch.device)
         for side in SIDES:
             anchors, answers = (tails, heads) if side == "head" else (heads, tails)
             scores = model.score_pool(anchors, relations, side, pool)  # (b, n)
-            if model.is_random and drawn is None:
-                positive = scores[torch.arange(len(batch), device=batch.device), answers]
+            positive = scores[rows, answers] if given is None else given
             scores.masked_fill_(self._are_answers(batch, side, drawn, scores.shape), MASKED)
             total = total + weighted_mean(self.loss(positive, scores), self.weights[triples], factors)
         total = total / 2

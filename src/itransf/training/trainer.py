@@ -247,7 +247,7 @@ class Trainer:
         batch = self.train[triples]
         add_penalties(loss, self.model, batch, self.config).backward()  # type: ignore[no-untyped-call]
         self.optimizer.step()
-        self.model.constrain(touched, batch[:, 1])
+        self.model.constrain(touched, None if self.config.loss.relation_weight else batch[:, 1])
         return float(loss.detach())
 
     def _learning_rate(self) -> float:
@@ -356,7 +356,8 @@ class Trainer:
         for name, tensor in self.optimizer.state.items():
             check_alike(name, tensors[f"optimizer.{name}"], tensor)
             tensor.copy_(tensors[f"optimizer.{name}"])
-        self.generator.set_state(tensors["random.now"].cpu())
+        self.plan_random_state = tensors["random.now"].cpu()
+        self.generator.set_state(self.plan_random_state)
         self.epoch_random_state = tensors["random.epoch"].cpu()
 
     def _bring(self, prefix: str, tensors: dict[str, Tensor]) -> dict[str, Tensor]:

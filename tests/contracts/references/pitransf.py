@@ -17,12 +17,13 @@ def path_energy(weights: Weights, config: Any, head: int, relation: int, slot: i
     ends = {"head": (head, first), "tail": (tail, second or first)}
     vectors = []
     for side, (entity, step) in ends.items():
+        at = side if step % 2 == 0 else {"head": "tail", "tail": "head"}[side]
         if config.path_attention == "own":
-            parts = ("scores", "support")
-            own = {f"project_{side}.{part}": weights[f"path_projections.{side}.{part}"] for part in parts}
-            matrix = composed_matrix({**weights, **own}, side, relation * config.paths + slot, config)
+            path = relation * config.paths + slot
+            support = {path: weights[f"project_{at}.support"][step // 2 - 1]}  # of the relation at this end
+            own = {f"project_{side}.scores": weights[f"path_projections.{side}.scores"]}
+            matrix = composed_matrix({**weights, **own, f"project_{side}.support": support}, side, path, config)
         else:
-            at = side if step % 2 == 0 else {"head": "tail", "tail": "head"}[side]
             matrix = composed_matrix(weights, at, step // 2 - 1, config)
         vectors.append(limit(multiply(matrix, weights["entities"][entity].tolist()), config.projected_constraint))
     middle = add_steps(weights, relation, slot)

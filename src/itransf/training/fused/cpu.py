@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from threading import Lock
+
 import numba
 import numpy as np
 import torch
@@ -14,6 +16,7 @@ from itransf.training.fused.plan import Plan
 
 MOST_THREADS: int = numba.config.NUMBA_NUM_THREADS  # type: ignore[attr-defined]  # all cores, or what its environment allows
 NO_SUPPORT = np.zeros((0, 0), dtype=np.int64)
+RUNNING = Lock()  # some threading layers of numba run one parallel function at a time; a step takes all threads anyway
 
 
 class CPUEngine(FusedEngine):
@@ -27,7 +30,7 @@ class CPUEngine(FusedEngine):
         threads = torch.get_num_threads()
         numba.set_num_threads(min(threads, MOST_THREADS))
         torch.set_num_threads(threads)  # numba starts OpenMP with all cores
-        with announce_compilation("the training step"):
+        with RUNNING, announce_compilation("the training step"):
             run_steps(
                 steps,
                 numba.get_num_threads(),
