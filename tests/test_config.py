@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import math
 import tomllib
+from dataclasses import field, make_dataclass
 from pathlib import Path
 from typing import Any
 
@@ -94,6 +96,15 @@ class TestRefusals:
         assert "transe, transh, transr" in refuse({"model": {"name": "qqq"}})
         assert "there is no model '3'" in refuse({"model": {"name": 3}})
         assert "['transe']" in refuse({"model": {"name": ["transe"]}})
+
+    def test_a_number_larger_than_any_integer_of_a_tensor(self) -> None:
+        assert "training.epochs must be at most" in refuse({"training": {"epochs": 10**400}})
+
+    def test_settings_that_cannot_be_stored(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        for value in (None, math.inf, [1], (1, 2)):
+            cap = field(default_factory=lambda value=value: value)
+            monkeypatch.setattr(MODELS["transe"], "Config", make_dataclass("Own", [("cap", object, cap)], frozen=True))
+            assert f"model.cap = {value!r} cannot be stored" in refuse({"model": {"name": "transe"}})
 
     def test_numpys_numbers_count_as_pythons(self) -> None:
         config = build(

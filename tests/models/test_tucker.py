@@ -54,6 +54,14 @@ def test_the_trainer_learns_in_training_mode_and_validates_in_evaluation_mode(
     assert not torch.equal(before, model.outputs.running_mean)  # statistics of batches
 
 
+def test_a_batch_updates_the_statistics_once(random_graph: GraphMaker, configure: Configure) -> None:
+    graph = random_graph(entities=12, relations=2, train=30)
+    config = configure("tucker", "loss.name=cross_entropy", "training.epochs=1", "training.batch_size=10")
+    model: Any = MODELS["tucker"](Sizes(12, 2), config.model)
+    list(Trainer(model, graph, config).epochs())
+    assert int(model.outputs.num_batches_tracked) == 3
+
+
 @pytest.mark.parametrize(
     "settings",
     [("loss.name=hinge",), ("loss.name=self_adversarial",), ("loss.name=cross_entropy", "loss.candidates=5")],

@@ -10,7 +10,7 @@ import torch
 from itransf.config import NegativesConfig
 from itransf.data.graph import Graph
 from itransf.registry import SAMPLERS
-from itransf.training.negatives import NegativeSampler, domain_probabilities
+from itransf.training.negatives import Corruption, NegativeSampler, domain_probabilities
 
 if TYPE_CHECKING:
     from conftest import Configure, GraphMaker
@@ -152,6 +152,15 @@ class TestKnownTriples:
         triple = torch.tensor([0])
         assert sampler.tail.are_known(triple, torch.tensor([[0, 1]])).tolist() == [[True, False]]
         assert sampler.head.are_known(triple, torch.tensor([[0, 1]])).tolist() == [[False, True]]
+
+
+def test_a_sampler_of_ones_own_may_define_corruption_alone(configure: Configure, star: Graph) -> None:
+    class Always(NegativeSampler):
+        def corrupt(self, triples: torch.Tensor, count: int, generator: torch.Generator) -> Corruption:
+            return Corruption(torch.ones(len(triples), dtype=torch.bool), torch.zeros(len(triples), count).long())
+
+    sampler = Always(star, configure("transe").negatives, torch.device("cpu"))
+    assert bool(sampler.corrupt(torch.arange(3), 2, torch.Generator()).replaces_head.all())
 
 
 def test_settings_reach_the_sampler(configure: Configure, star: Graph) -> None:

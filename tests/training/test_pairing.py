@@ -136,9 +136,11 @@ def test_a_relation_without_triples_takes_no_pair() -> None:
     costs = torch.full((2, 3, 3), 9.0)
     costs[0] = 0.0
     costs[1, 2, 1], costs[1, 0, 0] = 1.0, 1.2
-    rules = {side: torch.zeros(2, 3, dtype=torch.int8) for side in SIDES}
-    chosen = choose_pairs(costs, 1, rules, tolerance=0.5)
-    assert (chosen["head"][1].item(), chosen["tail"][1].item()) == (2, 1)
+    for rule in (0, FORBIDDEN):
+        rules = {side: torch.zeros(2, 3, dtype=torch.int8) for side in SIDES}
+        rules["head"][0, 1] = rule
+        chosen = choose_pairs(costs, 1, rules, tolerance=0.5)
+        assert (chosen["head"][1].item(), chosen["tail"][1].item()) == (2, 1)
 
 
 def test_rules_hold_for_pairs() -> None:

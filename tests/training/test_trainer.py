@@ -128,6 +128,14 @@ class TestLearning:
             lengths = torch.linalg.vector_norm(trained["entities"], dim=1)
             torch.testing.assert_close(lengths, torch.ones(20))
 
+    def test_relations_that_relation_prediction_changes_stay_in_the_ball(
+        self, configure: Configure, graph: Graph
+    ) -> None:
+        settings = ("training.batch_size=1", "training.learning_rate=0.5", "training.optimizer=adam")
+        trained, _ = train(graph, configure("kg2e", "loss.name=cross_entropy", "loss.relation_weight=1.0", *settings))
+        means = trained["relations"].chunk(2, dim=1)[0]
+        assert float(torch.linalg.vector_norm(means, dim=1).max()) <= 1 + 1e-6
+
     def test_a_penalty_shrinks_attention_and_is_not_counted_in_the_loss(
         self, configure: Configure, graph: Graph
     ) -> None:
