@@ -207,13 +207,14 @@ def detect_layout(content: bytes, where: str, request: Request) -> Layout:
     marks = list(SEPARATORS) if form.separator is None else [_parse_separator(form.separator)]
     if not lines:
         return Layout(marks[0], quoted, _number(wanted), len(wanted))
+    texts = [line for _, line in lines]
+    marks = _drop_blank(texts, marks, quoted)
     number, first = lines[0]
     for mark in [] if form.header is False or form.wide or form.chosen else marks:
         words = split_line(first, mark, quoted)
         if find_columns(words, request) is not None:
             found = choose_columns(words, where, request)
             return Layout(mark, quoted, found, len(words), number, tuple(word.strip() for word in words))
-    texts = [line for _, line in lines]
     if not form.is_given:
         mark, width = _detect_separator(texts, marks, quoted, request, where)
         columns = wanted if width == len(wanted) else request.required
@@ -409,6 +410,13 @@ def _sample_lines(content: bytes) -> list[tuple[int, str]]:
         sample.pop()  # it may have been cut in two
     lines = [(number, line.decode("utf-8", "replace")) for number, line in enumerate(sample, start=1) if line.strip()]
     return lines[:_SAMPLE_LINES]
+
+
+def _drop_blank(lines: Sequence[str], marks: Sequence[str], quoted: bool) -> Sequence[str]:
+    """Return the separators without the blank if every line has another one: blanks are then part of names."""
+    others = [mark for mark in marks if mark != " "]
+    is_regular = any(all(len(split_line(line, mark, quoted)) > 1 for line in lines) for mark in others)
+    return others if is_regular else marks
 
 
 def _detect_separator(
