@@ -113,6 +113,7 @@ class TestTheGraph:
         assert growth.counts["added"] == 2
         assert growth.graph.entities.names[-1] == "7.5"  # its relation leads to entities
         assert "price (9 numbers)" in growth.notes[0]
+        assert growth.notes[0].endswith("--literals keep (literals='keep') keeps them as entities.")
         assert grow_graph(graph, prices).counts["added"] == 0
         assert "9 tails are literals" in grow_graph(graph, prices).notes[-1]
         assert grow_graph(graph, prices, literals="keep").counts["added"] == 9

@@ -412,7 +412,7 @@ def _sample_lines(content: bytes) -> list[tuple[int, str]]:
     return lines[:_SAMPLE_LINES]
 
 
-def _drop_blank(lines: Sequence[str], marks: Sequence[str], quoted: bool) -> Sequence[str]:
+def _drop_blank(lines: Sequence[str], marks: list[str], quoted: bool) -> list[str]:
     """Return the separators without the blank if every line has another one: blanks are then part of names."""
     others = [mark for mark in marks if mark != " "]
     is_regular = any(all(len(split_line(line, mark, quoted)) > 1 for line in lines) for mark in others)

@@ -13,13 +13,14 @@ from itransf.config import Config
 from itransf.data import SPLITS, Booleans, Graph, KnownIndex, Triples, Vocabulary
 from itransf.data.frames import NamedTriples, gather_triples
 from itransf.data.layout import DETECTED, EXTRA, Form, Request, Table
-from itransf.data.literals import find_bin, treat_literals
+from itransf.data.literals import treat_literals
 from itransf.data.reading import read_columns
 from itransf.data.splits import Weights, encode, gather_weights, keep_distinct
 from itransf.errors import ConfigError, DataError, check_count
 from itransf.fitting import Fit
 from itransf.models import Model
 from itransf.models.base import SMALL
+from itransf.prediction.inputs import resolve_each
 from itransf.teaching import learn
 from itransf.teaching.edit import shorten
 from itransf.teaching.fit_rows import Kind, M, NewRows, fit_rows, rebuild
@@ -133,8 +134,11 @@ def treat_new(graph: Graph, table: Table, literals: str) -> Table:
     if literals not in ("drop", "keep"):
         raise ConfigError(f"literals must be drop or keep, not {literals!r}; bins belong to the run that made them")
     pairs = zip(*(table.data.column(name).to_pylist() for name in ("relation", "tail")), strict=True)
-    has_name, bins = graph.entities.has_name, graph.bins
-    tails = [tail if has_name(tail) else find_bin(own, tail, bins) or tail for own, tail in pairs]
+
+    def find_tail(pair: tuple[str, str]) -> str:
+        return pair[1] if graph.entities.has_name(pair[1]) else graph.find_bin(*pair) or pair[1]
+
+    tails = resolve_each(pairs, find_tail, table.locate)
     table = replace(table, data=table.data.set_column(2, "tail", pa.array(tails, pa.string())))
     rows = np.arange(len(table))
     is_new = np.array([name not in graph.relations for name in table.data.column("relation").to_pylist()], dtype=bool)
@@ -142,7 +146,7 @@ def treat_new(graph: Graph, table: Table, literals: str) -> Table:
         return table
     part = table.take(rows[is_new], table.data.append_column("row", pa.array(rows)).take(rows[is_new]))
     try:
-        (kept,) = treat_literals([part])
+        (kept,) = treat_literals([part], others=["keep"])
     except DataError:  # nothing else is there
         kept = part.take(rows[:0], part.data[:0], [f"{len(part):,} tails are literals (--literals keep)."])
     chosen = np.sort(np.concatenate([rows[~is_new], kept.data.column("row").to_numpy()]))
