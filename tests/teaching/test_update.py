@@ -147,6 +147,12 @@ class TestTheGraph:
             tuple(grown.train[2].tolist()): 0.75,
         }
         assert grow_graph(weighted, [("c", "r", "d")]).graph.weights is weighted.weights
+        changed = grow_graph(weighted, more, [("a", "r", "b")]).graph
+        assert changed.weights is not None
+        assert changed.weights.of(changed.train).tolist() == [0.25, 9.0, 0.75]
+        assert len(changed.weights.values) == 3
+        assert changed.weights.of(np.array([[9, 9, 9]])).tolist() == [pytest.approx(10 / 3)]
+        assert grow_graph(weighted, [("c", "r", "d")], first).graph.weights is None
         frame = pa.table({"head": ["c"], "relation": ["r"], "tail": ["d"], "weight": [0.75]})
         framed = grow_graph(weighted, frame).graph
         assert framed.weights is not None

@@ -98,7 +98,7 @@ def grow_graph(graph: Graph, new: Given, remove: Given = (), form: Form = DETECT
     train, valid, test = map(np.concatenate, zip(list_splits(left), splits, strict=True))
     if not len(train):
         raise DataError(f"{unwanted.source}: no training triples would be left; remove fewer")
-    weights = join_weights(graph.weights, gather_weights([given], [rows]) if len(rows) else None, added)
+    weights = join_weights(left.weights, gather_weights([given], [rows]) if len(rows) else None, added)
     grown = replace(grown, train=train, valid=valid, test=test, weights=weights)
     counts = {
         "added": len(added),
@@ -118,7 +118,8 @@ def remove_triples(graph: Graph, table: Table) -> tuple[Graph, list[int]]:
     is_there[is_there] = graph.known.contains(gone[is_there])
     index = KnownIndex(gone[is_there], len(graph.entities), len(graph.relations))
     train, valid, test = (triples[~index.contains(triples)] for triples in list_splits(graph))
-    return replace(graph, train=train, valid=valid, test=test), np.flatnonzero(~is_there).tolist()
+    weights = graph.weights and graph.weights.without(gone[is_there])
+    return replace(graph, train=train, valid=valid, test=test, weights=weights), np.flatnonzero(~is_there).tolist()
 
 
 def is_numbered(graph: Graph, triples: Triples) -> Booleans:
@@ -155,6 +156,7 @@ def treat_new(graph: Graph, table: Table, literals: str) -> Table:
 
 def join_weights(old: Weights | None, new: Weights | None, added: Triples) -> Weights | None:
     """Return the weights of old triples, and those of new ones, if they have some."""
+    old = old and old.without(added)  # an update may have removed them before
     if new is None or not len(added):
         return old
     found = [*([old] if old else []), Weights(added, new.of(added))]
