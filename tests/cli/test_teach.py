@@ -271,6 +271,8 @@ def test_an_update_adds_removes_and_compares(run: Path, more: Path, tmp_path: Pa
     assert done.code == 0, done.err
     shown = json.loads(done.out)
     assert [shown[key] for key in ("added", "known", "entities", "removed", "absent")] == [1, 1, 1, 1, 1]
+    assert (shown["new_entities"], shown["new_relations"]) == (["Nantes"], [])
+    assert "Note: New entities: Nantes" in done.err
     assert f"{gone}, line 2: Torino near Lyon" in done.err
     new = itransf.open(tmp_path / "new", device="cpu")
     assert shown["valid"]["after"]["mrr"] == new.evaluate("valid")["mrr"]

@@ -100,6 +100,13 @@ class TestTheGraph:
         with pytest.raises(DataError, match="no training triples would be left"):
             grow_graph(graph, [], [name(graph, triple) for triple in graph.train])
 
+    def test_new_names_are_noted_with_similar_ones(self, graph: Graph) -> None:
+        rows = [("Zeroo", "r0", "Paris"), ("e0", "likes", "e1"), *((f"{n}{n} London", "r0", "e0") for n in range(7))]
+        entities, relations = grow_graph(graph, rows).notes
+        assert relations == "New relations: likes."
+        assert entities.startswith("New entities: Zeroo (similar to 'Zero'), 00 London, ")
+        assert entities.endswith(" and 4 more.")
+
     def test_bad_lines_have_their_place(self, graph: Graph, tmp_path: Path) -> None:
         file = tmp_path / "new.csv"
         file.write_text("e0,r0,e1\ne0,e1\n", encoding="utf-8")

@@ -139,6 +139,8 @@ def update_run(
     seconds = time.perf_counter() - started
     valid = itransf.run.compare_valid(before, after)
     found = {"run": str(out), "before": str(run), **growth.counts, "seconds": seconds, "valid": valid}
+    for kind, old in (("entities", before.graph.entities), ("relations", before.graph.relations)):
+        found[f"new_{kind}"] = getattr(growth.graph, kind).names[len(old) :]
     tell(found, as_json, lambda screen: show_update(found, screen))
     if alert is not None and valid and valid["before"]["mrr"] - valid["after"]["mrr"] > alert:
         fall = " to ".join(f"{valid[step]['mrr']:.3f}" for step in ("before", "after"))

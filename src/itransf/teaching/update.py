@@ -83,8 +83,9 @@ def grow_graph(graph: Graph, new: Given, remove: Given = (), form: Form = DETECT
     given, unwanted = treat_new(graph, read_given(new, "new", form), literals), read_given(remove, "remove", form)
     left, absent = remove_triples(graph, unwanted)
     rows, *names = number_triples(graph, given)
-    vocabularies = zip((graph.entities, graph.relations), names, strict=True)
+    vocabularies = list(zip((graph.entities, graph.relations), names, strict=True))
     entities, relations = (Vocabulary([*old.names, *more], old.labels, old.kind) for old, more in vocabularies)
+    told = [note for old, more in vocabularies for note in old.note_new(more)]
     grown = replace(left, entities=entities, relations=relations)
     added = keep_distinct(rows)
     added = added[~grown.known.contains(added)]
@@ -107,7 +108,7 @@ def grow_graph(graph: Graph, new: Given, remove: Given = (), form: Form = DETECT
         "absent": len(absent),
         **{kind: len(more) for kind, more in zip(("entities", "relations"), names, strict=True)},
     }
-    notes = (*given.notes, *unwanted.notes, *note_absent(unwanted, absent))
+    notes = (*given.notes, *unwanted.notes, *note_absent(unwanted, absent), *told)
     return Growth(grown, counts, len(splits[0]), int((is_new & (parts == 0)).sum()), notes)
 
 
