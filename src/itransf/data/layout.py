@@ -65,7 +65,8 @@ class Form:
         wide: Whether every column is a relation, and every row an entity.
         key: Column of the entities of a wide table, by name or by number; the first by default.
         split: Separator of several values in a cell of a wide table.
-        skip_bad: Whether to leave out lines that cannot be read, instead of refusing the table.
+        skip_bad: Whether to leave out lines that cannot be read, instead of refusing the table; None where nobody is
+            asked, so that messages do not offer it.
     """
 
     separator: str | None = None
@@ -75,7 +76,7 @@ class Form:
     wide: bool = False
     key: str | int | None = None
     split: str | None = None
-    skip_bad: bool = False
+    skip_bad: bool | None = None
 
     def __post_init__(self) -> None:
         """Refuse options of wide tables for any other table."""
@@ -356,7 +357,7 @@ def check_bad(faults: Sequence[tuple[int, str]], where: str, form: Form, unit: s
         return ("\n  ".join([f"{amount} of {where} {'was' if len(faults) == 1 else 'were'} left out:", *told]),)
     if len(faults) == 1:
         raise DataError(told[0])
-    told.append("Correct them, or leave them out with --skip-bad (skip_bad=True)")
+    told.append("Correct them" + (", or leave them out with --skip-bad (skip_bad=True)" * (form.skip_bad is not None)))
     raise DataError("\n  ".join([f"{where}: {amount}", *told]))
 
 

@@ -156,10 +156,7 @@ class Vocabulary:
             return near
         if 0 < len(self) <= _LISTED:
             return f" There are: {', '.join(repr(self.label(number)) for number in range(len(self)))}."
-        return (
-            f" There are {len(self):,} {self._plural}; 'itransf export RUN --format csv --out FOLDER' lists those of a "
-            f"run in {self._plural}.csv."
-        )
+        return f" There are {len(self):,} {self._plural}; 'itransf find RUN TEXT' searches those of a run."
 
 
 def note_similar(names: Sequence[str], uses: Integers, kind: str) -> tuple[str, ...]:
