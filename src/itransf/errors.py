@@ -81,14 +81,20 @@ def name_first(words: Sequence[str], most: int) -> str:
 
 
 def did_you_mean(word: str, choices: Iterable[str], within: str = "") -> str:
-    """Return " Did you mean 'a' or 'b'?" for choices spelt like `word`, else ""; `within` goes before each.
+    """Return " Did you mean 'a' or 'b'?" for choices spelt like `word`, else ""; `within` goes before each."""
+    near = list_similar(word, choices)
+    return f" Did you mean {' or '.join(repr(within + choice) for choice in near)}?" if near else ""
+
+
+def list_similar(word: str, choices: Iterable[str]) -> list[str]:
+    """Return the few choices that are spelt most like `word`.
 
     Case is ignored. The work is bounded: among a million choices only the most promising are compared letter by letter.
     """
     wanted = word.strip().casefold()
     compared = {c: SequenceMatcher(None, wanted, c.casefold()).ratio() for c in _shortlist(wanted, choices)}
-    near = sorted((-ratio, choice) for choice, ratio in compared.items() if ratio >= _LIKENESS)[:_SUGGESTED]
-    return f" Did you mean {' or '.join(repr(within + choice) for _, choice in near)}?" if near else ""
+    near = sorted((-ratio, choice) for choice, ratio in compared.items() if ratio >= _LIKENESS)
+    return [choice for _, choice in near[:_SUGGESTED]]
 
 
 def _shortlist(wanted: str, choices: Iterable[str]) -> list[str]:

@@ -181,7 +181,7 @@ def test_answers_do_not_replace_their_questions(run: Path, tmp_path: Path) -> No
     [
         (("--head", "Itly", "--relation", "P36"), "Did you mean 'Italy'"),
         (("--head", "Italy", "--relation", "neer"), "Did you mean 'near'"),
-        (("--head", "Pluto", "--relation", "P36"), "itransf export RUN --format csv"),
+        (("--head", "Pluto", "--relation", "P36"), "itransf find RUN TEXT"),
         (("--head", "Italy"), "too little to predict"),
         (("--head", "Italy", "--relation", "P36", "--tail", "Roma"), "nothing to predict"),
         (("--queries", "q.tsv", "--head", "Italy"), "leave out --head"),

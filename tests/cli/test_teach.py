@@ -208,6 +208,7 @@ def test_names_may_hold_dots_and_equals_signs() -> None:
         (("--merge", "1"), "--merge '1': .*A,B"),
         (("--merge", "1,1"), "merged with itself"),
         (("--prune", "4"), "cannot be pruned to 4"),
+        (("--prune", "0"), "--prune must be a whole number of at least 1, not 0"),
     ],
 )
 def test_mistakes_about_edits_are_misuse(options: tuple[str, ...], message: str, run: Path, tmp_path: Path) -> None:
@@ -271,6 +272,8 @@ def test_an_update_adds_removes_and_compares(run: Path, more: Path, tmp_path: Pa
     assert done.code == 0, done.err
     shown = json.loads(done.out)
     assert [shown[key] for key in ("added", "known", "entities", "removed", "absent")] == [1, 1, 1, 1, 1]
+    assert (shown["new_entities"], shown["new_relations"]) == (["Nantes"], [])
+    assert "Note: New entities: Nantes" in done.err
     assert f"{gone}, line 2: Torino near Lyon" in done.err
     new = itransf.open(tmp_path / "new", device="cpu")
     assert shown["valid"]["after"]["mrr"] == new.evaluate("valid")["mrr"]
@@ -298,6 +301,7 @@ def test_an_alert_is_a_failure_after_the_run_is_written(
         ("Lyon\tnear\tParis\n", ("--overwrite", "--out", "RUN"), "is the run itself"),
         ("Lyon\tnear\tParis\n", ("--out", "RUN/../places"), "is the run itself"),
         ("Lyon\tnear\tParis\n", ("--epochs", "-1"), "epochs must be"),
+        ("Lyon\tnear\tParis\n", ("--alert", "-1"), "--alert -1: give"),
         ("Lyon\tnear\tParis\n", ("--literals", "bin"), "must be drop or keep, not 'bin'"),
         ("Lyon\tnear\tParis\n", ("--remove", "nowhere.tsv"), "nowhere.tsv"),
     ],

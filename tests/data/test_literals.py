@@ -130,6 +130,71 @@ def test_a_value_finds_the_bin_that_it_would_have_been_put_into(name: str) -> No
     assert grown.entities.name(grown.train[-1, 2]) == binned[7]
 
 
+def bin_tails(name: str, texts: list[str]) -> list[str]:
+    table = gather_triples([(f"e{row}", name, text) for row, text in enumerate(texts)], "t")
+    return [tail for _, _, tail in treat_literals([table], "bin")[0].rows()]
+
+
+def test_the_bins_of_a_relation_decide_between_numbers_and_dates() -> None:
+    born = [f"{2018 + month // 12}-{month % 12 + 1:02}-07" for month in range(24)]
+    names = sorted({*bin_tails("born", born), *bin_tails("price", VALUES["price"]), *bin_tails("stock", ["7", "9"])})
+    assert find_bin("born", "2019", names) == find_bin("born", "2019-01-31", names) is not None
+    assert [find_bin("born", text, names) for text in ("19.5", "7", "-2019")] == [None] * 3
+    assert [find_bin("price", text, names) for text in ("2019-05-01", "31.12.1999", "12/2020")] == [None] * 3
+    assert find_bin("price", "2019", names) == "price 50 or more"
+    graph = Graph.from_names("g", [("a", "born", each) for each in names]).labelled({"born": "Birth"})
+    assert graph.find_bin("Birth", "2017") == "born before 2018-07"
+    assert graph.entities.name(resolve_triples(graph, [("a", "Birth", "2017")])[0, 2]) == "born before 2018-07"
+    assert grow_graph(graph, [("a", "Birth", "2017")]).counts["known"] == 1
+
+
+def test_years_before_1000_have_four_digits() -> None:
+    texts = [f"{800 + 10 * row:04}-05-01" for row in range(40)]
+    found = bin_tails("founded", texts)
+    assert found[0] == "founded before 0850"
+    assert [find_bin("founded", text, sorted(set(found))) for text in texts] == found
+    assert find_bin("founded", "840", found) == found[0]
+
+
+@pytest.mark.parametrize("step", [0.1, 0.3, 1e-7])
+def test_values_on_a_decimal_edge_are_in_the_bin_above(step: float) -> None:
+    texts = [f"{place * step:.7f}" for place in range(40)]
+    for text, name in zip(texts, bin_tails("size", texts), strict=True):
+        low, high = ("-inf", name.split()[2]) if "below" in name else name.replace("or more", "to inf").split()[1::2]
+        assert float(low) <= float(text) < float(high)
+
+
+def test_a_month_that_begins_a_bin_is_in_it() -> None:
+    months = [1, 1, 1, 2, 2, 3, 3, 3]  # the cut lies between two months
+    found = bin_tails("made", [f"2020-{month:02}-01" for month in months])
+    assert [find_bin("made", f"2020-{month:02}-01", found) for month in months] == found
+
+
+def test_one_day_above_12_decides_on_the_order_of_day_and_month() -> None:
+    days = [f"{day:02}/{month:02}/2020" for month in range(1, 13) for day in (5, 11)]
+    plain, decided = bin_tails("sold", days), bin_tails("sold", [*days, "25/06/2020"])
+    assert len(set(plain[::2])) == 1  # all in May
+    assert len(set(decided)) > 2
+    assert decided[days.index("05/06/2020")] == decided[-1]
+    assert find_bin("sold", "25/06/2020", decided) == decided[-1]
+    with pytest.raises(DataError, match="'01/12/2020' may begin with its day or its month; write year, month and day"):
+        find_bin("sold", "01/12/2020", decided)
+    graph = Graph.from_names("g", [("a", "sold", each) for each in decided])
+    with pytest.raises(DataError, match=r"^new, triple 2: '01/12/2020' may begin"):
+        grow_graph(graph, [("b", "c", "d"), ("b", "sold", "01/12/2020")])
+    assert find_bin("sold", "01/12/2020", ["sold before 2020", "sold 2020 or later"]) == "sold 2020 or later"
+
+
+def test_values_of_another_kind_are_left_out_of_bins() -> None:
+    table = build(made=[*VALUES["made"], "17", "12.5", TEXT], text=VALUES["text"])
+    (binned,) = treat_literals([table], "bin")
+    assert len(binned) == 61
+    assert binned.notes == (
+        "60 of 124 tails are literals and were put into bins: made (60 dates). "
+        "63 of 124 tails are literals and were left out: text (60 long texts), made (3 other literals).",
+    )
+
+
 def test_names_are_searched_for_bins_once_and_then_only_these(monkeypatch: pytest.MonkeyPatch) -> None:
     graph = Graph.from_names("g", [("a", "r", "b"), ("a", "r", "r 1 to 2"), ("a", "r", "from house to home")])
     assert graph.bins == ["r 1 to 2"]

@@ -228,6 +228,17 @@ def test_separator_given_by_the_user() -> None:
         read("a,r,b", separator="comme")
 
 
+@pytest.mark.parametrize("mark", [",", ";", "\t"])
+@pytest.mark.parametrize("columns", [None, "1,2,3"])
+def test_blanks_are_part_of_names_where_every_line_has_another_separator(mark: str, columns: str | None) -> None:
+    content = f"New York{mark}Los Angeles\nSan Francisco{mark}San Diego\n"
+    with pytest.raises(DataError, match="2 columns"):
+        read(content, "f.csv", columns=columns)
+    labels = f"m1{mark}New York\nm2{mark}Rome{mark}Italy\nm3{mark}San{mark}Diego\n"
+    with pytest.raises(DataError, match=r"f\.csv: 2 bad lines(?s:.*)\n  Correct them$"):
+        read(labels, "f.csv", wanted=("name", "label"))
+
+
 @pytest.mark.parametrize("content", ["", "\n", "\r\n\r\n", "head,relation,tail", "head,relation,tail\n\n"])
 def test_no_triples(content: str) -> None:
     assert len(read(content, "f.csv")) == 0
@@ -282,7 +293,7 @@ BAD = 'a,r,b\nc,s\n,s,d\n\nx,"y,z\nc,s\nc,s,d\n'
 
 def test_all_bad_lines_are_listed_by_kind() -> None:
     with pytest.raises(DataError) as caught:
-        read(BAD, "f.csv")
+        read(BAD, "f.csv", skip_bad=False)
     first, *kinds, cure = str(caught.value).splitlines()
     assert first == "f.csv: 4 bad lines"
     assert [kind.partition(":")[0] for kind in kinds] == ["  f.csv, line 2, 6", "  f.csv, line 3", "  f.csv, line 5"]

@@ -56,8 +56,8 @@ def test_small_vocabulary_lists_what_there_is() -> None:
         Vocabulary(("likes", "hates"), kind="relation").index("xyz")
 
 
-def test_large_vocabulary_says_how_to_list_it_when_nothing_is_near() -> None:
-    with pytest.raises(DataError, match=r"'ÖÖÖ'.* 1,000 entities; 'itransf export RUN --format csv.*entities\.csv"):
+def test_large_vocabulary_says_how_to_search_it_when_nothing_is_near() -> None:
+    with pytest.raises(DataError, match=r"'ÖÖÖ'.* 1,000 entities; 'itransf find RUN TEXT' searches"):
         Vocabulary([f"name{number}" for number in range(1000)]).index("ÖÖÖ")
 
 

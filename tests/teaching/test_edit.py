@@ -384,6 +384,8 @@ class TestEdit:
         pinned, merged = by_name.graph.notes[-2:]
         assert all(words in pinned for words in ("The concept state (3)", "pinned", "heads of r0"))
         assert merged == "The concept r2 (H) + near (T) (2) was merged into r0 (T) + r2 (T) (1)."
+        suggested = run.edit(merge=[("r0 (T) + r2 (T)", "r2 (H) + near (T)")])
+        assert suggested.graph.notes[-1] == merged
 
     def test_merging_in_a_chain_makes_one(self, run: Run) -> None:
         edited = run.edit(merge=[(0, 1), (1, 2)])
@@ -609,8 +611,20 @@ class TestRefit:
 
 
 def test_names_follow_their_concepts() -> None:
-    assert carry_names({0: "a", 2: "c", 3: "d"}, {0: 0, 1: 1, 2: 1, 4: 2}) == {0: "a", 1: "c"}
-    assert carry_names({1: "mine", 2: "gone"}, {1: 1, 2: 1}) == {1: "mine"}
+    assert carry_names({0: "a", 2: "c", 3: "d"}, {0: 0, 1: 1, 2: 1, 4: 2}, {2}) == {0: "a", 1: "c"}
+    assert carry_names({1: "mine", 2: "gone"}, {1: 1, 2: 1}, {2}) == {1: "mine"}
+
+
+@pytest.mark.parametrize(
+    ("pairs", "names"),
+    [([(4, 2)], {3: "four", 1: "one"}), ([(1, 2), (4, 1)], {2: "four"}), ([(1, 4), (2, 4)], {1: "two"})],
+)
+def test_the_concept_that_others_are_merged_into_keeps_its_name(
+    run: Run, pairs: list[tuple[int, int]], names: dict[int, str]
+) -> None:
+    called = {1: "one", 2: "two", 4: "four"}
+    *_, found = edit.edit_concepts(run.model, run.graph, run.config, called, merge=pairs)
+    assert found == names
 
 
 def test_a_run_kept_before_there_were_rules_opens(run: Run, tmp_path: Path) -> None:

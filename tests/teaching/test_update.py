@@ -100,6 +100,13 @@ class TestTheGraph:
         with pytest.raises(DataError, match="no training triples would be left"):
             grow_graph(graph, [], [name(graph, triple) for triple in graph.train])
 
+    def test_new_names_are_noted_with_similar_ones(self, graph: Graph) -> None:
+        rows = [("Zeroo", "r0", "Paris"), ("e0", "likes", "e1"), *((f"{n}{n} London", "r0", "e0") for n in range(7))]
+        entities, relations = grow_graph(graph, rows).notes
+        assert relations == "New relations: likes."
+        assert entities.startswith("New entities: Zeroo (similar to 'Zero'), 00 London, ")
+        assert entities.endswith(" and 4 more.")
+
     def test_bad_lines_have_their_place(self, graph: Graph, tmp_path: Path) -> None:
         file = tmp_path / "new.csv"
         file.write_text("e0,r0,e1\ne0,e1\n", encoding="utf-8")
@@ -113,6 +120,7 @@ class TestTheGraph:
         assert growth.counts["added"] == 2
         assert growth.graph.entities.names[-1] == "7.5"  # its relation leads to entities
         assert "price (9 numbers)" in growth.notes[0]
+        assert growth.notes[0].endswith("--literals keep (literals='keep') keeps them as entities.")
         assert grow_graph(graph, prices).counts["added"] == 0
         assert "9 tails are literals" in grow_graph(graph, prices).notes[-1]
         assert grow_graph(graph, prices, literals="keep").counts["added"] == 9
@@ -146,6 +154,12 @@ class TestTheGraph:
             tuple(grown.train[2].tolist()): 0.75,
         }
         assert grow_graph(weighted, [("c", "r", "d")]).graph.weights is weighted.weights
+        changed = grow_graph(weighted, more, [("a", "r", "b")]).graph
+        assert changed.weights is not None
+        assert changed.weights.of(changed.train).tolist() == [0.25, 9.0, 0.75]
+        assert len(changed.weights.values) == 3
+        assert changed.weights.of(np.array([[9, 9, 9]])).tolist() == [pytest.approx(10 / 3)]
+        assert grow_graph(weighted, [("c", "r", "d")], first).graph.weights is None
         frame = pa.table({"head": ["c"], "relation": ["r"], "tail": ["d"], "weight": [0.75]})
         framed = grow_graph(weighted, frame).graph
         assert framed.weights is not None

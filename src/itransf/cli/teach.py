@@ -26,7 +26,7 @@ from itransf.cli.options import (
     takes_plain_form,
 )
 from itransf.cli.output import Screen, format_uses, tell, warn
-from itransf.errors import ConfigError, ITransFError, name_count
+from itransf.errors import ConfigError, ITransFError, check_count, name_count
 
 STEPS = {"before": "before", "edited": "edited", "refitted": "re-fitted", "after": "after"}
 COUNTED = ("added", "known", "removed", "absent", "entities", "relations")  # what an update changed
@@ -131,6 +131,8 @@ def update_run(
     """
     if out.resolve() == run.resolve():
         raise ConfigError(f"--out {out} is the run itself, which is not changed; choose another folder")
+    if alert is not None and not alert >= 0:
+        raise ConfigError(f"--alert {alert:g}: give the fall of the MRR that is too much, a number from 0 on")
     refuse_taken(out, overwrite)
     before, started = open_run(run, device), time.perf_counter()
     growth = itransf.teaching.grow_graph(before.graph, new, remove or (), itransf.data.Form(**form), literals)
@@ -139,6 +141,8 @@ def update_run(
     seconds = time.perf_counter() - started
     valid = itransf.run.compare_valid(before, after)
     found = {"run": str(out), "before": str(run), **growth.counts, "seconds": seconds, "valid": valid}
+    for kind, old in (("entities", before.graph.entities), ("relations", before.graph.relations)):
+        found[f"new_{kind}"] = getattr(growth.graph, kind).names[len(old) :]
     tell(found, as_json, lambda screen: show_update(found, screen))
     if alert is not None and valid and valid["before"]["mrr"] - valid["after"]["mrr"] > alert:
         fall = " to ".join(f"{valid[step]['mrr']:.3f}" for step in ("before", "after"))
@@ -170,7 +174,7 @@ def edit_concepts(
     forbid: Annotated[list[str] | None, Option(metavar="REL.SIDE=C", help="Concept that a side may not use.")] = None,
     pin: Annotated[list[str] | None, Option(metavar="REL.SIDE=C", help="Concept that a side always uses.")] = None,
     merge: Annotated[list[str] | None, Option(metavar="A,B", help="Two concepts to merge.")] = None,
-    prune: Annotated[int, Option(metavar="M", help="Keep the M most important concepts.", show_default=False)] = 0,
+    prune: Annotated[int | None, Option(metavar="M", help="Keep the M most important concepts.")] = None,
     epochs: Annotated[int, Option(metavar="N", help="Epochs of training afterwards; 0: none.")] = 5,
     overwrite: Overwrite = False,
     quiet: Quiet = False,
@@ -183,7 +187,8 @@ def edit_concepts(
     name of a concept, as 'itransf concepts RUN' shows them; where relations have no sides (icomplex), write REL=C.
     Pinned and forbidden concepts stay so when the new run is trained further.
     """
-    if not (forbid or pin or merge or prune):
+    kept = 0 if prune is None else check_count("--prune", prune, 1)
+    if not (forbid or pin or merge or kept):
         raise ConfigError("there is nothing to change: give --forbid, --pin, --merge or --prune")
     pairs = [parse_pair(text) for text in merge or ()]
     refuse_taken(out, overwrite)
@@ -193,7 +198,7 @@ def edit_concepts(
         "forbid": [parse_place(text, "--forbid", parts) for text in forbid or ()],
         "pin": [parse_place(text, "--pin", parts) for text in pin or ()],
         "merge": pairs,
-        "prune": prune,
+        "prune": kept,
     }
     steps = {"before": before, "edited": before.edit(**asked)}
     if epochs:

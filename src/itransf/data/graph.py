@@ -14,7 +14,7 @@ import numpy as np
 from itransf.data.frames import NamedTriples, gather_triples
 from itransf.data.known import KnownIndex, Triples
 from itransf.data.layout import EXTRA, Remark, Request
-from itransf.data.literals import list_bins
+from itransf.data.literals import find_bin, list_bins
 from itransf.data.reading import read_labels
 from itransf.data.search import MATCHES, FoundName
 from itransf.data.splits import SPLITS, Encoded, SplitRule, Weights, encode_and_split, encode_splits, keep_distinct
@@ -161,6 +161,11 @@ class Graph:
     def bins(self) -> list[str]:
         """Names of the entities that are bins of numbers or dates; see `itransf.data.literals`."""
         return list_bins(self.entities.names)
+
+    def find_bin(self, relation: str, text: str) -> str | None:
+        """Return the bin that a value of a relation, given by name or label, belongs to; None if there is none."""
+        number = self.relations.find(relation)
+        return None if number is None else find_bin(self.relations.name(number), text, self.bins)
 
     @cached_property
     def _indexes(self) -> dict[tuple[str, ...], KnownIndex]:

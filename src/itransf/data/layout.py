@@ -65,7 +65,8 @@ class Form:
         wide: Whether every column is a relation, and every row an entity.
         key: Column of the entities of a wide table, by name or by number; the first by default.
         split: Separator of several values in a cell of a wide table.
-        skip_bad: Whether to leave out lines that cannot be read, instead of refusing the table.
+        skip_bad: Whether to leave out lines that cannot be read, instead of refusing the table; None where nobody is
+            asked, so that messages do not offer it.
     """
 
     separator: str | None = None
@@ -75,7 +76,7 @@ class Form:
     wide: bool = False
     key: str | int | None = None
     split: str | None = None
-    skip_bad: bool = False
+    skip_bad: bool | None = None
 
     def __post_init__(self) -> None:
         """Refuse options of wide tables for any other table."""
@@ -207,13 +208,14 @@ def detect_layout(content: bytes, where: str, request: Request) -> Layout:
     marks = list(SEPARATORS) if form.separator is None else [_parse_separator(form.separator)]
     if not lines:
         return Layout(marks[0], quoted, _number(wanted), len(wanted))
+    texts = [line for _, line in lines]
+    marks = _drop_blank(texts, marks, quoted)
     number, first = lines[0]
     for mark in [] if form.header is False or form.wide or form.chosen else marks:
         words = split_line(first, mark, quoted)
         if find_columns(words, request) is not None:
             found = choose_columns(words, where, request)
             return Layout(mark, quoted, found, len(words), number, tuple(word.strip() for word in words))
-    texts = [line for _, line in lines]
     if not form.is_given:
         mark, width = _detect_separator(texts, marks, quoted, request, where)
         columns = wanted if width == len(wanted) else request.required
@@ -355,7 +357,7 @@ def check_bad(faults: Sequence[tuple[int, str]], where: str, form: Form, unit: s
         return ("\n  ".join([f"{amount} of {where} {'was' if len(faults) == 1 else 'were'} left out:", *told]),)
     if len(faults) == 1:
         raise DataError(told[0])
-    told.append("Correct them, or leave them out with --skip-bad (skip_bad=True)")
+    told.append("Correct them" + (", or leave them out with --skip-bad (skip_bad=True)" * (form.skip_bad is not None)))
     raise DataError("\n  ".join([f"{where}: {amount}", *told]))
 
 
@@ -409,6 +411,13 @@ def _sample_lines(content: bytes) -> list[tuple[int, str]]:
         sample.pop()  # it may have been cut in two
     lines = [(number, line.decode("utf-8", "replace")) for number, line in enumerate(sample, start=1) if line.strip()]
     return lines[:_SAMPLE_LINES]
+
+
+def _drop_blank(lines: Sequence[str], marks: list[str], quoted: bool) -> list[str]:
+    """Return the separators without the blank if every line has another one: blanks are then part of names."""
+    others = [mark for mark in marks if mark != " "]
+    is_regular = any(all(len(split_line(line, mark, quoted)) > 1 for line in lines) for mark in others)
+    return others if is_regular else marks
 
 
 def _detect_separator(

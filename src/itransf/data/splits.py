@@ -41,6 +41,14 @@ class Weights:
         places = order[np.searchsorted(own, asked, sorter=order).clip(max=len(own) - 1)]
         return np.asarray(np.where(own[places] == asked, self.values[places], self.values.mean()))
 
+    def without(self, triples: Triples) -> Weights | None:
+        """Return the weights of all other triples; None if none is greater than 0."""
+        own, gone = key_triples([self.triples, triples])
+        kept = ~np.isin(own, gone)
+        if kept.all():
+            return self
+        return Weights(self.triples[kept], self.values[kept]) if self.values[kept].any() else None
+
     @property
     def note(self) -> Remark:
         """How the weights were read."""

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 
 from itransf.data.known import Integers
 from itransf.data.search import NameIndex
-from itransf.errors import DataError, did_you_mean, name_first
+from itransf.errors import DataError, did_you_mean, list_similar, name_first
 
 _SHOWN = 5  # names listed when a label is ambiguous
 _LISTED = 12  # names up to which all are listed when one is unknown
@@ -129,6 +129,14 @@ class Vocabulary:
         """Return the same names with these labels added; a new label replaces the old one."""
         return Vocabulary(self.names, {**self.labels, **labels}, self.kind)
 
+    def note_new(self, names: Sequence[str]) -> list[str]:
+        """Note the first of some new names, each with a similar name that is known; nothing if there are none."""
+        known, told = [*self.names, *self._by_label], []
+        for name in names[:_SHOWN]:
+            near = list_similar(name, known)
+            told.append(f"{name} (similar to {near[0]!r})" if near else name)
+        return [f"New {self._plural}: {name_first([*told, *names[_SHOWN:]], _SHOWN)}."] if told else []
+
     @property
     def _plural(self) -> str:
         return "entities" if self.kind == "entity" else f"{self.kind}s"
@@ -148,10 +156,7 @@ class Vocabulary:
             return near
         if 0 < len(self) <= _LISTED:
             return f" There are: {', '.join(repr(self.label(number)) for number in range(len(self)))}."
-        return (
-            f" There are {len(self):,} {self._plural}; 'itransf export RUN --format csv --out FOLDER' lists those of a "
-            f"run in {self._plural}.csv."
-        )
+        return f" There are {len(self):,} {self._plural}; 'itransf find RUN TEXT' searches those of a run."
 
 
 def note_similar(names: Sequence[str], uses: Integers, kind: str) -> tuple[str, ...]:

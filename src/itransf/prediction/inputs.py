@@ -11,7 +11,6 @@ import numpy as np
 from itransf.data import SPLITS, Graph, Triples, Vocabulary
 from itransf.data.frames import holds_triples, read_triple
 from itransf.data.layout import DETECTED, TRIPLE, Form, Request
-from itransf.data.literals import find_bin
 from itransf.data.reading import read_columns
 from itransf.errors import DataError
 
@@ -151,7 +150,7 @@ def number_names(graph: Graph, names: Sequence[Any], is_query: bool = False) -> 
     """Return the indices of a head, a relation and a tail; in a query, ASKED for None."""
     vocabularies = (graph.entities, graph.relations, graph.entities)
     if names[1] and names[2] and names[2] not in graph.entities:
-        names = [*names[:2], find_bin(names[1], str(names[2]), graph.bins) or names[2]]
+        names = [*names[:2], graph.find_bin(names[1], str(names[2])) or names[2]]
     return [ASKED if is_query and name is None else v.index(name) for v, name in zip(vocabularies, names, strict=True)]
 
 

@@ -339,7 +339,7 @@ class Run:
             forbid: (relation, side, concept): the side may not use the concept, given by its present number or name.
                 Where relations have no sides (icomplex), (relation, concept).
             pin: (relation, side, concept): the side always has the concept in its support.
-            merge: Pairs of concepts to merge; the first keeps its number.
+            merge: Pairs of concepts to merge into the first, which keeps its name; numbers above the second fall by 1.
             prune: Number of concepts to keep, the most important on validation; 0 keeps all.
 
         Raises:

@@ -1,7 +1,7 @@
 """Edit the concepts of a trained model by hand: forbid, pin, merge, prune, and train a little afterwards."""
 
 import math
-from collections.abc import Iterable, Mapping, Sequence, Sized
+from collections.abc import Iterable, Mapping, Sequence, Set, Sized
 from copy import deepcopy
 from dataclasses import replace
 from typing import Any, TypeVar
@@ -59,7 +59,7 @@ def edit_concepts(
 ) -> tuple[C, Graph, dict[int, str]]:
     """Return the model with its concepts edited: forbidden, pinned, merged, pruned, in this order.
 
-    All concepts are given by the numbers or names that they have before the edits.
+    All concepts are given by the numbers or names, also suggested ones, that they have before the edits.
 
     Args:
         model: Trained model, which is not changed. Merging and pruning need the settings `concepts` and
@@ -71,7 +71,7 @@ def edit_concepts(
         forbid: (relation, part, concept): the part may not use the concept. Where relations have one part alone,
             (relation, concept).
         pin: (relation, part, concept): the part always has the concept in its support.
-        merge: Pairs of concepts to merge; the first keeps its number.
+        merge: Pairs of concepts to merge into the first, which keeps its name; numbers above the second fall by 1.
         prune: Number of concepts to keep; zero keeps all.
 
     Returns:
@@ -84,9 +84,10 @@ def edit_concepts(
         DataError: There is no such relation.
     """
     m, prune = len(model.concepts), check_count("prune", prune)
+    called = name_concepts(read_attention(model, graph), names)
 
     def number(concept: int | str) -> int:
-        return find_concept(concept, names, m)
+        return find_concept(concept, names if str(concept).strip() in names.values() else called, m)
 
     def locate(place: Sequence[Any]) -> tuple[int, str, int]:
         relation, *parts, concept = place
@@ -98,7 +99,7 @@ def edit_concepts(
     pinned = [locate(place) for place in list_edits("pin", pin, *expected)]
     merged = [(number(first), number(second)) for first, second in list_edits("merge", merge, "(concept, concept)")]
 
-    model, notes, called = deepcopy(model), [], name_concepts(read_attention(model, graph), names)
+    model, notes = deepcopy(model), []
     needed = forbidden or (pinned and isinstance(model, CodedConcepts))
     costs = measure_costs(model, graph, config) if needed else {}
     for edits, rule in ((forbidden, FORBIDDEN), (pinned, PINNED)):
@@ -107,9 +108,11 @@ def edit_concepts(
             users = call_users(graph, relation, part)
             notes.append(f"the concept {call_concept(concept, called)} was {RULES[rule]} to {users}.")
     numbers = {concept: concept for concept in range(m)}  # new number of each old concept that is not pruned
+    lost = set[int]()  # concepts that were merged into others
     for first, second in merged:
         kept, gone = numbers[first], numbers[second]
         model = merge_concepts(model, graph, measure_costs(model, graph, config), kept, gone)
+        lost |= {old for old, now in numbers.items() if now == gone}
         numbers = {old: (kept if now == gone else now) for old, now in numbers.items()}
         numbers = {old: now - (now > gone) for old, now in numbers.items()}
         notes.append(f"the concept {call_concept(second, called)} was merged into {call_concept(first, called)}.")
@@ -120,7 +123,7 @@ def edit_concepts(
         numbers = {old: keep.index(now) for old, now in numbers.items() if now in keep}
         notes.append(f"The concepts were pruned to {prune}.")
     told = (note[0].upper() + note[1:] for note in notes)
-    return model, replace(graph, notes=(*graph.notes, *told)), carry_names(names, numbers)
+    return model, replace(graph, notes=(*graph.notes, *told)), carry_names(names, numbers, lost)
 
 
 def call_users(graph: Graph, relation: int, part: str) -> str:
@@ -141,10 +144,10 @@ def list_edits(name: str, given: Iterable[Any], *expected: str) -> list[Any]:
     return found
 
 
-def carry_names(names: Mapping[int, str], numbers: Mapping[int, int]) -> dict[int, str]:
-    """Return the names of concepts by their new numbers; a merged concept prefers its own name."""
+def carry_names(names: Mapping[int, str], numbers: Mapping[int, int], lost: Set[int]) -> dict[int, str]:
+    """Return the names of concepts by their new numbers; those of lost concepts only where there is no other."""
     carried: dict[int, str] = {}
-    for old, name in sorted(names.items(), key=lambda item: numbers.get(item[0]) != item[0]):
+    for old, name in sorted(names.items(), key=lambda item: item[0] in lost):
         if old in numbers:
             carried.setdefault(numbers[old], name)
     return carried

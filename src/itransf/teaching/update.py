@@ -13,13 +13,14 @@ from itransf.config import Config
 from itransf.data import SPLITS, Booleans, Graph, KnownIndex, Triples, Vocabulary
 from itransf.data.frames import NamedTriples, gather_triples
 from itransf.data.layout import DETECTED, EXTRA, Form, Request, Table
-from itransf.data.literals import find_bin, treat_literals
+from itransf.data.literals import treat_literals
 from itransf.data.reading import read_columns
 from itransf.data.splits import Weights, encode, gather_weights, keep_distinct
 from itransf.errors import ConfigError, DataError, check_count
 from itransf.fitting import Fit
 from itransf.models import Model
 from itransf.models.base import SMALL
+from itransf.prediction.inputs import resolve_each
 from itransf.teaching import learn
 from itransf.teaching.edit import shorten
 from itransf.teaching.fit_rows import Kind, M, NewRows, fit_rows, rebuild
@@ -82,8 +83,9 @@ def grow_graph(graph: Graph, new: Given, remove: Given = (), form: Form = DETECT
     given, unwanted = treat_new(graph, read_given(new, "new", form), literals), read_given(remove, "remove", form)
     left, absent = remove_triples(graph, unwanted)
     rows, *names = number_triples(graph, given)
-    vocabularies = zip((graph.entities, graph.relations), names, strict=True)
+    vocabularies = list(zip((graph.entities, graph.relations), names, strict=True))
     entities, relations = (Vocabulary([*old.names, *more], old.labels, old.kind) for old, more in vocabularies)
+    told = [note for old, more in vocabularies for note in old.note_new(more)]
     grown = replace(left, entities=entities, relations=relations)
     added = keep_distinct(rows)
     added = added[~grown.known.contains(added)]
@@ -97,7 +99,7 @@ def grow_graph(graph: Graph, new: Given, remove: Given = (), form: Form = DETECT
     train, valid, test = map(np.concatenate, zip(list_splits(left), splits, strict=True))
     if not len(train):
         raise DataError(f"{unwanted.source}: no training triples would be left; remove fewer")
-    weights = join_weights(graph.weights, gather_weights([given], [rows]) if len(rows) else None, added)
+    weights = join_weights(left.weights, gather_weights([given], [rows]) if len(rows) else None, added)
     grown = replace(grown, train=train, valid=valid, test=test, weights=weights)
     counts = {
         "added": len(added),
@@ -106,7 +108,7 @@ def grow_graph(graph: Graph, new: Given, remove: Given = (), form: Form = DETECT
         "absent": len(absent),
         **{kind: len(more) for kind, more in zip(("entities", "relations"), names, strict=True)},
     }
-    notes = (*given.notes, *unwanted.notes, *note_absent(unwanted, absent))
+    notes = (*given.notes, *unwanted.notes, *note_absent(unwanted, absent), *told)
     return Growth(grown, counts, len(splits[0]), int((is_new & (parts == 0)).sum()), notes)
 
 
@@ -117,7 +119,8 @@ def remove_triples(graph: Graph, table: Table) -> tuple[Graph, list[int]]:
     is_there[is_there] = graph.known.contains(gone[is_there])
     index = KnownIndex(gone[is_there], len(graph.entities), len(graph.relations))
     train, valid, test = (triples[~index.contains(triples)] for triples in list_splits(graph))
-    return replace(graph, train=train, valid=valid, test=test), np.flatnonzero(~is_there).tolist()
+    weights = graph.weights and graph.weights.without(gone[is_there])
+    return replace(graph, train=train, valid=valid, test=test, weights=weights), np.flatnonzero(~is_there).tolist()
 
 
 def is_numbered(graph: Graph, triples: Triples) -> Booleans:
@@ -133,8 +136,11 @@ def treat_new(graph: Graph, table: Table, literals: str) -> Table:
     if literals not in ("drop", "keep"):
         raise ConfigError(f"literals must be drop or keep, not {literals!r}; bins belong to the run that made them")
     pairs = zip(*(table.data.column(name).to_pylist() for name in ("relation", "tail")), strict=True)
-    has_name, bins = graph.entities.has_name, graph.bins
-    tails = [tail if has_name(tail) else find_bin(own, tail, bins) or tail for own, tail in pairs]
+
+    def find_tail(pair: tuple[str, str]) -> str:
+        return pair[1] if graph.entities.has_name(pair[1]) else graph.find_bin(*pair) or pair[1]
+
+    tails = resolve_each(pairs, find_tail, table.locate)
     table = replace(table, data=table.data.set_column(2, "tail", pa.array(tails, pa.string())))
     rows = np.arange(len(table))
     is_new = np.array([name not in graph.relations for name in table.data.column("relation").to_pylist()], dtype=bool)
@@ -142,7 +148,7 @@ def treat_new(graph: Graph, table: Table, literals: str) -> Table:
         return table
     part = table.take(rows[is_new], table.data.append_column("row", pa.array(rows)).take(rows[is_new]))
     try:
-        (kept,) = treat_literals([part])
+        (kept,) = treat_literals([part], others=["keep"])
     except DataError:  # nothing else is there
         kept = part.take(rows[:0], part.data[:0], [f"{len(part):,} tails are literals (--literals keep)."])
     chosen = np.sort(np.concatenate([rows[~is_new], kept.data.column("row").to_numpy()]))
@@ -151,6 +157,7 @@ def treat_new(graph: Graph, table: Table, literals: str) -> Table:
 
 def join_weights(old: Weights | None, new: Weights | None, added: Triples) -> Weights | None:
     """Return the weights of old triples, and those of new ones, if they have some."""
+    old = old and old.without(added)  # an update may have removed them before
     if new is None or not len(added):
         return old
     found = [*([old] if old else []), Weights(added, new.of(added))]
