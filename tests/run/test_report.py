@@ -14,7 +14,7 @@ from interpret.pages_checking import PageReader, check_page
 from itransf.data import Graph
 from itransf.errors import ConfigError, DataError, WriteError
 from itransf.evaluation.skill import BETTER, NO_BETTER
-from itransf.interpret.sentences import NO_PROBABILITY, format_probability, write_triple
+from itransf.interpret.sentences import NO_PROBABILITY, PROBABILITY, format_probability, write_triple
 from itransf.models import SIDES, Sizes
 from itransf.prediction.inputs import LabelledTriple, name_triple
 from itransf.run import Run, report
@@ -106,6 +106,7 @@ def test_the_figures_are_those_of_an_evaluation(run: Run, page: str, tmp_path: P
 def test_new_triples_are_those_of_missing_with_probability_reason_and_skill(run: Run, page: str) -> None:
     assert run.calibration is not None
     text, seen, shown = read_text(page, "new"), Counter[str](), 0
+    assert f"In percent: {PROBABILITY}." in text
     verdicts = {each["relation"]: each["skill"]["verdict"] for each in run.evaluate().relations}
     place = 0
     for each in run.missing(top=SEARCHED):

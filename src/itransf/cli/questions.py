@@ -87,7 +87,8 @@ def list_missing(
 ) -> None:
     """List the most probable new triples.
 
-    --entity and --relation limit the search. Interrupted with --out, the same command continues after the last relation
+    --entity and --relation limit the search. A probability supposes that an answer is missing: it is too high for
+    relations whose triples are complete. Interrupted with --out, the same command continues after the last relation
     that was finished.
     """
     state = None if out is None else out.with_name(f".{out.name}.part")

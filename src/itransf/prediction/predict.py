@@ -74,7 +74,7 @@ class Prediction(LabelledTriple):
         score: Plausibility: higher is better; comparable within a relation.
         rank: Position in the list, from 1.
         known: First split that contains the triple ("train", "valid" or "test"), or None.
-        probability: Chance that it is true, if the run has a calibration and the answer fits and is not in train.
+        probability: Chance that it is a missing answer, if the query has one; None for what `find_probabilities` names.
         agreement: How the members of an ensemble rank it; None for other models.
     """
 
