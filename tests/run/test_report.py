@@ -4,6 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Callable
 from html import unescape
+from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 
@@ -144,6 +145,13 @@ def test_doubtful_triples_and_entities_are_those_of_the_run(run: Run, page: str)
             assert f"{triple['head_label']} – {triple['relation_label']} – {triple['tail_label']}" in entities
         assert " · ".join(f"{each['label']} {each['likeness']:.2f}" for each in found["near"]) in entities
         assert f"– {found['known'][0]['relation']} –" in entities
+
+
+def test_held_out_triples_that_are_also_in_train_are_counted(run: Run, page: str, tmp_path: Path) -> None:
+    assert "The test triples were hidden from training." in read_text(page, "held-out")
+    leaked = replace(run.graph, test=np.concatenate([run.graph.test, run.graph.train[:3]]))
+    text = read_text(write(Run(leaked, run.config, run.model, run.history), tmp_path), "held-out")
+    assert f"Of the {len(leaked.test)} test triples, 3 are also in train, so the model was shown them" in text
 
 
 def test_connected_entities_occur_in_the_most_relations() -> None:
