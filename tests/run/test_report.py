@@ -3,8 +3,8 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable
-from html import unescape
 from dataclasses import replace
+from html import unescape
 from itertools import chain
 from pathlib import Path
 
