@@ -1,10 +1,10 @@
 """What other triples say about each training triple: whether its entities fit, and which paths support it.
 
 A pattern is one step or two steps, each a relation read forwards or backwards. It connects h and t if the graph has
-h -a- t, or h -a- x -b- t for an entity x. As evidence for (h, r, t), the pattern is worth the number of other triples of
-r that it connects, divided by the number of its paths. Several paths between one pair count once above and each below:
-so patterns with many paths for each pair are worth less, which found false triples of `world` with a head or tail of the
-same type slightly better than the share of paths whose ends have r (benchmarks/doubt.py, seeds 0 to 2).
+h -a- t, or h -a- x -b- t for an entity x. As evidence for (h, r, t), the pattern is worth a share: the number of other
+triples of r that it connects, divided by the number of its paths. Several paths between one pair count once above and
+each below, so patterns with many paths for each pair are worth less. This found false triples of `world` whose head or
+tail is of the right type slightly better than the share of paths whose ends have r (benchmarks/doubt.py, seeds 0 to 2).
 """
 
 from dataclasses import dataclass
@@ -26,8 +26,7 @@ class Support:
     Attributes:
         rows: Numbers of the training triples, (n,).
         fits: How well head and tail fit their sides, (2, n); see `Typing.measure_fits`.
-        evidence: Sum of -log(1 - share) over the patterns that connect head and tail, (n,); a share is what a pattern is
-            worth.
+        evidence: Sum of -log(1 - share) over the patterns that connect head and tail, (n,).
         patterns: Number of these patterns, (n,).
     """
 
