@@ -161,7 +161,8 @@ def test_queries_go_to_a_file(run: Path, tmp_path: Path) -> None:
     assert {row["head"] + row["tail"] for row in rows[4:]} == {"LyonRoma"}
     shown = call(*asked, "--json")
     assert [row["head"] for row in json.loads(shown.out)["predictions"]] == [row["head"] for row in rows]
-    assert rows[0]["tail"] in call(*asked).out
+    assert rows[0]["tail_label"] in call(*asked).out
+    assert {row["relation_label"] for row in rows[:2]} == {"has capital"}
     told = call(*asked, "--out", out, "--json")
     assert json.loads(told.out) == {"queries": 3, "answers": 5, "out": str(out)}
 
