@@ -97,6 +97,7 @@ def test_relations_are_chosen_by_pattern_and_frequency(run: Path) -> None:
 
     assert chosen("--relation", "*capital*") == ["capital_of", "P36"]
     assert chosen("--top", "2") == ["city_in", "near"]
+    assert call("concepts", run, "--top", "0").code == 2
 
 
 @pytest.mark.parametrize("name", ["weights.csv", "weights.jsonl"])

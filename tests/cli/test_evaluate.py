@@ -102,6 +102,13 @@ def test_two_rules_that_differ_by_less_than_a_point_are_shown_once() -> None:
     assert "Standard protocol" in paper.getvalue()
 
 
+def test_triples_that_are_also_in_train_are_noted() -> None:
+    console, paper = make_paper()
+    show_evaluation({**make_evaluation(), "also_in_train": 1000}, console)
+    shown = " ".join(paper.getvalue().split())
+    assert "1,000 of 1,037 ranked test triples are also in train, so the model was shown them" in shown
+
+
 def test_tables_fit_eighty_columns() -> None:
     console, paper = make_paper()
     show_evaluation(make_evaluation(), console, relations=True)

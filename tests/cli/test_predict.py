@@ -15,6 +15,7 @@ from itransf.cli.output import show_shared
 from itransf.cli.predict import note_probability, show_predictions, show_scores
 from itransf.data import Vocabulary
 from itransf.interpret import Use, concepts_behind
+from itransf.interpret.sentences import PROBABILITY
 from itransf.interpret.sharing import list_users
 from itransf.prediction import Prediction, ScoredTriple
 
@@ -160,7 +161,8 @@ def test_queries_go_to_a_file(run: Path, tmp_path: Path) -> None:
     assert {row["head"] + row["tail"] for row in rows[4:]} == {"LyonRoma"}
     shown = call(*asked, "--json")
     assert [row["head"] for row in json.loads(shown.out)["predictions"]] == [row["head"] for row in rows]
-    assert rows[0]["tail"] in call(*asked).out
+    assert rows[0]["tail_label"] in call(*asked).out
+    assert {row["relation_label"] for row in rows[:2]} == {"has capital"}
     told = call(*asked, "--out", out, "--json")
     assert json.loads(told.out) == {"queries": 3, "answers": 5, "out": str(out)}
 
@@ -254,11 +256,17 @@ def test_columns_that_are_left_out_are_told_beside_the_scores(run: Path, tmp_pat
 
 def test_relations_with_less_reliable_probabilities_are_named() -> None:
     console, paper = make_paper()
-    names = Vocabulary(["likes", "crowned_in"], kind="relation")
-    graph = SimpleNamespace(relations=names, share_answered=lambda number: (float("nan"), 0.07)[number])
-    run: Any = SimpleNamespace(graph=graph, calibration=SimpleNamespace(lacks_skill=lambda number: number == 0))
-    note_probability(run, [{"relation": "crowned_in"}, {"relation": "likes"}], console)
-    assert paper.getvalue().splitlines()[1:] == [
+    names = Vocabulary(["likes", "crowned_in", "found_later"], kind="relation")
+    graph = SimpleNamespace(relations=names, share_answered=lambda number: (float("nan"), 0.07, 0.07)[number])
+    calibration = SimpleNamespace(lacks_skill=lambda number: number == 0, covers=lambda number: number < 2)
+    run: Any = SimpleNamespace(graph=graph, calibration=calibration)
+    note_probability(run, [{"relation": name, "probability": None} for name in ("crowned_in", "found_later")], console)
+    assert paper.getvalue() == "found_later: no probability, as the relation was learned later.\n"
+    paper.truncate(paper.seek(0))
+    note_probability(run, [{"relation": name, "probability": 0.5} for name in ("crowned_in", "likes")], console)
+    first, *others = paper.getvalue().splitlines()
+    assert first == f"Prob.: {PROBABILITY}."
+    assert others == [
         "likes: on the validation set, the model ranks answers no better than popularity.",
         "crowned_in: only 7% of the entities that fit have this relation in the data; "
         "the probabilities of new triples are too high.",

@@ -45,10 +45,14 @@ def test_missing_triples(run: Path, opened: Any, tmp_path: Path, monkeypatch: py
     assert json.loads(call("missing", run, "--top", 30, "--explain", "--json").out)["triples"] == expected
     assert all(each["reason"] for each in expected)
     monkeypatch.setattr("itransf.cli.questions.MOST_SHOWN", 1)
-    done = call("missing", run, "--top", 3)
+    done = call("missing", run)
     assert "Prob." in done.out
     assert "Reason" not in done.out
-    assert "2 more: --out FILE writes all" in done.err
+    assert f"{len(opened.missing()) - 1} more: --out FILE writes all, --top N shows N" in done.err
+    done = call("missing", run, "--top", 3)
+    assert "more" not in done.err
+    assert len(done.out.splitlines()) == len(call("missing", run).out.splitlines()) + 2
+    assert call("missing", run, "--top", 0).code == 2
     done = call("missing", run, "--entity", "Torino", "--relation", "near", "--out", tmp_path / "new.jsonl")
     assert done.code == 0
     rows = [json.loads(line) for line in (tmp_path / "new.jsonl").read_text(encoding="utf-8").splitlines()]

@@ -68,10 +68,12 @@ def test_structure_and_leakage_equal_loops_over_sets(train: Triples, test: Tripl
     is_inverse = [any((t, o, h) in train and (o, r) in inverse for o in others) for h, r, t in test]
     is_symmetric = [(t, r, h) in train for h, r, t in test]
     is_duplicate = [any((h, o, t) in train and (o, r) in duplicate for o in others) for h, r, t in test]
+    is_shown = [triple in train for triple in test]
+    assert leakage.itself == pytest.approx(share(is_shown))
     assert leakage.inverse == pytest.approx(share(is_inverse))
     assert leakage.symmetric == pytest.approx(share(is_symmetric))
     assert leakage.duplicate == pytest.approx(share(is_duplicate))
-    hits = [any(hit) for hit in zip(is_inverse, is_symmetric, is_duplicate, strict=True)]
+    hits = [any(hit) for hit in zip(is_shown, is_inverse, is_symmetric, is_duplicate, strict=True)]
     assert leakage.any == pytest.approx(share(hits))
     assert leakage.reversed_pair == pytest.approx(share([any((t, o, h) in train for o in others) for h, _, t in test]))
     assert leakage.same_pair == pytest.approx(share([any((h, o, t) in train for o in others) for h, _, t in test]))

@@ -88,5 +88,7 @@ def test_names_and_labels_of_entities_and_relations() -> None:
     assert Vocabulary(("a",)).search("a", 1) == [(0, 0, pytest.approx(0.4))]
     with pytest.raises(DataError, match="no text"):
         graph.find("  ")
+    with pytest.raises(DataError, match="5 is not text"):
+        graph.find(5)  # type: ignore[arg-type]
     with pytest.raises(ConfigError, match="top"):
         graph.find("a", top=0)

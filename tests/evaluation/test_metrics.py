@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 import math
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -245,6 +246,13 @@ def test_an_empty_split_and_unknown_ways_and_metrics_are_refused(graph: Graph) -
             evaluate_table(graph, **wrong)
     with pytest.raises(ConfigError, match=r"metric 'MRR'.*mrr"):
         evaluate_table(graph)["MRR"]
+
+
+def test_triples_that_are_also_in_train_are_counted(graph: Graph) -> None:
+    leaked = evaluate_table(replace(graph, test=np.concatenate([graph.test, graph.train[:2]])))
+    assert (leaked.also_in_train, leaked.to_dict()["also_in_train"]) == (2, 2)
+    for found in (evaluate_table(graph), evaluate_table(graph, split="train")):
+        assert "also_in_train" not in found.to_dict()
 
 
 def test_a_sample_is_ranked_as_the_whole_is(graph: Graph) -> None:

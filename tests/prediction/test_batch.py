@@ -24,6 +24,9 @@ def draw_relation_queries() -> list[Query]:
     return [Query("e0", None, "e1"), Query("Entity One", None, "e9"), Query("e0", None, "e1")]
 
 
+NAMED = ("head", "relation", "tail", "head_label", "relation_label", "tail_label")
+
+
 @pytest.mark.parametrize("memory", [1, 2**20])
 @pytest.mark.parametrize(
     "options", [{}, {"typed": False}, {"candidates": ["e3", "Entity One", "e12"], "include_known": True}]
@@ -41,7 +44,7 @@ def test_many_queries_equal_one_by_one(
         chosen = {key: value for key, value in options.items() if key != "candidates" or query.relation is not None}
         for found in complete(case.model, case.graph, top=4, **asked, **chosen):
             row = found.to_dict()
-            keys = ("head", "relation", "tail", "score", "rank", "known", "probability")
+            keys = (*NAMED, "score", "rank", "known", "probability")
             expected.append({"query": number} | {key: row[key] for key in keys})
     rows = table.to_pylist()
     scores = [row.pop("score") for row in rows]
@@ -52,7 +55,7 @@ def test_many_queries_equal_one_by_one(
 def test_the_table_has_the_promised_columns(itransf_case: Any) -> None:
     for queries in ([Query("Entity One", "Relation One", None)], []):
         table = answer_queries(itransf_case.model, itransf_case.graph, queries)
-        assert table.column_names == ["query", "head", "relation", "tail", "score", "rank", "known", "probability"]
+        assert table.column_names == ["query", *NAMED, "score", "rank", "known", "probability"]
         assert table.schema.field("query").type == table.schema.field("rank").type == pa.int64()
         assert pa.types.is_floating(table.schema.field("score").type)
         assert table.schema.field("known").type == pa.string()

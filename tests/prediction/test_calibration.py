@@ -20,11 +20,13 @@ from itransf.prediction.calibration import (
     Calibration,
     Solution,
     add_totals,
+    choose_rivals,
     draw_examples,
     find_probabilities,
     fit_calibration,
     fit_logistic,
     list_questions,
+    rate_answers,
     sigmoid,
 )
 from itransf.prediction.search import Search
@@ -69,6 +71,7 @@ def test_probabilities_are_those_of_a_plain_loop(run: itransf.Run) -> None:
     triples = np.concatenate([graph.test[:20], graph.train[:3]])
     asks_head = np.arange(len(triples)) % 2 == 0
     asked = np.stack([asks_head, np.zeros_like(asks_head), ~asks_head], axis=1)
+    statistics, train = graph.statistics, {tuple(row) for row in graph.train.tolist()}
     for triple, head, found in zip(
         triples.tolist(),
         asks_head.tolist(),
@@ -79,7 +82,8 @@ def test_probabilities_are_those_of_a_plain_loop(run: itransf.Run) -> None:
         questions = [[*triple[:place], each, *triple[place + 1 :]] for each in graph.typing.candidates(triple[1], side)]
         loops = graph.statistics.allows_loops[triple[1]]
         candidates = [each for each in questions if tuple(each) not in known and (loops or each[0] != each[2])]
-        if triple not in candidates:
+        has_one = (statistics.one_head if head else statistics.one_tail)[triple[1]]
+        if triple not in candidates or (has_one and any(tuple(each) in train for each in questions)):
             assert found is None
             continue
         with torch.no_grad():
@@ -121,8 +125,7 @@ def test_the_calibration_never_reads_test_and_is_the_same_again(run: itransf.Run
     found, other = fit_calibration(run.model, shuffled), fit_calibration(run.model, replace(run.graph))
     assert found is not None
     assert other is not None
-    # Ranks that tell the skill leave out known answers of all splits.
-    assert replace(found, verdicts=()) == replace(other, verdicts=())
+    assert found == other
 
 
 def test_too_few_questions_give_none(run: itransf.Run) -> None:
@@ -149,6 +152,21 @@ def test_probabilities_never_fall_with_the_score(run: itransf.Run) -> None:
     chances = found.apply(scores, found.temperature * scores - 3.0, 10, np.zeros(50, dtype=int))
     assert (np.diff(chances) >= 0).all()
     assert chances[-1] > chances[0]
+
+
+def test_probabilities_grow_with_the_score_on_both_sides_of_the_knot(
+    run: itransf.Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    weights = np.array([0.0, 1.0, -1.7, 0.0, -0.9, 0.0, 0.0, 0.0])  # constant, share, score, count, excess, others
+    monkeypatch.setattr(
+        calibration, "fit_logistic", lambda *_: Solution(weights, np.zeros(2 * len(run.graph.relations)))
+    )
+    monkeypatch.setattr(calibration, "choose_temperature", lambda _: 2.0)
+    found = fit_calibration(run.model, run.graph)
+    assert found is not None
+    scores = np.linspace(-1.0, 1.0, 50)
+    for shift in (-10.0, 2.0):  # below the knot, and above
+        assert (np.diff(found.apply(scores, found.temperature * scores + shift, 10, np.zeros(50, dtype=int))) > 0).all()
 
 
 @pytest.mark.parametrize("factor", [1.0, 30.0])
@@ -178,7 +196,7 @@ def test_expected_and_observed_hits_are_those_of_a_plain_loop(run: itransf.Run) 
         loops = few.statistics.allows_loops[relation]
         given = given[~few.known_in("train", "valid").contains(given) & (loops | (given[:, 0] != given[:, 2]))]
         asked = np.tile([side == "head", False, side == "tail"], (len(given), 1))
-        chances = np.array(find_probabilities(run.calibration, Search(run.model, few), given, asked), dtype=float)
+        chances, _ = rate_answers(run.calibration, choose_rivals(Search(run.model, few)), given, asked)
         best = np.argsort(-chances, kind="stable")[:10]
         labels = few.known_in("test").contains(given[best])
         squares += ((chances[best] - labels) ** 2).tolist()
@@ -217,6 +235,21 @@ def test_commands_give_a_triple_one_probability(
         run.predict(None, *triple[1:], candidates=[head]),
     )
     assert as_tail.probability * as_head.probability == pytest.approx(found["probability"] ** 2)
+
+
+def test_other_answers_than_the_only_one_have_no_probability(
+    run: itransf.Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = run.predict("Portugal", "has_capital")
+    assert found
+    assert all(each.probability is None for each in found)
+    assert all(each.probability is not None for each in run.predict("Portugal", "borders"))
+    run.save(tmp_path / "run")
+    asked = ["predict", str(tmp_path / "run"), "--head", "Portugal", "--relation", "has_capital", "--more"]
+    assert run_command(asked) == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "has one tail. Others have no probability." in shown
+    assert "Prob." not in shown
 
 
 def test_missing_and_score_give_the_same_probabilities(run: itransf.Run) -> None:

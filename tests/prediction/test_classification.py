@@ -72,6 +72,14 @@ def test_true_triples_are_told_from_false_ones(run: itransf.Run) -> None:
         itransf.prediction.classify_triples(run.model, few, names)
 
 
+def test_labels_are_given_where_names_are_known(run: itransf.Run) -> None:
+    graph = run.graph.labelled({"Spain": "Kingdom of Spain"})
+    names = [("Kingdom of Spain", "borders", "France"), ("Atlantis", "borders", "France")]
+    known, unknown = itransf.prediction.classify_triples(run.model, graph, names)
+    assert (known.head_label, known.relation_label, known.tail_label) == ("Kingdom of Spain", "borders", "France")
+    assert (unknown.head_label, unknown.tail_label) == (None, None)
+
+
 def test_the_measures_are_those_of_a_count() -> None:
     rows = [
         ClassifiedTriple("a", "r", "b", True, 0.9, 2.0, label=True),
@@ -81,6 +89,8 @@ def test_the_measures_are_those_of_a_count() -> None:
     ]
     found = judge(rows)
     assert (found["triples"], found["accuracy"], found["f1"]) == (3, pytest.approx(1 / 3), 0.5)
+    with pytest.raises(DataError, match="both a verdict and a label"):
+        judge(rows[3:])
     assert found["brier"] == pytest.approx((0.01 + 0.36 + 0.64) / 3)
     assert found["brier_constant"] == pytest.approx(2 / 9)
 

@@ -65,8 +65,9 @@ def test_values_are_compared_within_their_relation() -> None:
     assert compare_within(values, relations).tolist() == pytest.approx([-1 / (1 + spread), 1 / (1 + spread), 0, 0, 0])
 
 
-def test_misuse_is_refused(table_case: Case) -> None:
+def test_misuse_is_refused(table_case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(ConfigError, match="top"):
         doubt_triples(table_case.model, table_case.graph, top=0)
+    monkeypatch.setattr("itransf.prediction.doubt.measure_doubts", None)  # the relation is looked up first
     with pytest.raises(DataError, match="unknown relation 'x'"):
         doubt_triples(table_case.model, table_case.graph, "x")

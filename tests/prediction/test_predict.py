@@ -147,6 +147,7 @@ def test_other_answers_are_left_out_when_not_wanted() -> None:
     assert len(complete(model, graph, head="c7", **options)) == 32
     assert len(complete(model, graph, head="c1", more=False, **options)) == 33
     whole = complete(model, graph, more=False, **options)
+    assert len(complete(model, graph, more=False, include_known=True, **options)) > len(whole)
     assert {triple.head for triple in whole} == {"c0", "c1", "c2", "k0", "k1", "k2", "k3"}
     assert len(whole) == 7 * 33
     assert len(complete(model, graph, **options)) == 34 * 33 - 27

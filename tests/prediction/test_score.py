@@ -146,6 +146,8 @@ def test_wrong_triples_are_reported_with_their_place(table_case: Any) -> None:
             score_triples(table_case.model, table_case.graph, [wrong])  # type: ignore[list-item]
     with pytest.raises(DataError, match=r"triple 1: unknown entity None"):
         score_triples(table_case.model, table_case.graph, [("e0", "r0", None)])  # type: ignore[list-item]
+    with pytest.raises(DataError, match=r"triple 1: unknown relation 5. Names are text"):
+        score_triples(table_case.model, table_case.graph, [("e0", 5, 5)])  # type: ignore[list-item]
     for wrong in (None, 5, "e0", {"head": "e0", "relation": "r0", "tail": "e1"}):
         with pytest.raises(DataError, match=r"not a list of triples"):
             score_triples(table_case.model, table_case.graph, wrong)  # type: ignore[arg-type]

@@ -3,6 +3,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 from html import unescape
 from itertools import chain
 from pathlib import Path
@@ -14,7 +15,7 @@ from interpret.pages_checking import PageReader, check_page
 from itransf.data import Graph
 from itransf.errors import ConfigError, DataError, WriteError
 from itransf.evaluation.skill import BETTER, NO_BETTER
-from itransf.interpret.sentences import NO_PROBABILITY, format_probability, write_triple
+from itransf.interpret.sentences import NO_PROBABILITY, PROBABILITY, format_probability, write_triple
 from itransf.models import SIDES, Sizes
 from itransf.prediction.inputs import LabelledTriple, name_triple
 from itransf.run import Run, report
@@ -106,6 +107,7 @@ def test_the_figures_are_those_of_an_evaluation(run: Run, page: str, tmp_path: P
 def test_new_triples_are_those_of_missing_with_probability_reason_and_skill(run: Run, page: str) -> None:
     assert run.calibration is not None
     text, seen, shown = read_text(page, "new"), Counter[str](), 0
+    assert f"In percent: {PROBABILITY}." in text
     verdicts = {each["relation"]: each["skill"]["verdict"] for each in run.evaluate().relations}
     place = 0
     for each in run.missing(top=SEARCHED):
@@ -143,6 +145,13 @@ def test_doubtful_triples_and_entities_are_those_of_the_run(run: Run, page: str)
             assert f"{triple['head_label']} – {triple['relation_label']} – {triple['tail_label']}" in entities
         assert " · ".join(f"{each['label']} {each['likeness']:.2f}" for each in found["near"]) in entities
         assert f"– {found['known'][0]['relation']} –" in entities
+
+
+def test_held_out_triples_that_are_also_in_train_are_counted(run: Run, page: str, tmp_path: Path) -> None:
+    assert "The test triples were hidden from training." in read_text(page, "held-out")
+    leaked = replace(run.graph, test=np.concatenate([run.graph.test, run.graph.train[:3]]))
+    text = read_text(write(Run(leaked, run.config, run.model, run.history), tmp_path), "held-out")
+    assert f"Of the {len(leaked.test)} test triples, 3 are also in train, so the model was shown them" in text
 
 
 def test_connected_entities_occur_in_the_most_relations() -> None:

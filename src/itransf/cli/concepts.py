@@ -58,7 +58,7 @@ def show_concepts(
     attention = opened.concepts()
     if rename:
         opened.name_concepts(parse_names(rename), run)
-    given, chosen, is_part = opened.concept_names, attention, bool(relation or top)
+    given, chosen, is_part = opened.concept_names, attention, bool(relation) or top is not None
     names = itransf.interpret.name_concepts(attention, given)
     if is_part:
         chosen = attention.choose(itransf.interpret.choose_relations(attention, relation or (), top))

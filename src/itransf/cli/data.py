@@ -111,12 +111,12 @@ def show_description(description: Mapping[str, Any], screen: Screen, everything:
     categories = description["categories"].items()
     rows: list[tuple[str, ...]] = [(name, f"{own['relations']:,}", f"{own['train']:,}") for name, own in categories]
     screen.tabulate(("Mapping", "Relations", "Train triples"), rows, title="Mapping categories")
-    kinds = ("inverse", "symmetric", "duplicate", "any")
+    kinds = {"itself": "In train", **{kind: kind.capitalize() for kind in ("inverse", "symmetric", "duplicate", "any")}}
     leakage = description["leakage"].items()
     rows = [(split, *(format_share(shares[kind]) for kind in kinds)) for split, shares in leakage]
-    title = "Test leakage: triples that follow from one training triple (percent)"
+    title = "Test leakage: triples in train or that follow from one train triple (percent)"
     screen.say()
-    screen.tabulate(("Split", *(kind.capitalize() for kind in kinds)), rows, title=title)
+    screen.tabulate(("Split", *kinds.values()), rows, title=title)
     show_structure(description["structure"], screen)
     show_relations(description["relation_table"], screen, everything)
 

@@ -119,6 +119,10 @@ def show_evaluation(evaluation: Mapping[str, Any], screen: Screen, relations: bo
     if "sampled_from" in evaluation:
         ranked = f"{best['queries'] // 2:,} of {evaluation['sampled_from']:,} {evaluation['split']} triples"
         screen.say(f"A random sample of {ranked} was ranked; itransf evaluate RUN --triples 0 ranks all.\n", wrap=True)
+    if shared := evaluation.get("also_in_train"):
+        ranked = f"{shared:,} of {best['queries'] // 2:,} ranked {evaluation['split']} triples"
+        told = "also in train, so the model was shown them; results on them mean little"
+        screen.say(f"Note: {ranked} {'is' if shared == 1 else 'are'} {told}.\n", wrap=True)
     screen.tabulate(columns, rows, names=2, title=title)
     bounds = (evaluation[name]["both"]["mrr"] for name in ("optimistic", "pessimistic"))
     mrr = [itransf.evaluation.format_metric("mrr", bound) for bound in bounds]

@@ -17,7 +17,6 @@ from itransf.errors import ConfigError, name_count
 if TYPE_CHECKING:
     from itransf.prediction.inputs import LabelledTriple
 
-PROBABILITY = "Prob.: estimated chance that the triple is true, where triples that are not in the data count as false."
 RANKS = "Ranks are among entities that fit and whose triple is unknown; the percentile is the share ranked below."
 MEAN = " Prob. is the geometric mean over two queries, for the tail and for the head."
 ANY = "Search all entities or relations, not only those that fit."
@@ -27,6 +26,7 @@ AGREEMENT: output.Columns = {  # of an ensemble
     "Ranks": lambda row: f"{row['best_rank']:,g} to {row['worst_rank']:,g}",
 }
 ONLY_WITH_MORE = " Others are ranked only with --more."
+NO_CHANCE = " Others have no probability."
 NO_ANSWER = (
     "There is no answer: every candidate is a training triple (--known includes them), or excluded by --candidates, or "
     "does not fit (--any searches all entities and relations), or has its only answer in the training set (--more)."
@@ -57,8 +57,9 @@ def predict_triples(
     Give a head and a relation, a relation and a tail, a head and a tail, or a relation alone. Answers fit the relation:
     they or entities like them occur on that side of it in the training set (--any searches all). Training triples are
     left out, unless --known is given; validation and test triples are marked "held out". If a relation allows one
-    answer, such as a capital, and the training set has it, others are ranked only with --more. In an ensemble, a seed
-    agrees with an answer if it ranks it among its ten best, as 'itransf score' ranks it.
+    answer, such as a capital, and the training set has it, others are ranked only with --more, without a probability.
+    A probability supposes that an answer is missing: it is too high for relations whose triples are complete. In an
+    ensemble, a seed agrees with an answer if it ranks it among its ten best, as 'itransf score' ranks it.
     """
     asked = {"head": head, "relation": relation, "tail": tail}
     if queries is not None and any(asked.values()):
@@ -87,7 +88,7 @@ def predict_triples(
     concepts = None if sharing is None else {side: [each.to_dict() for each in sharing[side]] for side in sharing}
     answered_by = [triple.to_dict() for triple in only]
     content = {"query": asked, "answered_by": answered_by, "predictions": predictions, "concepts": concepts}
-    told = describe_only(only, answered) + ("" if found else ONLY_WITH_MORE) if only else ""
+    told = describe_only(only, answered) + note_others(opened, bool(found)) if only else ""
     if told and out is not None:
         output.warn([told])
 
@@ -110,6 +111,11 @@ def describe_only(triples: Sequence[LabelledTriple], answered: str) -> str:
     return f"Already in train: {shown}. In train, each {given} of {triples[0].relation_label} has one {answered}."
 
 
+def note_others(run: itransf.Run, are_ranked: bool) -> str:
+    """Return what is said about further answers to a query whose only answer is in train."""
+    return (NO_CHANCE if run.calibration else "") if are_ranked else ONLY_WITH_MORE
+
+
 def answer_file(
     run: itransf.Run, queries: Path, out: Path | None, choices: Mapping[str, Any], explain: bool, as_json: bool
 ) -> None:
@@ -124,7 +130,7 @@ def answer_file(
     only = [found[0] for each in parts if (found := itransf.prediction.find_only_answers(run.graph, *each))]
     if only:
         first = itransf.interpret.sentences.write_triple(only[0])
-        others = "" if choices["more"] else ONLY_WITH_MORE
+        others = note_others(run, choices["more"])
         output.warn([f"Train has the only answer to {len(only):,} of {len(asked):,} queries, such as {first}.{others}"])
     if out is not None:
         itransf.prediction.write_table(table, out)
@@ -169,13 +175,17 @@ def note_probability(run: itransf.Run, rows: Sequence[Mapping[str, Any]], screen
     if run.calibration is None:
         screen.say(itransf.interpret.sentences.NO_PROBABILITY, wrap=screen.is_terminal)
         return
-    screen.say(PROBABILITY, wrap=screen.is_terminal)
     names = run.graph.relations
+    rated = {names.index(row["relation"]) for row in rows if row["probability"] is not None}
+    if rated:
+        screen.say(f"Prob.: {itransf.interpret.sentences.PROBABILITY}.", wrap=screen.is_terminal)
     for number in sorted({names.index(row["relation"]) for row in rows}):
+        if not run.calibration.covers(number):
+            screen.say(f"{names.label(number)}: no probability, as the relation was learned later.")
         if run.calibration.lacks_skill(number):
             told = "on the validation set, the model ranks answers no better than popularity"
             screen.say(f"{names.label(number)}: {told}.")
-        if (share := run.graph.share_answered(number)) < itransf.data.RARELY_ANSWERED:
+        if number in rated and (share := run.graph.share_answered(number)) < itransf.data.RARELY_ANSWERED:
             told = f"only {share:.0%} of the entities that fit have this relation in the data"
             text = f"{names.label(number)}: {told}; the probabilities of new triples are too high."
             screen.say(text, wrap=screen.is_terminal)

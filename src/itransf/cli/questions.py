@@ -11,7 +11,7 @@ from itransf.cli import output
 from itransf.cli.options import AsJson, Device, Explain, Out, RunFolder, open_run
 from itransf.cli.predict import note_probability
 
-MOST_SHOWN = 20  # rows of a long list on the screen
+MOST_SHOWN = 20  # rows on the screen of a list whose length is not given
 DOUBT: output.Columns = {"Doubt": lambda each: output.format_number(each["doubt"], 1)}
 MEANING = (
     "Doubt: how unusual the triple is among those of its relation (entity types, supporting paths, score). Typical "
@@ -69,7 +69,7 @@ def doubt_triples(
     def show(screen: output.Screen) -> None:
         show_triples(found, DOUBT, screen)
         screen.say(MEANING, wrap=True)
-        output.show_reasons(found[:MOST_SHOWN], screen, "support")
+        output.show_reasons(found, screen, "support")
 
     output.tell_rows(content, found, out, as_json, show, itransf.prediction.DoubtfulTriple)
 
@@ -79,7 +79,7 @@ def list_missing(
     *,
     entity: Annotated[str | None, Option(metavar="X", help="Only triples of this entity.")] = None,
     relation: Relation = None,
-    top: Annotated[int, Option(metavar="N", help="Maximum number of triples.")] = 1000,
+    top: Annotated[int | None, Option(metavar="N", help="Maximum number of triples; 1000 without it.")] = None,
     explain: Explain = False,
     out: Out = None,
     device: Device = "auto",
@@ -87,18 +87,27 @@ def list_missing(
 ) -> None:
     """List the most probable new triples.
 
-    --entity and --relation limit the search. Interrupted with --out, the same command continues after the last relation
+    --entity and --relation limit the search. A probability supposes that an answer is missing: it is too high for
+    relations whose triples are complete. Interrupted with --out, the same command continues after the last relation
     that was finished.
     """
     state = None if out is None else out.with_name(f".{out.name}.part")
-    options: dict[str, Any] = {"top": top, "explain": explain, "progress": True, "state": state}
+    options: dict[str, Any] = {
+        "top": 1000 if top is None else top,
+        "explain": explain,
+        "progress": True,
+        "state": state,
+    }
     opened = open_run(run, device)
     found = [each.to_dict() for each in opened.missing(entity, relation, **options)]
     content = {"entity": entity, "relation": relation, "triples": found}
 
     def show(screen: output.Screen) -> None:
-        show_triples(found, output.CHANCE, screen)
-        note_probability(opened, found, screen)
+        shown = found[:MOST_SHOWN] if top is None else found
+        show_triples(shown, output.CHANCE, screen)
+        if len(shown) < len(found):
+            output.remark(f"{len(found) - len(shown):,} more: --out FILE writes all, --top N shows N.")
+        note_probability(opened, shown, screen)
 
     output.tell_rows(content, found, out, as_json, show, itransf.prediction.MissingTriple)
 
@@ -187,6 +196,4 @@ def show_triples(found: list[dict[str, Any]], value: output.Columns, screen: out
         return
     has_reasons = any(each["reason"] for each in found)
     reasons: output.Columns = {"Reason": lambda each: each["reason"]} if has_reasons else {}
-    screen.tabulate_each(found[:MOST_SHOWN], {**output.TRIPLE, **reasons, **value}, names=3 + has_reasons)
-    if len(found) > MOST_SHOWN:
-        output.remark(f"{len(found) - MOST_SHOWN:,} more: --out FILE writes all.")
+    screen.tabulate_each(found, {**output.TRIPLE, **reasons, **value}, names=3 + has_reasons)

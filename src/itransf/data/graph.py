@@ -124,10 +124,12 @@ class Graph:
             Exact matches, then names that begin so, names with a word that begins so, and names with similar letters.
 
         Raises:
-            DataError: The text is empty.
+            DataError: The text is empty, or no text.
             ConfigError: The number is not at least 1.
         """
         top = check_count("top", top, least=1)
+        if not isinstance(text, str):
+            raise DataError(f"{text!r} is not text; give a name, or a part of one")
         if not text.strip():
             raise DataError("there is no text to search for; give a name, or a part of one")
         found = []

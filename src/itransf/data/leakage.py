@@ -51,14 +51,16 @@ class Leakage:
     """Shares of a split's triples that train reveals in one step.
 
     Attributes:
+        itself: The triple is in train, too.
         inverse: (tail, other relation, head) is in train, and the other relation implies this one reversed.
         symmetric: (tail, relation, head) is in train.
         duplicate: (head, other relation, tail) is in train, and the other relation implies this one.
-        any: One of these three.
+        any: One of these four.
         reversed_pair: Train links tail to head by any relation.
         same_pair: Train links head to tail by any relation.
     """
 
+    itself: float
     inverse: float
     symmetric: float
     duplicate: float
@@ -122,7 +124,7 @@ def measure_leakage(graph: Graph, split: str = "test", structure: Structure | No
     """
     triples = graph.split(split)
     if not len(triples):
-        return Leakage(*[0.0] * 6)
+        return Leakage(*[0.0] * 7)
     structure = structure or mine_structure(graph, splits=SPLITS)
     count = len(graph.relations)
     links, (heads, _, tails) = _link(graph.train, graph), triples.T
@@ -131,7 +133,8 @@ def measure_leakage(graph: Graph, split: str = "test", structure: Structure | No
     symmetric = _meets(triples, *backward, np.arange(count) * (count + 1), count)
     duplicate = _meets(triples, *forward, _list_codes(structure.duplicate, structure.one_way_duplicate, count), count)
     linked = [np.diff(offsets) > 0 for offsets, _ in (backward, forward)]
-    shares = (inverse, symmetric, duplicate, inverse | symmetric | duplicate, *linked)
+    itself = graph.known_in("train").contains(triples)
+    shares = (itself, inverse, symmetric, duplicate, itself | inverse | symmetric | duplicate, *linked)
     return Leakage(*(float(np.mean(share)) for share in shares))
 
 

@@ -34,7 +34,8 @@ METRICS = {"mr": "MR", "mrr": "MRR", "amri": "AMRI", **{f"hits@{k}": f"Hits@{k}"
 class Evaluation:
     """Metrics of a split, by the standard protocol; `typed` and `typed_ranks` follow the rule of predictions.
 
-    `sampled_from` is the number of triples of the split if a random sample of them was ranked, else 0.
+    `sampled_from` is the number of triples of the split if a random sample of them was ranked, else 0. `also_in_train`
+    is the number of ranked triples of valid or test that are in train, too.
 
     It is a mapping of the filtered metrics over both sides: `evaluation["mrr"]`, `dict(evaluation)`.
     """
@@ -51,6 +52,7 @@ class Evaluation:
     typed_ranks: Ranks
     weighted: bool = False
     sampled_from: int = 0
+    also_in_train: int = 0
 
     def __getitem__(self, metric: str) -> float:
         """Return a filtered metric over both sides, such as evaluation["mrr"].
@@ -84,7 +86,7 @@ class Evaluation:
         content = {
             "split": self.split,
             **({"weighted": True} if self.weighted else {}),
-            **({"sampled_from": self.sampled_from} if self.sampled_from else {}),
+            **{name: count for name in ("sampled_from", "also_in_train") if (count := getattr(self, name))},
             "ties": self.ties,
             **self.overall,
             **self.by_ties,
@@ -159,6 +161,7 @@ def evaluate(
         fitting,
         weighted,
         len(graph.split(split)) if len(chosen) < len(graph.split(split)) else 0,
+        0 if split == "train" else int(graph.known_in("train").contains(chosen).sum()),
     )
 
 

@@ -4,6 +4,10 @@ from collections.abc import Sequence
 
 from itransf.prediction.inputs import LabelledTriple
 
+PROBABILITY = (
+    "estimated chance that the triple is a missing answer, if its query has one; too high for relations whose triples "
+    "are complete"
+)
 NO_PROBABILITY = "No probability is shown: the run has none, or fewer than 50 validation queries to fit it on."
 _TEENS = (11, 12, 13)
 

@@ -2,10 +2,12 @@
 
 A question asks for a side of a relation, given the entity on the other side. Its candidates are the entities that fit
 the side (see `itransf.data.typing`) and do not answer it in train. The probability of a candidate is the chance that it
-is true, where candidates that are in no split count as false. It is a logistic function of the logit of the candidate's
-softmax among the candidates, the score, the number of candidates, and an offset of the relation and side that is shrunk
-to those of all. It grows with the score, so it never changes a ranking. It is fitted to the ten best candidates of each
-question: they are what people see, and among thousands of others the few true ones would decide.
+is a missing answer, if the question has one: it is fitted to questions that valid answers. It is a logistic function of
+the logit of the candidate's softmax among the candidates, the score, the number of candidates, and an offset of the
+relation and side that is shrunk to those of all. Of the candidates of a question it grows with the score. Answers in
+valid are no candidates; one of them is compared with all candidates, so it may have a lower probability than a worse
+candidate, which is compared with the others. The function is fitted to the ten best candidates of each question: they
+are what people see, and among thousands of others the few true ones would decide.
 
 Valid questions have answers in test, too, which are not read here. How many is estimated from valid alone (Good and
 Turing: test has as many triples of questions of valid as valid has triples that share their question), and as much
@@ -226,14 +228,16 @@ def fit_calibration(model: Model, graph: Graph) -> Calibration | None:
     constant, share, score, count, excess, by_frequency, frequency, several = solution.weights.tolist()
     slopes = np.maximum(share + by_frequency * constants[:, 0], LEAST_SLOPE)
     offsets = constant + solution.offsets + constants @ np.array([frequency, several])
-    skills = measure_skill(model, graph, "valid", search.memory)
+    excess = max(excess, LEAST_SLOPE - float(slopes.min()))
+    least = float(slopes.min()) + min(excess, 0.0)
+    skills = measure_skill(model, replace(graph, test=graph.test[:0]), "valid", search.memory)
     return Calibration(
         temperature,
         tuple(map(shorten, slopes.tolist())),
         tuple(map(shorten, offsets.tolist())),
-        shorten(max(score, -0.9 * temperature * float(slopes.min()))),  # the softmax grows faster with the score
+        shorten(max(score, -0.9 * temperature * least)),  # the softmax grows faster with the score
         shorten(count),
-        shorten(max(excess, LEAST_SLOPE - float(slopes.min()))),
+        shorten(excess),
         len(np.unique(examples.questions)),
         tuple(skills[each].verdict if each in skills else TOO_FEW for each in range(len(graph.relations))),
     )
@@ -415,12 +419,23 @@ def choose_rivals(search: Search) -> Search:
     return Search(search.model, search.graph, excluded=("train", "valid"), memory=search.memory)
 
 
+def find_answered(graph: Graph, triples: Triples, asked: Booleans) -> Booleans:
+    """Return which triples answer a question for one side whose only answer is in train; arguments as below."""
+    found, known = np.zeros(len(triples), dtype=np.bool_), graph.known_in("train")
+    for number, side in enumerate(SIDES):
+        have_one = graph.statistics.one_head if side == "head" else graph.statistics.one_tail
+        is_answered = known.count(triples[:, 2 - 2 * number], triples[:, 1], side) > 0
+        found |= asked[:, 2 * number] & ~asked[:, 2 - 2 * number] & have_one[triples[:, 1]] & is_answered
+    return found
+
+
 def find_probabilities(
     calibration: Calibration | None, search: Search, triples: Triples, asked: Booleans | None = None
 ) -> list[float | None]:
     """Return the probability of each answer.
 
-    It is None without a calibration, in train, and for an entity that does not fit.
+    It is None without a calibration, in train, for an entity that does not fit, and where one side was asked for, the
+    relation allows one answer there, and train has it.
 
     Args:
         calibration: Calibration of the model, if there is one.
@@ -431,8 +446,9 @@ def find_probabilities(
     found = np.full(len(triples), None, dtype=object)
     if calibration is not None and len(triples):
         covered = 2 * triples[:, 1] < len(calibration.slopes)
-        rows = np.flatnonzero(covered & ~search.graph.known_in("train").contains(triples))
         parts = np.zeros_like(triples, dtype=np.bool_) if asked is None else asked
+        is_open = ~search.graph.known_in("train").contains(triples) & ~find_answered(search.graph, triples, parts)
+        rows = np.flatnonzero(covered & is_open)
         chances, fits = rate_answers(calibration, choose_rivals(search), triples[rows], parts[rows])
         found[rows[fits]] = chances[fits]
     return found.tolist()

@@ -18,7 +18,15 @@ from itransf.data.reading import read_columns
 from itransf.errors import DataError, name_count
 from itransf.models.base import SIDES, Model
 from itransf.prediction.calibration import LEAST_QUESTIONS, Calibration, measure_answers, sigmoid
-from itransf.prediction.inputs import GivenTriple, TripleFile, find_problems, find_splits, list_names, resolve_triples
+from itransf.prediction.inputs import (
+    GivenTriple,
+    TripleFile,
+    find_problems,
+    find_splits,
+    list_names,
+    name_triple,
+    resolve_triples,
+)
 from itransf.prediction.search import Search
 
 TRUTHS = {"1": True, "true": True, "yes": True, "0": False, "-1": False, "false": False, "no": False}
@@ -42,6 +50,9 @@ class ClassifiedTriple:
         problem: What is unknown.
         label: Whether it is true, as given.
         known: First split that contains it ("train", "valid" or "test"), or None; the model was shown train.
+        head_label: Label of the head; None if a name is unknown.
+        relation_label: Label of the relation, likewise.
+        tail_label: Label of the tail, likewise.
     """
 
     head: str
@@ -53,6 +64,9 @@ class ClassifiedTriple:
     problem: str | None = None
     label: bool | None = None
     known: str | None = None
+    head_label: str | None = None
+    relation_label: str | None = None
+    tail_label: str | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Return all fields by name, ready for JSON."""
@@ -105,9 +119,11 @@ def classify_triples(
     for row, (head, relation, tail) in enumerate(names):
         label = None if labels is None else labels[row]
         found.append(ClassifiedTriple(head, relation, tail, None, problem=problems.get(row), label=label))
-    columns = (chances.tolist(), claims[:, 0].tolist(), find_splits(graph, given))
-    for row, chance, score, split in zip(asked, *columns, strict=True):
-        found[row] = replace(found[row], verdict=chance > 0.5, probability=chance, score=score, known=split)
+    columns = (chances.tolist(), claims[:, 0].tolist(), find_splits(graph, given), given.tolist())
+    for row, chance, score, split, triple in zip(asked, *columns, strict=True):
+        *_, head_label, relation_label, tail_label = name_triple(graph, triple)
+        named = replace(found[row], head_label=head_label, relation_label=relation_label, tail_label=tail_label)
+        found[row] = replace(named, verdict=chance > 0.5, probability=chance, score=score, known=split)
     return found
 
 
@@ -217,8 +233,13 @@ def judge(rows: Sequence[ClassifiedTriple]) -> dict[str, float]:
     Returns:
         Accuracy, F1, and the Brier score: of the probabilities, of the sigmoid of scores, and of a constant, the share
         of true ones. Triples with unknown names are left out.
+
+    Raises:
+        DataError: No triple has both a verdict and a label.
     """
     known = [row for row in rows if row.verdict is not None and row.label is not None]
+    if not known:
+        raise DataError("no triple has both a verdict and a label to compare it with; give labels of known names")
     columns = np.array([[row.verdict, row.label, row.probability, row.score] for row in known], dtype=float).T
     verdicts, labels, chances, scores = columns
     guesses = {

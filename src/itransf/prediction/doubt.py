@@ -71,11 +71,12 @@ def doubt_triples(
         ConfigError: A number is not positive.
     """
     top = check_count("top", top, least=1)
+    number = None if relation is None else graph.relations.index(relation)
     parts, support = measure_doubts(model, graph, progress)
     doubts = parts.sum(axis=0)
     rows = np.argsort(-doubts, kind="stable")
-    if relation is not None:
-        rows = rows[graph.train[rows, 1] == graph.relations.index(relation)]
+    if number is not None:
+        rows = rows[graph.train[rows, 1] == number]
     rows = rows[:top]
     names = [name_triple(graph, triple) for triple in graph.train[rows].tolist()]
     scored = score_triples(model, graph, [each[:3] for each in names])

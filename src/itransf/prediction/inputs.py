@@ -149,7 +149,7 @@ def resolve_each(rows: Iterable[T], resolve: Callable[[T], U], locate: Callable[
 def number_names(graph: Graph, names: Sequence[Any], is_query: bool = False) -> list[int]:
     """Return the indices of a head, a relation and a tail; in a query, ASKED for None."""
     vocabularies = (graph.entities, graph.relations, graph.entities)
-    if names[1] and names[2] and names[2] not in graph.entities:
+    if isinstance(names[1], str) and names[1] and names[2] and names[2] not in graph.entities:
         names = [*names[:2], graph.find_bin(names[1], str(names[2])) or names[2]]
     return [ASKED if is_query and name is None else v.index(name) for v, name in zip(vocabularies, names, strict=True)]
 

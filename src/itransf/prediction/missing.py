@@ -43,7 +43,7 @@ class MissingTriple(LabelledTriple):
     """A new triple.
 
     Attributes:
-        probability: Chance that it is true, as in `ScoredTriple`, if the run has a calibration.
+        probability: Chance that it is a missing answer, as in `ScoredTriple`, if the run has a calibration.
         score: Plausibility; comparable within a relation.
         reason: Paths in train that support it, in words, if they were asked for.
     """

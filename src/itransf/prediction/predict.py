@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from itransf.data import Booleans, Graph, Integers, Triples, Vocabulary
+from itransf.data.layout import TRIPLE
 from itransf.errors import ConfigError
 from itransf.evaluation import rank_as_predicted
 from itransf.models import SIDES, Ensemble, Model, Side
@@ -74,7 +75,7 @@ class Prediction(LabelledTriple):
         score: Plausibility: higher is better; comparable within a relation.
         rank: Position in the list, from 1.
         known: First split that contains the triple ("train", "valid" or "test"), or None.
-        probability: Chance that it is true, if the run has a calibration and the answer fits and is not in train.
+        probability: Chance that it is a missing answer, if the query has one; None for what `find_probabilities` names.
         agreement: How the members of an ensemble rank it; None for other models.
     """
 
@@ -220,8 +221,9 @@ def answer_queries(
         calibration: Function from scores to probabilities, if there is one.
 
     Returns:
-        Columns query (its number, from 1), head, relation, tail (names), score, rank (from 1), known (a split's
-        name, or null) and probability (or null); for an ensemble also those of `Agreement`.
+        Columns query (its number, from 1), head, relation, tail (names), head_label, relation_label, tail_label, score,
+        rank (from 1), known (a split's name, or null) and probability (or null); for an ensemble also those of
+        `Agreement`.
     """
     numbers = None if candidates is None else resolve_candidates(graph.entities, candidates)
     excluded = () if include_known else ("train",)
@@ -236,13 +238,16 @@ def answer_queries(
     found = replace(found, queries=np.array(ranked, dtype=np.int64)[found.queries])
     asked = (triples == ASKED)[found.queries]
     agreed = find_agreement(search, found.triples, asked)
-    heads, relations, tails = found.triples.T
+    vocabularies, numbers = (graph.entities, graph.relations, graph.entities), found.triples.T.tolist()
+    named = {
+        part + ending: pa.array([getattr(vocabulary, what)(number) for number in own], pa.string())
+        for ending, what in (("", "name"), ("_label", "label"))
+        for part, vocabulary, own in zip(TRIPLE, vocabularies, numbers, strict=True)
+    }
     return pa.table(
         {
             "query": found.queries + 1,
-            "head": pa.array(map(graph.entities.name, heads.tolist()), pa.string()),
-            "relation": pa.array(map(graph.relations.name, relations.tolist()), pa.string()),
-            "tail": pa.array(map(graph.entities.name, tails.tolist()), pa.string()),
+            **named,
             "score": found.scores,
             "rank": found.ranks,
             "known": pa.array(find_splits(graph, found.triples), pa.string()),

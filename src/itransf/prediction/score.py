@@ -25,8 +25,8 @@ class ScoredTriple(LabelledTriple):
             allows self-loops (`allows_loops`).
         head_rank: Rank of the head among the heads that fit, likewise.
         percentile: Percentage of the competitors on both sides that the triple beats.
-        probability: Chance that it is true, the geometric mean of both sides, if the run has a calibration and the
-            triple fits and is not in train.
+        probability: Chance that it is a missing answer, if its queries have one: the geometric mean of both sides, if
+            the run has a calibration and the triple fits and is not in train.
     """
 
     score: float

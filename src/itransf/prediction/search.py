@@ -67,7 +67,7 @@ class Search:
         allowed, statistics = self.allow_entities(relation, side), self.graph.statistics
         if self.more or not (statistics.one_tail if side == "head" else statistics.one_head)[relation]:
             return allowed
-        known = np.concatenate([self.graph.split(split) for split in self.excluded])
+        known = np.concatenate([self.graph.train[:0], *(self.graph.split(split) for split in self.excluded)])
         answered = sort_distinct(known[known[:, 1] == relation, 2 * SIDE_NUMBERS[side]])
         return allowed[~is_among(allowed, answered)]
 

@@ -25,7 +25,7 @@ from itransf.interpret.html.circle import draw_circle
 from itransf.interpret.measures.reading import find_scale, read_model
 from itransf.interpret.measures.structure import measure_attention, mine_gold
 from itransf.interpret.naming import LEAST_WEIGHT
-from itransf.interpret.sentences import NO_PROBABILITY, format_probability, name_rank, write_triple
+from itransf.interpret.sentences import NO_PROBABILITY, PROBABILITY, format_probability, name_rank, write_triple
 from itransf.models import SIDES
 from itransf.prediction import LabelledTriple, MissingTriple, Prediction, name_triple
 
@@ -128,7 +128,7 @@ def write_report(
         **concepts,
         charts=draw_training(run.chosen.history, info["config"]["validation"]["metric"]),
         settings=format_toml(info["config"]),
-        no_probability="" if run.calibration else NO_PROBABILITY,
+        probability=f"In percent: {PROBABILITY}." if run.calibration else NO_PROBABILITY,
         chance=format_chance,
         doubts=list_doubts(run.graph, verdicts),
         RARE=RARE,
