@@ -245,10 +245,14 @@ class RunFolder:
             drop: Names of files that do not belong to the run any more.
         """
         present = self.read_manifest()
+        replaced = self._find_members() if self._manifest is not None else []
         kept = {name: checksum for name, checksum in present.files.items() if name not in {*drop, *self._dropped}}
         write_manifest(self.path, Manifest(record or present.record, {**kept, **self._staged}))
         self._staged, self._dropped, self._manifest = {}, set(), None
         self._settle()
+        for member in replaced:  # of an ensemble that was here before
+            if member.is_replaceable:
+                member._empty()
 
     def _settle(self) -> None:
         """Give the files of the last commit their names, and remove those that are not part of the run."""
@@ -277,17 +281,24 @@ class RunFolder:
         Raises:
             RunError: The folder holds something else.
         """
-        self.check_free(overwrite=True)
+        folders = [*self._find_members(), self]
+        for folder in folders:
+            folder.check_free(overwrite=True)
+        for folder in folders:
+            folder._empty()
+
+    def _find_members(self) -> list[RunFolder]:
+        """Return the folders of the members of the ensemble that is on disk; none if it cannot be read."""
+        with suppress(CheckpointError):
+            return list(map(RunFolder, RunFolder(self.path).members))
+        return []
+
+    def _empty(self) -> None:
+        """Remove the files of the run, run.json last: what is left of the run can be replaced until it is gone."""
         if not self.path.is_dir():
             return
-        members = list[Path]()
-        with suppress(CheckpointError):  # of a run that cannot be read, only its own files are removed
-            members = self.members
         with reporting(f"{self.path} cannot be replaced", "choose another folder"):
-            (self.path / FILE).unlink(missing_ok=True)  # the first: without it there is no run
-            for member in members:
-                RunFolder(member).clear()
-            for entry in list(self.path.iterdir()):
+            for entry in sorted(self.path.iterdir(), key=lambda entry: entry.name == FILE):
                 if self._is_own(entry.name):
                     entry.unlink()
         with suppress(OSError):  # it is not empty

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -8,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 import torch
+from benchmarks.trust.kills import Fault, count_operations, restore
+from benchmarks.trust.trials import in_process
 
 from comparing import same_weights
 from itransf.data.graph import Graph
@@ -15,7 +18,7 @@ from itransf.errors import CheckpointError, ConfigError, ITransFError, RunError
 from itransf.evaluation import evaluate
 from itransf.interpret import align_concepts
 from itransf.models import Ensemble
-from itransf.records import Manifest, read_manifest, write_manifest
+from itransf.records import Manifest, find_runs, read_manifest, write_manifest
 from itransf.run import EnsembleRun, Run, open_run, seal
 from itransf.storage import RunFolder
 from training.interruption import FragileFolder, InterruptionError
@@ -175,6 +178,36 @@ class TestOverwriting:
         short(graph, "transe", seeds=2, out=place, overwrite=True)
         assert len(open_ensemble(place).members) == 2
         assert not (place / "model.safetensors").exists()
+
+    @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+    @pytest.mark.parametrize("operation", ["save an ensemble", "save a run", "clear"])
+    def test_killed_at_any_file_operation_it_can_be_replaced(
+        self, made: Path, short: Any, graph: Graph, tmp_path: Path, operation: str
+    ) -> None:
+        run = short(graph, "transe", seeds=1 if operation == "save a run" else 2)
+
+        def act(work: Path) -> None:
+            if operation == "clear":
+                RunFolder(work / "e").clear()
+            else:
+                run.save(work / "e", overwrite=True)
+
+        (tmp_path / "base").mkdir()
+        shutil.copytree(made, tmp_path / "base" / "e")
+        work = tmp_path / "work"
+        for at in range(1, count_operations(tmp_path / "base", work, act) + 1, 7):
+            restore(tmp_path / "base", work)
+            in_process(lambda at=at: (Fault(work, at), act(work)))
+            RunFolder(work / "e").check_free(overwrite=True)
+            run.save(work / "e", overwrite=True)
+            assert same_weights(open_run(work / "e", device="cpu"), run)
+
+    def test_a_single_run_in_place_of_an_ensemble_leaves_no_members(
+        self, short: Any, graph: Graph, place: Path
+    ) -> None:
+        short(graph, "transe", out=place, overwrite=True)
+        assert [path for path, _ in find_runs(place)[0]] == [place]
+        assert open_run(place, device="cpu").members == ()
 
     def test_something_else_is_left_alone(self, short: Any, graph: Graph, tmp_path: Path) -> None:
         (tmp_path / "seed-0").mkdir()

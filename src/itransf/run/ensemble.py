@@ -111,7 +111,7 @@ class EnsembleRun(Run):
         """Write the members and the ensemble into a folder that `itransf.open` reads."""
         folder = RunFolder(Path(path))
         with folder.locked(), folder.replaced(overwrite):
-            folder.clear()
+            begin_members(folder, self.record, len(self.members))
             for member in self.members:
                 member.save(folder.path / self.locate(member).name, overwrite)
             self.write_result(folder)
@@ -122,3 +122,9 @@ class EnsembleRun(Run):
         folder.stage_calibration(self.calibration)
         folder.commit()
         self.path, self.is_stored = folder.path, True
+
+
+def begin_members(folder: RunFolder, record: RunRecord, count: int) -> None:
+    """Make a folder that of an ensemble whose members are still to be written; what it held is removed."""
+    folder.clear()
+    write_manifest(folder.path, Manifest(replace(record, members=("",) * count)))

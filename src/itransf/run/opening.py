@@ -19,7 +19,7 @@ from itransf.fitting import Fit, build_model, choose_weight, describe_plan, set_
 from itransf.memory import check_memory, sketch_weights
 from itransf.models.base import Model
 from itransf.records import Manifest, RunRecord, hash_graph, read_manifest, write_manifest
-from itransf.run.ensemble import EnsembleRun
+from itransf.run.ensemble import EnsembleRun, begin_members
 from itransf.run.run import Run
 from itransf.run.settings import (
     CHANGEABLE,
@@ -219,8 +219,7 @@ def train_ensemble(
             say_plan(graph, config, device, seeds)
         config = choose_weight(graph, config, device, progress)
         if folder is not None and not begun:
-            folder.clear()
-            write_manifest(folder.path, Manifest(replace(RunRecord.new(graph, config), members=("",) * seeds)))
+            begin_members(folder, RunRecord.new(graph, config), seeds)
             held.callback(clear_empty, folder)
         members = []
         for number, seed in enumerate(range(config.seed, config.seed + seeds), start=1):
