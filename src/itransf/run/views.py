@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from copy import copy
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from itransf.data.graph import SPLITS, Triples
+from itransf.data.graph import SPLITS, Graph, Triples
 from itransf.errors import DataError, check_count
 from itransf.evaluation import rank_both, sample_triples
+from itransf.fitting import match_names
 from itransf.interpret.naming import call_concept, name_concepts
 from itransf.interpret.sharing import FOUND, match_concepts
 from itransf.models import SIDES
@@ -71,6 +73,9 @@ def compare_runs(run: Run, other: Run, top: int = 10) -> dict[str, Any]:
     triples = sorted(held[0] & held[1])
     if not triples:
         raise DataError("the runs have no triples of valid or test in common; compare runs of the same graph")
+    earlier = copy(run)
+    earlier.graph = adopt_triples(run.graph, other.graph)  # so that both ignore the same answers
+    runs = (earlier, other)
     scored = [[(found.head_rank, found.tail_rank) for found in each.score(triples)] for each in runs]
     ranks = np.array(scored)  # (2 runs, n, 2 sides)
     means = {"mrr": 1 / ranks} | {f"hits@{most}": ranks <= most for most in HITS}
@@ -102,14 +107,33 @@ def compare_valid(before: Run, after: Run) -> dict[str, dict[str, float]] | None
 def measure_valid(runs: Mapping[str, Run], triples: Triples) -> dict[str, dict[str, float]] | None:
     """Return the filtered metrics of runs on validation triples, those of a sample if they are many; None without any.
 
+    Known are the triples of the last run for all of them, so that a change of the graph alone changes little.
+
     Args:
-        runs: Runs by name.
+        runs: Runs by name, the last one on the last graph.
         triples: Triples that all have, (n, 3).
     """
     if not len(triples):
         return None
     chosen = sample_triples(triples, max(len(run.graph.entities) for run in runs.values()))
-    return {name: rank_both(run.model, chosen, run.graph.known) for name, run in runs.items()}
+    last = list(runs.values())[-1].graph
+    return {name: rank_both(run.model, chosen, adopt_triples(run.graph, last).known) for name, run in runs.items()}
+
+
+def adopt_triples(graph: Graph, other: Graph) -> Graph:
+    """Return a graph with the triples of another one, by name; those with names that it lacks are left out."""
+    numbers = []
+    for own, theirs in ((graph.entities, other.entities), (graph.relations, other.relations)):
+        pairs, places = match_names(theirs, own), np.full(len(theirs), -1)
+        places[pairs[:, 0]] = pairs[:, 1]
+        numbers.append(places)
+    entities, relations = numbers
+    splits = {}
+    for split in SPLITS:
+        heads, names, tails = other.split(split).T
+        triples = np.stack([entities[heads], relations[names], entities[tails]], axis=1)
+        splits[split] = triples[(triples >= 0).all(1)]
+    return replace(graph, **splits)
 
 
 def compare_concepts(left: Run, right: Run) -> list[dict[str, Any]]:
