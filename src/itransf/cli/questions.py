@@ -150,7 +150,8 @@ def show_difference(
     """Compare two runs: metrics, answers and concepts.
 
     The second run is on the same graph or on a larger one. Held-out triples of both graphs are ranked as by 'itransf
-    score', by both runs with the triples of the second graph as known. Concepts are compared by the relations that use them.
+    score', by both runs with the triples of the second graph as known. Concepts are compared by the
+    relations that use them.
     """
     found = open_run(before, device).diff(open_run(after, device), top)
 
