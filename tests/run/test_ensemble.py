@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,11 +17,13 @@ from comparing import same_weights
 from itransf.data.graph import Graph
 from itransf.errors import CheckpointError, ConfigError, ITransFError, RunError
 from itransf.evaluation import evaluate
+from itransf.fitting import describe_epoch
 from itransf.interpret import align_concepts
 from itransf.models import Ensemble
 from itransf.records import Manifest, find_runs, read_manifest, write_manifest
-from itransf.run import EnsembleRun, Run, open_run, seal
+from itransf.run import EnsembleRun, Run, compare, open_run, seal
 from itransf.storage import RunFolder
+from itransf.training import EpochReport
 from training.interruption import FragileFolder, InterruptionError
 
 if TYPE_CHECKING:
@@ -132,6 +135,25 @@ class TestResuming:
         for run in (resumed, open_run(path, device="cpu")):
             for member, wanted in zip(run.members, unbroken.members, strict=True):
                 assert same_weights(member, wanted)
+
+    def test_an_interrupt_after_the_last_batch_of_a_seed_starts_no_other(
+        self, short: Any, graph: Graph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def describe(report: EpochReport, phase: str) -> dict[str, Any]:
+            signal.raise_signal(signal.SIGINT)
+            return describe_epoch(report, phase)
+
+        settings = ("transe", "training.epochs=1", "warm_start.epochs=0")
+        with monkeypatch.context() as patch:
+            patch.setattr("itransf.fitting.describe_epoch", describe)
+            with pytest.raises(KeyboardInterrupt):
+                short(graph, *settings, seeds=2, out=tmp_path / "e")
+            assert short(graph, *settings).is_interrupted
+            with pytest.raises(KeyboardInterrupt):
+                compare(graph, ["transe"], settings[1:], out=tmp_path / "c", device="cpu", progress=False)
+        assert open_run(tmp_path / "e" / "seed-0", device="cpu").unfinished is None
+        assert not (tmp_path / "e" / "seed-1").exists()
+        assert len(short(graph, *settings, seeds=2, out=tmp_path / "e", resume=True).members) == 2
 
     def test_other_settings_seeds_or_triples_are_refused(
         self, short: Any, graph: Graph, random_graph: GraphMaker, place: Path

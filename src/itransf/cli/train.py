@@ -94,6 +94,8 @@ def train_model(
             run.record_metrics(evaluation, folder)
         content = {"run": str(folder), **run.info(), "evaluation": evaluation and evaluation.to_dict()}
         if final:
+            if run.is_interrupted:
+                raise KeyboardInterrupt
             content["final"] = {"run": str(whole), **itransf.train_final(run, out=whole, **running).info()}
         if report is not None:
             content["report"] = str(run.report(report, progress=not quiet))

@@ -174,6 +174,8 @@ def rank_seeds(
     for seed in range(first, first + seeds):
         folder = out and out / re.sub(r"[^\w.-]+", "-", name) / name_member(seed)
         run = train(graph, **options, seed=seed, out=folder, resume=folder is not None)
+        if run.is_interrupted:
+            raise KeyboardInterrupt
         uses, seconds = getattr(run.model, "uses", ""), run.record.seconds
         plain.append(measure(run.model, graph, seconds))
         if rules is not None:

@@ -142,6 +142,7 @@ def train_one(
         model = fit.run(resume=stored is not None)
         record = None if folder is None else replace(folder.read_record(), metrics={})
         run = Run(graph, fit.config, model, fit.history, names, record=record)
+        run.is_interrupted = fit.is_interrupted
         if calibrate:
             run.calibrate()
         if folder is not None:
@@ -227,6 +228,8 @@ def train_ensemble(
                 print(f"Seed {number} of {seeds}", file=sys.stderr, flush=True)
             out = None if folder is None else RunFolder(folder.path / name_member(seed))
             members.append(train_one(graph, out, (None, config, [f"seed={seed}"]), **options, is_member=True))
+            if members[-1].is_interrupted and number < seeds:
+                raise KeyboardInterrupt
         run = EnsembleRun(members)
         if options["calibrate"]:
             run.calibrate()

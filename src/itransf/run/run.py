@@ -66,9 +66,11 @@ class Run:
         record: Identity and results of the run.
         is_stored: Whether the run was opened from a folder or written to one.
         members: Runs of an ensemble, one per seed; empty for other runs.
+        is_interrupted: Whether the user interrupted its training after the last batch; the run is complete.
     """
 
     members: tuple[Run, ...] = ()
+    is_interrupted: bool = False
 
     def __init__(
         self,
