@@ -269,6 +269,16 @@ def spoil(folder: Path, how: str) -> None:
     put_tensors(folder, name, tensors, triples)
 
 
+def test_resuming_a_finished_run_keeps_its_test_metrics_until_it_is_trained_further(
+    short: Any, graph: Graph, tmp_path: Path
+) -> None:
+    run = short(graph, "transe", "training.epochs=2", out=tmp_path / "run")
+    run.record_metrics(run.evaluate(), tmp_path / "run")
+    again = short(graph, "transe", "training.epochs=2", out=tmp_path / "run", resume=True)
+    assert again.record.metrics == run.record.metrics == open_run(tmp_path / "run", device="cpu").record.metrics
+    assert "test" not in short(graph, "transe", "training.epochs=3", out=tmp_path / "run", resume=True).record.metrics
+
+
 class TestDamagedCheckpoints:
     @pytest.mark.parametrize("how", ["cut", "no triples", "no tensors", "other shapes", "another device"])
     def test_a_checkpoint_that_cannot_be_used_costs_nothing(

@@ -139,8 +139,11 @@ def train_one(
         if folder is not None and stored is None:
             folder.create(graph, fit.config)
         names = folder.read_concept_names() if folder is not None else {}
+        before = len(folder.read_history()) if folder is not None and stored is not None else 0
         model = fit.run(resume=stored is not None)
-        record = None if folder is None else replace(folder.read_record(), metrics={})
+        record = None if folder is None else folder.read_record()
+        if record is not None and len(fit.history) > before:
+            record = replace(record, metrics={})
         run = Run(graph, fit.config, model, fit.history, names, record=record)
         run.is_interrupted = fit.is_interrupted
         if calibrate:
