@@ -429,6 +429,11 @@ class RunFolder:
         except ConfigError as error:
             raise CheckpointError(f"{error} (in the config of the run)") from None
 
+    def read_begun(self) -> Config | None:
+        """Read the settings of the run, or of the first member of an ensemble, that has a checkpoint; None without."""
+        folders = [self, *map(RunFolder, self.members)]
+        return next((each.read_config() for each in folders if each.checkpoints), None)
+
     def read_graph(self) -> Graph:
         """Read the graph that the run was trained on."""
         entities, relations = self._read_names()

@@ -209,7 +209,7 @@ def train_ensemble(
     """
     device, progress = options["device"], options["progress"]
     begun = folder.members if options["resume"] and folder is not None else []
-    stored = next((each.read_config() for each in map(RunFolder, begun) if each.checkpoints), None)
+    stored = folder.read_begun() if begun and folder is not None else None
     if folder is not None and stored is not None:
         stored = replace(stored, seed=folder.read_record().seed)
     config = keep_weight(resolve_config(graph, *given, device, stored), stored)
