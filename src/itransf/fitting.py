@@ -22,8 +22,9 @@ from itransf.evaluation import rank_both, sample_triples
 from itransf.memory import estimate_memory, find_peak_memory, sketch_model
 from itransf.models import MODELS, Model, ProjectingConcepts
 from itransf.progress import current_tracker, noticing_interrupts, track, write_duration
+from itransf.records import WEIGHTS
 from itransf.registry import TRACKERS
-from itransf.storage import WEIGHTS, RunFolder
+from itransf.storage import RunFolder
 from itransf.training import EpochReport, Trainer
 from itransf.training.assignment import SHARE, mirror_supports
 from itransf.training.fused.choice import COMPILERS, lacks_compiler

@@ -44,6 +44,7 @@ from itransf.prediction.calibration import Calibration
 from itransf.records import (
     FILE,
     LARGEST,
+    WEIGHTS,
     Manifest,
     RunRecord,
     changed,
@@ -53,13 +54,14 @@ from itransf.records import (
     is_number,
     is_text,
     is_texts,
+    name_member,
     parse_json,
     read_manifest,
     write_manifest,
 )
 
 CONFIG, NAMES, TRIPLES, HISTORY = "config.toml", "vocabulary.json", "graph.safetensors", "history.jsonl"
-WEIGHTS, CONCEPTS, CALIBRATION, LOCK = "model.safetensors", "concepts.json", "calibration.json", ".lock"
+CONCEPTS, CALIBRATION, LOCK = "concepts.json", "calibration.json", ".lock"
 _CHECKPOINT = re.compile(r"checkpoint(?:-(\d{1,9}))?\.safetensors")
 _FIXED = {CONFIG, NAMES, TRIPLES, HISTORY, WEIGHTS, CONCEPTS, CALIBRATION}
 _HIDDEN = re.compile(r"\.(.+)\.[^.]+\.(?:tmp|new)")  # temporary and staged files
@@ -572,11 +574,6 @@ def _read_safetensors(path: Path) -> tuple[dict[str, Tensor], str]:
     with safe_open(path, "pt") as file:
         tensors = {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118 (not a dict)
         return tensors, (file.metadata() or {}).get("meta", "{}")
-
-
-def name_member(seed: int) -> str:
-    """Return the name of the folder of a member of an ensemble."""
-    return f"seed-{seed}"
 
 
 def _is_names(value: Any) -> bool:

@@ -20,7 +20,7 @@ from itransf.evaluation import evaluate
 from itransf.fitting import describe_epoch
 from itransf.interpret import align_concepts
 from itransf.models import Ensemble
-from itransf.records import Manifest, find_runs, read_manifest, write_manifest
+from itransf.records import Manifest, find_runs, judge_state, read_manifest, write_manifest
 from itransf.run import EnsembleRun, Run, compare, open_run, seal
 from itransf.storage import RunFolder
 from itransf.training import EpochReport
@@ -128,6 +128,7 @@ class TestResuming:
         assert finished == (["seed-7"] if checkpoints == 5 else [])
         with pytest.raises(RunError, match=r"has not ended; .*--seeds 3 --resume.*/e/seed-7"):
             open_run(path, device="cpu")
+        assert judge_state(path) == "unfinished"
         with pytest.raises(RunError, match=r"already holds an ensemble; resume it \(--seeds N --resume"):
             short(graph, *settings, seeds=3, seed=7, out=path)
         resumed = short(graph, *settings, seeds=3, seed=7, out=path, resume=True)
@@ -171,6 +172,7 @@ class TestResuming:
         shutil.rmtree(place / "seed-4")
         with pytest.raises(RunError, match="its member seed-4 is missing"):
             open_run(place)
+        assert (judge_state(place), judge_state(place / "seed-5")) == ("damaged", "finished")
         short(graph, "itransf", seed=4, seeds=4, out=place, resume=True)
         after = open_ensemble(place)
         assert [member.config.seed for member in after.members] == [4, 5, 6, 7]

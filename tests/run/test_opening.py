@@ -16,9 +16,10 @@ from itransf.data.vocabulary import Vocabulary
 from itransf.errors import CheckpointError, ConfigError, ITransFError, RunError
 from itransf.files import lock
 from itransf.prediction import Calibration
+from itransf.records import WEIGHTS
 from itransf.run import open_run, train, train_final
 from itransf.run.opening import check_same
-from itransf.storage import WEIGHTS, RunFolder
+from itransf.storage import RunFolder
 from itransf.training.trainer import weights
 from sealing import put, put_tensors
 from training.interruption import FragileFolder, InterruptionError

@@ -20,9 +20,9 @@ from itransf.files import write_text
 from itransf.interpret.plot import write_tradeoff
 from itransf.models import MODELS, SIDES, Model
 from itransf.presets import read_preset
+from itransf.records import name_member
 from itransf.run.opening import train
 from itransf.run.settings import Device, check_settings, resolve_config
-from itransf.storage import name_member
 
 COMPARED = ("mrr", "mr", "hits@1", "hits@10")
 REPLICATES = 1000

@@ -9,9 +9,9 @@ from itransf import interpret
 from itransf.errors import ConfigError, RunError
 from itransf.fitting import Fit
 from itransf.models import Ensemble
-from itransf.records import Manifest, RunRecord, hash_graph, write_manifest
+from itransf.records import Manifest, RunRecord, hash_graph, name_member, write_manifest
 from itransf.run.run import Run
-from itransf.storage import RunFolder, name_member
+from itransf.storage import RunFolder
 from itransf.teaching import Growth
 
 

@@ -18,7 +18,7 @@ from itransf.errors import CheckpointError, ConfigError, RunError, check_count
 from itransf.fitting import Fit, build_model, choose_weight, describe_plan, set_weight
 from itransf.memory import check_memory, sketch_weights
 from itransf.models.base import Model
-from itransf.records import Manifest, RunRecord, hash_graph, read_manifest, write_manifest
+from itransf.records import WEIGHTS, Manifest, RunRecord, hash_graph, name_member, read_manifest, write_manifest
 from itransf.run.ensemble import EnsembleRun, begin_members
 from itransf.run.run import Run
 from itransf.run.settings import (
@@ -31,7 +31,7 @@ from itransf.run.settings import (
     read_layers,
     resolve_config,
 )
-from itransf.storage import WEIGHTS, RunFolder, name_member
+from itransf.storage import RunFolder
 from itransf.training.trainer import Progress, check_values, load_weights
 
 _ATTEMPTS = 100  # to open a run that another process replaces meanwhile

@@ -23,10 +23,10 @@ from itransf.interpret.attention import check_concepts
 from itransf.interpret.paths import give_reason
 from itransf.models import ConceptModel, Model
 from itransf.prediction import GivenTriple, Search, resolve_triples
-from itransf.records import RunRecord, read_manifest
+from itransf.records import WEIGHTS, RunRecord, read_manifest
 from itransf.run.report import write_report
 from itransf.run.views import compare_runs, show_entity
-from itransf.storage import WEIGHTS, RunFolder
+from itransf.storage import RunFolder
 from itransf.training.trainer import weights
 
 P = ParamSpec("P")

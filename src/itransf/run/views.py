@@ -128,12 +128,13 @@ def adopt_triples(graph: Graph, other: Graph) -> Graph:
         places[pairs[:, 0]] = pairs[:, 1]
         numbers.append(places)
     entities, relations = numbers
-    splits = {}
+    splits = list[Triples]()
     for split in SPLITS:
         heads, names, tails = other.split(split).T
         triples = np.stack([entities[heads], relations[names], entities[tails]], axis=1)
-        splits[split] = triples[(triples >= 0).all(1)]
-    return replace(graph, **splits)
+        splits.append(triples[(triples >= 0).all(1)])
+    train, valid, test = splits
+    return replace(graph, train=train, valid=valid, test=test)
 
 
 def compare_concepts(left: Run, right: Run) -> list[dict[str, Any]]:
