@@ -89,6 +89,12 @@ def test_new_triples_alone_change_no_rank(short: Any, number_graph: Any) -> None
 def test_runs_are_compared_by_names(runs: tuple[itransf.Run, itransf.Run]) -> None:
     found = runs[0].diff(runs[1], top=4)
     held = [*VALID, *TEST]
+    gone = sum(relation == "city_in" for _, relation, _ in [*TRAIN, *VALID, *TEST])
+    fewer = len(runs[0].graph.entities) - len(runs[1].graph.entities)
+    counts = {"triples": gone, "entities": fewer, "relations": 1}
+    assert found["graph"] == {kind: {"added": 0, "removed": count} for kind, count in counts.items()}
+    back = {kind: {"added": count, "removed": 0} for kind, count in counts.items()}
+    assert runs[1].diff(runs[0], top=0)["graph"] == back
     assert found["questions"] == 2 * len(held)
     ranks: list[list[Any]] = []
     earlier = Run(adopt_triples(runs[0].graph, runs[1].graph), runs[0].config, runs[0].model, [])

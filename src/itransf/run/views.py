@@ -54,7 +54,7 @@ def show_entity(run: Run, entity: str, top: int = 5) -> dict[str, Any]:
 
 
 def compare_runs(run: Run, other: Run, top: int = 10) -> dict[str, Any]:
-    """Return which metrics, answers and concepts differ from those of a later run, ready for JSON.
+    """Return which triples and names, metrics, answers and concepts differ from those of a later run, ready for JSON.
 
     Args:
         run: Run before.
@@ -89,12 +89,28 @@ def compare_runs(run: Run, other: Run, top: int = 10) -> dict[str, Any]:
         given = dict(zip(("head", "relation", "tail"), triples[row], strict=True))
         answers.append({**given, "asked": SIDES[side], "ranks": ranks[:, row, side].tolist(), "best": best})
     return {
+        "graph": count_changes(run.graph, other.graph, earlier.graph),
         "questions": ranks[0].size,
         "changed": int(np.count_nonzero(changes)),
         "metrics": {name: values.mean(axis=(1, 2)).tolist() for name, values in means.items()},
         "answers": answers,
         "concepts": compare_concepts(run, other) if run.has_concepts and other.has_concepts else None,
     }
+
+
+def count_changes(before: Graph, after: Graph, adopted: Graph) -> dict[str, dict[str, int]]:
+    """Return how many triples, entities and relations a graph has more and less than an earlier one.
+
+    Args:
+        before: Earlier graph.
+        after: Later graph.
+        adopted: The earlier graph with the triples of the later one.
+    """
+    sizes = [(len(each.merged().train), len(each.entities), len(each.relations)) for each in (before, after)]
+    names = ((before.entities, after.entities), (before.relations, after.relations))
+    same = [int(before.known.contains(adopted.merged().train).sum()), *(len(match_names(*pair)) for pair in names)]
+    found = zip(("triples", "entities", "relations"), *sizes, same, strict=True)
+    return {kind: {"added": new - kept, "removed": old - kept} for kind, old, new, kept in found}
 
 
 def compare_valid(before: Run, after: Run) -> dict[str, dict[str, float]] | None:
