@@ -51,6 +51,16 @@ def test_an_entity(runs: tuple[itransf.Run, itransf.Run]) -> None:
         run.show("Frnace")
 
 
+def test_a_triple_of_two_splits_and_a_self_loop_are_listed_once(short: Any, number_graph: Any) -> None:
+    graph = number_graph([(0, 0, 1), (0, 0, 2), (0, 1, 0)], valid=[(0, 0, 1)], test=[(0, 0, 2), (0, 0, 1)])
+    known = short(graph, "distmult", "training.epochs=1").show("e0")["known"]
+    assert [(each["relation"], each["side"], each["examples"]) for each in known] == [
+        ("r0", "head", ["e1", "e2"]),
+        ("r1", "head", ["e0"]),
+    ]
+    assert [each["count"] for each in known] == [2, 1]
+
+
 def test_a_run_does_not_differ_from_itself(runs: tuple[itransf.Run, itransf.Run]) -> None:
     found = runs[0].diff(runs[0])
     assert (found["questions"], found["changed"], found["answers"]) == (6, 0, [])

@@ -35,9 +35,10 @@ def show_entity(run: Run, entity: str, top: int = 5) -> dict[str, Any]:
         top: Number of predicted triples, and of near entities.
     """
     entities, number, top = run.graph.entities, run.graph.entities.index(entity), check_count("top", top, least=1)
-    triples, known = np.concatenate([run.graph.split(split) for split in SPLITS]), []
+    triples, known = run.graph.merged().train, []
     for side, column in zip(SIDES, (0, 2), strict=True):
         own = triples[triples[:, column] == number]
+        triples = triples[triples[:, column] != number]  # a self-loop is listed once
         for relation, count in zip(*np.unique(own[:, 1], return_counts=True), strict=True):
             others = own[own[:, 1] == relation, 2 - column][:EXAMPLES]
             examples = [entities.label(other) for other in others.tolist()]
