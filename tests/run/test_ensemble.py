@@ -14,8 +14,9 @@ from benchmarks.trust.kills import Fault, count_operations, restore
 from benchmarks.trust.trials import in_process
 
 from comparing import same_weights
+from itransf.cli.output import describe_training
 from itransf.data.graph import Graph
-from itransf.errors import CheckpointError, ConfigError, ITransFError, RunError
+from itransf.errors import CheckpointError, ConfigError, ITransFError, RunError, name_count
 from itransf.evaluation import evaluate
 from itransf.fitting import describe_epoch
 from itransf.interpret import align_concepts
@@ -75,6 +76,14 @@ class TestTraining:
         assert 0 < valid[1] <= 1
         opened.record_metrics(wanted, made)
         assert open_ensemble(made).record.metrics["test"]["mrr"] == wanted["mrr"]
+
+    def test_epochs_are_those_of_a_seed(self, made: Path) -> None:
+        opened = open_ensemble(made)
+        info, own = opened.info(), opened.members[1].info()
+        assert (info["epochs"], info["warm_start_epochs"]) == (own["epochs"], own["warm_start_epochs"])
+        assert own["epochs"] > 0
+        assert f"{name_count(own['epochs'], 'epoch')} for each seed in" in describe_training(info)
+        assert "for each seed" not in describe_training(own)
 
     def test_one_seed_is_a_plain_run(self, short: Any, graph: Graph, tmp_path: Path) -> None:
         run = short(graph, "transe", seeds=1, out=tmp_path / "run")

@@ -75,9 +75,10 @@ class EnsembleRun(Run):
         return self.chosen.relation(*args, **kwargs)
 
     def info(self) -> dict[str, Any]:
-        """Return a description of the run for JSON."""
-        members = [str(self.locate(member)) for member in self.members]
-        return {**super().info(), "members": members, "shown": members[self._chosen]}
+        """Return a description of the run for JSON; epochs are the most of any member."""
+        members, each = [str(self.locate(member)) for member in self.members], [run.info() for run in self.members]
+        epochs = {key: max(info[key] for info in each) for key in each[0] if key.endswith("epochs")}
+        return {**super().info(), **epochs, "members": members, "shown": members[self._chosen]}
 
     def label(self, labels: str | Path | Mapping[str, str], path: str | Path | None = None) -> None:
         """Give entities and relations readable labels; see `Run.label`."""
