@@ -12,7 +12,6 @@ import numpy as np
 from itransf.data.graph import SPLITS, Graph, Triples
 from itransf.errors import DataError, check_count
 from itransf.evaluation import rank_both, sample_triples
-from itransf.fitting import match_names
 from itransf.interpret.naming import call_concept, name_concepts
 from itransf.interpret.sharing import FOUND, match_concepts
 from itransf.models import SIDES
@@ -109,15 +108,15 @@ def count_changes(before: Graph, after: Graph, adopted: Graph) -> dict[str, dict
     """
     sizes = [(len(each.merged().train), len(each.entities), len(each.relations)) for each in (before, after)]
     names = ((before.entities, after.entities), (before.relations, after.relations))
-    same = [int(before.known.contains(adopted.merged().train).sum()), *(len(match_names(*pair)) for pair in names)]
+    same = [int(before.known.contains(adopted.merged().train).sum())]
+    same += [sum(map(new.has_name, old)) for old, new in names]
     found = zip(("triples", "entities", "relations"), *sizes, same, strict=True)
     return {kind: {"added": new - kept, "removed": old - kept} for kind, old, new, kept in found}
 
 
 def compare_valid(before: Run, after: Run) -> dict[str, dict[str, float]] | None:
     """Return the filtered metrics of a run and of an update of it on the triples that are in valid of both, if any."""
-    sizes, same = (len(before.graph.entities), len(before.graph.relations)), after.graph.valid
-    same = same[(same < [sizes[0], sizes[1], sizes[0]]).all(1)]
+    same = adopt_triples(before.graph, after.graph).valid
     return measure_valid({"before": before, "after": after}, same[before.graph.known_in("valid").contains(same)])
 
 
@@ -139,18 +138,14 @@ def measure_valid(runs: Mapping[str, Run], triples: Triples) -> dict[str, dict[s
 
 def adopt_triples(graph: Graph, other: Graph) -> Graph:
     """Return a graph with the triples of another one, by name; those with names that it lacks are left out."""
-    numbers = []
-    for own, theirs in ((graph.entities, other.entities), (graph.relations, other.relations)):
-        pairs, places = match_names(theirs, own), np.full(len(theirs), -1)
-        places[pairs[:, 0]] = pairs[:, 1]
-        numbers.append(places)
-    entities, relations = numbers
-    splits = list[Triples]()
-    for split in SPLITS:
-        heads, names, tails = other.split(split).T
-        triples = np.stack([entities[heads], relations[names], entities[tails]], axis=1)
-        splits.append(triples[(triples >= 0).all(1)])
-    train, valid, test = splits
+    names = ((graph.entities, other.entities), (graph.relations, other.relations))
+    entities, relations = (
+        np.array([own.index(name) if own.has_name(name) else -1 for name in theirs], dtype=np.int64)
+        for own, theirs in names
+    )
+    columns, splits = (entities, relations, entities), (other.split(split).T for split in SPLITS)
+    found = (np.stack([own[numbers] for own, numbers in zip(columns, split, strict=True)], axis=1) for split in splits)
+    train, valid, test = (triples[(triples >= 0).all(axis=1)] for triples in found)
     return replace(graph, train=train, valid=valid, test=test)
 
 
