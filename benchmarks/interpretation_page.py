@@ -143,10 +143,11 @@ def _judge(findings: Iterable[Found]) -> list[str]:
     }
     losses, worse, chance = lists.values()
     for finding in findings:
-        if finding["high"] < 0:
+        if finding["high"] is not None and finding["high"] < 0:
             losses.append(_name(finding))
         elif finding["p"] is not None and finding["p"] >= UNLIKELY:
-            (worse if finding["high"] < finding["null"] else chance).append(_name(finding))
+            is_worse = finding["high"] is not None and finding["high"] < finding["null"]
+            (worse if is_worse else chance).append(_name(finding))
     return [f"- {title}: {'; '.join(names)}." for title, names in lists.items() if names]
 
 

@@ -18,8 +18,8 @@ from itransf.data.graph import Graph
 from itransf.data.splits import SplitRule, Weights
 from itransf.data.vocabulary import Vocabulary
 from itransf.errors import CheckpointError, UsageError, WriteError
-from itransf.records import parse_json
-from itransf.storage import TRIPLES, WEIGHTS, RunFolder
+from itransf.records import WEIGHTS, parse_json
+from itransf.storage import TRIPLES, RunFolder
 from sealing import put, put_tensors, reseal
 
 if TYPE_CHECKING:

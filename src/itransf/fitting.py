@@ -22,8 +22,9 @@ from itransf.evaluation import rank_both, sample_triples
 from itransf.memory import estimate_memory, find_peak_memory, sketch_model
 from itransf.models import MODELS, Model, ProjectingConcepts
 from itransf.progress import current_tracker, noticing_interrupts, track, write_duration
+from itransf.records import WEIGHTS
 from itransf.registry import TRACKERS
-from itransf.storage import WEIGHTS, RunFolder
+from itransf.storage import RunFolder
 from itransf.training import EpochReport, Trainer
 from itransf.training.assignment import SHARE, mirror_supports
 from itransf.training.fused.choice import COMPILERS, lacks_compiler
@@ -65,6 +66,9 @@ class Fit:
         start: Initial weights instead of random ones.
         trained_rows: If the initial weights were trained before: the number of rows of each parameter, the first ones,
             that were.
+
+    Attributes:
+        is_interrupted: Whether the user interrupted it after the last batch: it is complete, but no other may follow.
     """
 
     graph: Graph
@@ -75,6 +79,7 @@ class Fit:
     start: dict[str, Tensor] | None = None
     trained_rows: Mapping[str, int] | None = None
     history: list[dict[str, Any]] = field(default_factory=list)
+    is_interrupted: bool = field(default=False, init=False)
     _last_saved: float = field(default_factory=time.monotonic)
     _first_batches: tuple[str, float, int] | None = None  # phase, when its first batches were done, and how many
     _forecast_said: bool = False
@@ -149,7 +154,8 @@ class Fit:
                 tracker.advance(1, f"loss {report.loss:.4g}{seen}")
                 self._save_if_due(trainer, phase, report.epoch)
         self._save(trainer, phase)
-        if interrupt.is_set() and phase == "warm start":  # after its last batch; a training that is over stays so
+        self.is_interrupted = interrupt.is_set()
+        if self.is_interrupted and phase == "warm start":  # after its last batch; a training that is over stays so
             raise KeyboardInterrupt
 
     def _restore(self, trainer: Trainer, tensors: dict[str, Tensor], meta: dict[str, Any]) -> None:

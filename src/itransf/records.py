@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 FORMAT = 2
 READERS = {1: "0.1"}  # the version of itransf that reads runs of an older format
 FILE = "run.json"
+WEIGHTS = "model.safetensors"
+FINISHED, UNFINISHED, DAMAGED = "finished", "unfinished", "damaged"
 LOWER_IS_BETTER = {"mr"}
 _LISTS = ("notes", "members", "lineage")
 _LATER: dict[str, Any] = {"members": [], "lineage": [], "final": False}  # what only some runs have
@@ -327,6 +329,38 @@ def find_runs(folder: Path) -> tuple[list[tuple[Path, RunRecord]], list[str]]:
         except CheckpointError as error:
             faults.append(str(error))
     return sorted(found, key=lambda run: _rank(run[1])), faults
+
+
+def judge_state(folder: Path, wanted: str = "") -> str:
+    """Return whether a run is "finished", "unfinished" or "damaged", as far as run.json and sizes of files tell.
+
+    Args:
+        folder: Run folder.
+        wanted: Identifier that the run must have as a member of an ensemble.
+    """
+    try:
+        manifest = read_manifest(folder)
+    except CheckpointError:
+        return DAMAGED
+    record = manifest.record
+    for name, checksum in manifest.files.items():
+        places = [folder / name, *folder.glob(f".{name}.*.new")]  # before it gets its name
+        if checksum.size not in [place.stat().st_size for place in places if place.is_file()]:
+            return DAMAGED
+    if wanted and (record.members or record.id != wanted):
+        return DAMAGED
+    if "" in record.members:
+        return UNFINISHED
+    numbered = enumerate(record.members, start=record.seed)
+    states = {judge_state(folder / name_member(seed), member) for seed, member in numbered}
+    if not states:
+        states = {FINISHED if WEIGHTS in manifest.files else UNFINISHED}
+    return next(state for state in (DAMAGED, UNFINISHED, FINISHED) if state in states)
+
+
+def name_member(seed: int) -> str:
+    """Return the name of the folder of a member of an ensemble."""
+    return f"seed-{seed}"
 
 
 def _rank(record: RunRecord) -> tuple[Any, ...]:

@@ -44,6 +44,7 @@ from itransf.prediction.calibration import Calibration
 from itransf.records import (
     FILE,
     LARGEST,
+    WEIGHTS,
     Manifest,
     RunRecord,
     changed,
@@ -53,13 +54,14 @@ from itransf.records import (
     is_number,
     is_text,
     is_texts,
+    name_member,
     parse_json,
     read_manifest,
     write_manifest,
 )
 
 CONFIG, NAMES, TRIPLES, HISTORY = "config.toml", "vocabulary.json", "graph.safetensors", "history.jsonl"
-WEIGHTS, CONCEPTS, CALIBRATION, LOCK = "model.safetensors", "concepts.json", "calibration.json", ".lock"
+CONCEPTS, CALIBRATION, LOCK = "concepts.json", "calibration.json", ".lock"
 _CHECKPOINT = re.compile(r"checkpoint(?:-(\d{1,9}))?\.safetensors")
 _FIXED = {CONFIG, NAMES, TRIPLES, HISTORY, WEIGHTS, CONCEPTS, CALIBRATION}
 _HIDDEN = re.compile(r"\.(.+)\.[^.]+\.(?:tmp|new)")  # temporary and staged files
@@ -245,10 +247,14 @@ class RunFolder:
             drop: Names of files that do not belong to the run any more.
         """
         present = self.read_manifest()
+        replaced = self._find_members() if self._manifest is not None else []
         kept = {name: checksum for name, checksum in present.files.items() if name not in {*drop, *self._dropped}}
         write_manifest(self.path, Manifest(record or present.record, {**kept, **self._staged}))
         self._staged, self._dropped, self._manifest = {}, set(), None
         self._settle()
+        for member in replaced:  # of an ensemble that was here before
+            if member.is_replaceable:
+                member._empty()
 
     def _settle(self) -> None:
         """Give the files of the last commit their names, and remove those that are not part of the run."""
@@ -277,17 +283,24 @@ class RunFolder:
         Raises:
             RunError: The folder holds something else.
         """
-        self.check_free(overwrite=True)
+        folders = [*self._find_members(), self]
+        for folder in folders:
+            folder.check_free(overwrite=True)
+        for folder in folders:
+            folder._empty()
+
+    def _find_members(self) -> list[RunFolder]:
+        """Return the folders of the members of the ensemble that is on disk; none if it cannot be read."""
+        with suppress(CheckpointError):
+            return list(map(RunFolder, RunFolder(self.path).members))
+        return []
+
+    def _empty(self) -> None:
+        """Remove the files of the run, run.json last: what is left of the run can be replaced until it is gone."""
         if not self.path.is_dir():
             return
-        members = list[Path]()
-        with suppress(CheckpointError):  # of a run that cannot be read, only its own files are removed
-            members = self.members
         with reporting(f"{self.path} cannot be replaced", "choose another folder"):
-            (self.path / FILE).unlink(missing_ok=True)  # the first: without it there is no run
-            for member in members:
-                RunFolder(member).clear()
-            for entry in list(self.path.iterdir()):
+            for entry in sorted(self.path.iterdir(), key=lambda entry: entry.name == FILE):
                 if self._is_own(entry.name):
                     entry.unlink()
         with suppress(OSError):  # it is not empty
@@ -417,6 +430,11 @@ class RunFolder:
             return build_config([layer])
         except ConfigError as error:
             raise CheckpointError(f"{error} (in the config of the run)") from None
+
+    def read_begun(self) -> Config | None:
+        """Read the settings of the run, or of the first member of an ensemble, that has a checkpoint; None without."""
+        folders = [self, *map(RunFolder, self.members)]
+        return next((each.read_config() for each in folders if each.checkpoints), None)
 
     def read_graph(self) -> Graph:
         """Read the graph that the run was trained on."""
@@ -556,11 +574,6 @@ def _read_safetensors(path: Path) -> tuple[dict[str, Tensor], str]:
     with safe_open(path, "pt") as file:
         tensors = {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118 (not a dict)
         return tensors, (file.metadata() or {}).get("meta", "{}")
-
-
-def name_member(seed: int) -> str:
-    """Return the name of the folder of a member of an ensemble."""
-    return f"seed-{seed}"
 
 
 def _is_names(value: Any) -> bool:

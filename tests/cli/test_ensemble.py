@@ -62,7 +62,7 @@ def test_training_says_which_seed_it_is_at_and_what_to_do_next(trained: tuple[Pa
     folder, done = trained
     places = [done.err.index(f"Seed {number} of 3\n") for number in (1, 2, 3)]
     assert places == sorted(places)
-    assert "Trained 3 seeds of itransf on places: 6 epochs" in done.out
+    assert "Trained 3 seeds of itransf on places: 2 epochs for each seed in" in done.out
     assert f"itransf concepts {folder}" in done.out
     assert sorted(path.name for path in folder.iterdir()) == ["run.json", "seed-0", "seed-1", "seed-2"]
 

@@ -15,6 +15,7 @@ import typer
 
 import itransf
 from cli.conftest import call
+from itransf.__main__ import main as start
 from itransf.cli import EXAMPLES, app, move_options
 from itransf.cli.output import Screen, print_json
 from itransf.errors import (
@@ -164,6 +165,16 @@ def test_brackets_in_a_message_are_not_markup(monkeypatch: pytest.MonkeyPatch) -
 def test_an_interrupt_is_code_130(monkeypatch: pytest.MonkeyPatch) -> None:
     done = fail_with(KeyboardInterrupt(), monkeypatch)
     assert (done.code, done.err) == (130, "Stopped.\n")
+
+
+def test_an_interrupt_while_the_program_starts_is_quiet(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupt(name: str) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("itransf.__main__.import_module", interrupt)
+    with pytest.raises(SystemExit) as ended:
+        start()
+    assert ended.value.code == 130
 
 
 @pytest.mark.parametrize("mistake", [ZeroDivisionError(), RuntimeError("shapes do not fit")])

@@ -69,9 +69,12 @@ def test_an_entity(run: Path, opened: Any) -> None:
     assert call("show", run, "Rmoe").code == 2
 
 
-def test_two_runs(run: Path, opened: Any) -> None:
+def test_two_runs(run: Path, opened: Any, tmp_path: Path) -> None:
     assert json.loads(call("diff", run, run, "--json").out) == opened.diff(opened)
     shown = call("diff", run, run).out
     assert "6 held-out questions" in shown
     assert "0 ranks changed" in shown
+    assert "The graph changed" not in shown
     assert "4 of 4 concepts are found again." in shown
+    opened.learn_relation("twin_of", [("Roma", "Paris")]).save(tmp_path / "new")
+    assert "The graph changed: triples added 1, relations added 1." in call("diff", run, tmp_path / "new").out

@@ -151,6 +151,12 @@ def test_runs_are_listed_best_first(
     assert all(entry["metrics"]["test"]["mrr"] > 0 for entry in listed)
     shown = [line.split()[0] for line in call("runs", ".").out.splitlines()[2:]]
     assert shown == [entry["run"] for entry in listed]
+    assert {entry["state"] for entry in listed} == {"finished"}
+    itransf.storage.RunFolder(tmp_path / "a").commit(drop=["model.safetensors"])
+    (tmp_path / "b" / "c" / "vocabulary.json").write_text("{}")
+    states = {entry["run"]: entry["state"] for entry in json.loads(call("runs", ".", "--json").out)}
+    assert states == {"a": "unfinished", "b/c": "damaged"}
+    assert all(state in call("runs", ".").out for state in ("State", "unfinished", "damaged"))
     assert "no such folder" in call("runs", "none").err
     (tmp_path / "empty").mkdir()
     assert "no runs" in call("runs", "empty").out

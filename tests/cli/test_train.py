@@ -150,10 +150,13 @@ def test_resume_and_overwrite_exclude_each_other(data: Path) -> None:
 def test_final_trains_on_all_triples_and_says_where_its_metrics_come_from(data: Path, tmp_path: Path) -> None:
     out, final = tmp_path / "run", tmp_path / "run-final"
     assert call("train", data, "--out", out, "--seeds", 2, "--final").code == 2
-    first = call("train", data, "--out", out, *QUICK, *CONCEPTS, "-q")
+    first = call("train", data, "--out", out, *QUICK, *CONCEPTS, "--resume")
     assert first.code == 0, first.err
-    done = call("train", data, "--out", out, *QUICK, *CONCEPTS, "-q", "--final", "--resume")
+    assert f"There is nothing to resume in {out}: a new run begins\nTraining on places" in first.err
+    done = call("train", data, "--out", out, *QUICK, *CONCEPTS, "--final", "--resume")
     assert done.code == 0, done.err
+    assert "Resuming on places" in done.err
+    assert "nothing to resume" not in done.err
     assert f"Trained on all 30 triples for {itransf.open(final).info()['epochs']} epochs: {final}." in done.out
     assert f"Its metrics are those of {out}, above." in done.out
     info, judged = call("info", final), call("evaluate", final)

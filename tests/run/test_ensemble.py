@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import os
 import shutil
+import signal
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -8,16 +10,21 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 import torch
+from benchmarks.trust.kills import Fault, count_operations, restore
+from benchmarks.trust.trials import in_process
 
 from comparing import same_weights
+from itransf.cli.output import describe_training
 from itransf.data.graph import Graph
-from itransf.errors import CheckpointError, ConfigError, ITransFError, RunError
+from itransf.errors import CheckpointError, ConfigError, ITransFError, RunError, name_count
 from itransf.evaluation import evaluate
+from itransf.fitting import describe_epoch
 from itransf.interpret import align_concepts
 from itransf.models import Ensemble
-from itransf.records import Manifest, read_manifest, write_manifest
-from itransf.run import EnsembleRun, Run, open_run, seal
+from itransf.records import Manifest, find_runs, judge_state, read_manifest, write_manifest
+from itransf.run import EnsembleRun, Run, compare, open_run, seal
 from itransf.storage import RunFolder
+from itransf.training import EpochReport
 from training.interruption import FragileFolder, InterruptionError
 
 if TYPE_CHECKING:
@@ -69,6 +76,14 @@ class TestTraining:
         assert 0 < valid[1] <= 1
         opened.record_metrics(wanted, made)
         assert open_ensemble(made).record.metrics["test"]["mrr"] == wanted["mrr"]
+
+    def test_epochs_are_those_of_a_seed(self, made: Path) -> None:
+        opened = open_ensemble(made)
+        info, own = opened.info(), opened.members[1].info()
+        assert (info["epochs"], info["warm_start_epochs"]) == (own["epochs"], own["warm_start_epochs"])
+        assert own["epochs"] > 0
+        assert f"{name_count(own['epochs'], 'epoch')} for each seed in" in describe_training(info)
+        assert "for each seed" not in describe_training(own)
 
     def test_one_seed_is_a_plain_run(self, short: Any, graph: Graph, tmp_path: Path) -> None:
         run = short(graph, "transe", seeds=1, out=tmp_path / "run")
@@ -122,6 +137,7 @@ class TestResuming:
         assert finished == (["seed-7"] if checkpoints == 5 else [])
         with pytest.raises(RunError, match=r"has not ended; .*--seeds 3 --resume.*/e/seed-7"):
             open_run(path, device="cpu")
+        assert judge_state(path) == "unfinished"
         with pytest.raises(RunError, match=r"already holds an ensemble; resume it \(--seeds N --resume"):
             short(graph, *settings, seeds=3, seed=7, out=path)
         resumed = short(graph, *settings, seeds=3, seed=7, out=path, resume=True)
@@ -129,6 +145,25 @@ class TestResuming:
         for run in (resumed, open_run(path, device="cpu")):
             for member, wanted in zip(run.members, unbroken.members, strict=True):
                 assert same_weights(member, wanted)
+
+    def test_an_interrupt_after_the_last_batch_of_a_seed_starts_no_other(
+        self, short: Any, graph: Graph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def describe(report: EpochReport, phase: str) -> dict[str, Any]:
+            signal.raise_signal(signal.SIGINT)
+            return describe_epoch(report, phase)
+
+        settings = ("transe", "training.epochs=1", "warm_start.epochs=0")
+        with monkeypatch.context() as patch:
+            patch.setattr("itransf.fitting.describe_epoch", describe)
+            with pytest.raises(KeyboardInterrupt):
+                short(graph, *settings, seeds=2, out=tmp_path / "e")
+            assert short(graph, *settings).is_interrupted
+            with pytest.raises(KeyboardInterrupt):
+                compare(graph, ["transe"], settings[1:], out=tmp_path / "c", device="cpu", progress=False)
+        assert open_run(tmp_path / "e" / "seed-0", device="cpu").unfinished is None
+        assert not (tmp_path / "e" / "seed-1").exists()
+        assert len(short(graph, *settings, seeds=2, out=tmp_path / "e", resume=True).members) == 2
 
     def test_other_settings_seeds_or_triples_are_refused(
         self, short: Any, graph: Graph, random_graph: GraphMaker, place: Path
@@ -146,6 +181,7 @@ class TestResuming:
         shutil.rmtree(place / "seed-4")
         with pytest.raises(RunError, match="its member seed-4 is missing"):
             open_run(place)
+        assert (judge_state(place), judge_state(place / "seed-5")) == ("damaged", "finished")
         short(graph, "itransf", seed=4, seeds=4, out=place, resume=True)
         after = open_ensemble(place)
         assert [member.config.seed for member in after.members] == [4, 5, 6, 7]
@@ -175,6 +211,36 @@ class TestOverwriting:
         short(graph, "transe", seeds=2, out=place, overwrite=True)
         assert len(open_ensemble(place).members) == 2
         assert not (place / "model.safetensors").exists()
+
+    @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+    @pytest.mark.parametrize("operation", ["save an ensemble", "save a run", "clear"])
+    def test_killed_at_any_file_operation_it_can_be_replaced(
+        self, made: Path, short: Any, graph: Graph, tmp_path: Path, operation: str
+    ) -> None:
+        run = short(graph, "transe", seeds=1 if operation == "save a run" else 2)
+
+        def act(work: Path) -> None:
+            if operation == "clear":
+                RunFolder(work / "e").clear()
+            else:
+                run.save(work / "e", overwrite=True)
+
+        (tmp_path / "base").mkdir()
+        shutil.copytree(made, tmp_path / "base" / "e")
+        work = tmp_path / "work"
+        for at in range(1, count_operations(tmp_path / "base", work, act) + 1, 7):
+            restore(tmp_path / "base", work)
+            in_process(lambda at=at: (Fault(work, at), act(work)))
+            RunFolder(work / "e").check_free(overwrite=True)
+            run.save(work / "e", overwrite=True)
+            assert same_weights(open_run(work / "e", device="cpu"), run)
+
+    def test_a_single_run_in_place_of_an_ensemble_leaves_no_members(
+        self, short: Any, graph: Graph, place: Path
+    ) -> None:
+        short(graph, "transe", out=place, overwrite=True)
+        assert [path for path, _ in find_runs(place)[0]] == [place]
+        assert open_run(place, device="cpu").members == ()
 
     def test_something_else_is_left_alone(self, short: Any, graph: Graph, tmp_path: Path) -> None:
         (tmp_path / "seed-0").mkdir()

@@ -16,9 +16,10 @@ from itransf.data.vocabulary import Vocabulary
 from itransf.errors import CheckpointError, ConfigError, ITransFError, RunError
 from itransf.files import lock
 from itransf.prediction import Calibration
+from itransf.records import WEIGHTS
 from itransf.run import open_run, train, train_final
 from itransf.run.opening import check_same
-from itransf.storage import WEIGHTS, RunFolder
+from itransf.storage import RunFolder
 from itransf.training.trainer import weights
 from sealing import put, put_tensors
 from training.interruption import FragileFolder, InterruptionError
@@ -267,6 +268,16 @@ def spoil(folder: Path, how: str) -> None:
     elif how == "another device":
         tensors |= {name: torch.zeros(16, dtype=torch.uint8) for name in ("random.now", "random.epoch")}
     put_tensors(folder, name, tensors, triples)
+
+
+def test_resuming_a_finished_run_keeps_its_test_metrics_until_it_is_trained_further(
+    short: Any, graph: Graph, tmp_path: Path
+) -> None:
+    run = short(graph, "transe", "training.epochs=2", out=tmp_path / "run")
+    run.record_metrics(run.evaluate(), tmp_path / "run")
+    again = short(graph, "transe", "training.epochs=2", out=tmp_path / "run", resume=True)
+    assert again.record.metrics == run.record.metrics == open_run(tmp_path / "run", device="cpu").record.metrics
+    assert "test" not in short(graph, "transe", "training.epochs=3", out=tmp_path / "run", resume=True).record.metrics
 
 
 class TestDamagedCheckpoints:

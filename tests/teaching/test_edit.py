@@ -551,11 +551,23 @@ class TestKept:
     ) -> None:
         lost = [0.0, 0.2, None, 0.1, -0.3]
         losses = [None if value is None else Ablation(8, 8, 8, 0.5, 0.5 - value) for value in lost]
-        monkeypatch.setattr(edit, "measure_ablations", lambda *_: losses)
+        monkeypatch.setattr(edit, "measure_ablations", lambda *_, **__: losses)
         monkeypatch.setattr(edit, "measure_use", lambda *_: torch.tensor([1.0, 1.0, 2.0, 1.0, 9.0]))
         assert choose_kept(run.model, run.graph, 2) == [1, 3]
         assert choose_kept(run.model, run.graph, 3) == [1, 2, 3]
         assert choose_kept(run.model, run.graph, 4) == [0, 1, 2, 3]
+
+    def test_test_triples_decide_nothing(self, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+        found, measure = [], edit.measure_ablations
+        monkeypatch.setattr(
+            edit, "measure_ablations", lambda *given, **options: found.append(measure(*given, **options)) or found[-1]
+        )
+        heads = np.arange(len(run.graph.entities))
+        first, relation, tail = run.graph.valid[0].tolist()
+        competitors = np.array([(head, relation, tail) for head in heads if head != first])
+        for test in (run.graph.test, competitors):
+            choose_kept(run.model, replace(run.graph, test=test), 2)
+        assert found[0] == found[1]
 
     def test_without_validation_use_decides(self, short: Callable[..., Run], number_graph: Callable) -> None:
         graph = number_graph([(0, 0, 1), (1, 0, 2), (2, 1, 0), (3, 0, 2), (1, 0, 3)])

@@ -167,11 +167,15 @@ def warn(notes: Iterable[str]) -> None:
 
 
 def describe_training(info: Mapping[str, Any]) -> str:
-    """Return "20 warm-start epochs, then 10 epochs in 19 s", with those of a re-fit and of updates, if any."""
+    """Return "20 warm-start epochs, then 10 epochs in 19 s", with those of a re-fit and of updates, if any.
+
+    Epochs are those of each seed, the time is that of all.
+    """
     warm = f"{name_count(info['warm_start_epochs'], 'warm-start epoch')}, then " if info["warm_start_epochs"] else ""
     refit = f" and {info['refit_epochs']:,} of a re-fit" if info["refit_epochs"] else ""
     update = f" and {info['update_epochs']:,} of updates" if info["update_epochs"] else ""
-    return f"{warm}{name_count(info['epochs'], 'epoch')}{refit}{update} in {info['seconds']:,.0f} s"
+    seeds = " for each seed" if info.get("members") else ""
+    return f"{warm}{name_count(info['epochs'], 'epoch')}{refit}{update}{seeds} in {info['seconds']:,.0f} s"
 
 
 def format_number(number: float | None, decimals: int) -> str:

@@ -156,10 +156,11 @@ def show_difference(
     device: Device = "auto",
     as_json: AsJson = False,
 ) -> None:
-    """Compare two runs: metrics, answers and concepts.
+    """Compare two runs: graph, metrics, answers and concepts.
 
     The second run is on the same graph or on a larger one. Held-out triples of both graphs are ranked as by 'itransf
-    score'. Concepts are compared by the relations that use them.
+    score', by both runs with the triples of the second graph as known. Concepts are compared by the
+    relations that use them.
     """
     found = open_run(before, device).diff(open_run(after, device), top)
 
@@ -168,19 +169,22 @@ def show_difference(
         values = [(names[key], *(show_metric(key, each) for each in pair)) for key, pair in found["metrics"].items()]
         mrr = " to ".join(show_metric("mrr", each) for each in found["metrics"]["mrr"])
         asked = f"{found['questions']:,} held-out questions"
+        changes = [f"{kind} {way} {n:,}" for kind, ways in found["graph"].items() for way, n in ways.items() if n]
+        if changes:
+            screen.say(f"The graph changed: {', '.join(changes)}.")
         screen.say(f"MRR from {mrr} on {asked}; {found['changed']:,} ranks changed.\n")
         screen.tabulate(("", "Before", "After"), values, title="Ranks as predict gives them (Hits in percent)")
         rows = [
             (
-                *("?" if part == each["asked"] else each[part] for part in output.PARTS),
+                " – ".join("?" if part == each["asked"] else each[part] for part in output.PARTS),
                 *(each[each["asked"]], *(", ".join(best) or "–" for best in each["best"])),
                 *(f"{rank:,g}" for rank in each["ranks"]),
             )
             for each in found["answers"]
         ]
-        columns = (*output.TRIPLE, "Answer", "Best before", "Best after", "Rank before", "After")
+        columns = ("Question", "Answer", "Best before", "Best after", "Rank before", "After")
         if rows:
-            screen.tabulate(columns, rows, names=6, title="\nAnswers that changed most")
+            screen.tabulate(columns, rows, names=4, title="\nAnswers that changed most")
         lost = [each["concept"] for each in found["concepts"] or [] if not each["found"]]
         if found["concepts"]:
             kept, changed = len(found["concepts"]) - len(lost), f" Changed: {', '.join(lost)}." if lost else ""

@@ -13,7 +13,7 @@ from itransf.cli import output
 from itransf.cli.options import AsJson, Device, Out, RunFolder, describe_checkpoint, open_run
 from itransf.config import format_toml
 from itransf.errors import name_count
-from itransf.records import RunRecord, find_runs
+from itransf.records import RunRecord, find_runs, judge_state
 
 
 def show_info(
@@ -82,16 +82,18 @@ def list_runs(
 ) -> None:
     """List all runs below a folder, best first.
 
-    Runs on the same graph are ordered by their validation metric.
+    Runs on the same graph are ordered by their validation metric. A run is damaged if a file is missing or has another
+    size; 'itransf seal RUN --check' also finds changed content.
     """
-    found, faults = find_runs(folder)
+    listed, faults = find_runs(folder)
     output.warn(faults)
-    content = [{"run": str(path), **record.to_dict()} for path, record in found]
-    columns = ["run", *RunRecord.__annotations__]
+    found = [(path, record, judge_state(path)) for path, record in listed]
+    content = [{"run": str(path), "state": state, **record.to_dict()} for path, record, state in found]
+    columns = ["run", "state", *RunRecord.__annotations__]
     output.tell_rows(content, content, out, as_json, lambda screen: show_runs(found, screen), columns)
 
 
-def show_runs(runs: Sequence[tuple[Path, RunRecord]], screen: output.Screen) -> None:
+def show_runs(runs: Sequence[tuple[Path, RunRecord, str]], screen: output.Screen) -> None:
     """Print a table of runs."""
     if not runs:
         screen.say("There are no runs.")
@@ -100,12 +102,13 @@ def show_runs(runs: Sequence[tuple[Path, RunRecord]], screen: output.Screen) -> 
         "Run": lambda run: str(run[0]),
         "Graph": lambda run: run[1].graph,
         "Model": lambda run: run[1].model + " (final)" * run[1].final,
+        "State": lambda run: run[2],
         "Validation": lambda run: "{} {:.4g}".format(*run[1].validation) if run[1].validation else "–",
         "Test MRR": lambda run: output.format_number(run[1].metrics.get("test", {}).get("mrr"), 3),
         "Seed": lambda run: list_seeds(run[1].to_dict()),
         "Created": lambda run: run[1].created[:10],
     }
-    screen.tabulate_each(runs, columns, names=3)
+    screen.tabulate_each(runs, columns, names=4)
 
 
 def seal_run(

@@ -34,7 +34,7 @@ def train_model(
         int | None, Option(metavar="N", help="Random seed of the training; single files are always split with seed 0.")
     ] = None,
     seeds: Annotated[int, Option(metavar="N", help="Number of seeds; more than 1 make an ensemble.")] = 1,
-    resume: Annotated[bool, Option("--resume", help="Resume the run in the folder.")] = False,
+    resume: Annotated[bool, Option("--resume", help="Resume the run in the folder, if any.")] = False,
     overwrite: options.Overwrite = False,
     final: Annotated[bool, Option("--final", help="Then train on all triples as well, in RUN-final.")] = False,
     report: Annotated[Path | None, Option(metavar="FILE", help="Then write a report (.html) about the run.")] = None,
@@ -77,15 +77,13 @@ def train_model(
     if final:
         options.refuse_taken(whole, overwrite or resume)
     layers = itransf.run.read_given(config, given)
-    stored = read_stored(folder) if resume else None
+    stored = itransf.storage.RunFolder(folder).read_begun() if resume else None
     if stored is None:
         warn(itransf.run.list_idle(resolved, layers))
     else:
         warn(itransf.run.list_rescheduled(stored, itransf.run.resolve_config(graph, **choices, stored=stored)))
     if not quiet:
-        names = f"{len(graph.entities):,} entities, {len(graph.relations):,} relations"
-        begun = f"{'Resuming on' if resume else 'Training on'} {graph.name}: {names}, {len(graph.train):,} triples"
-        remark(f"{begun}\nRun folder: {folder}")
+        announce(graph, folder, resume, stored is not None)
     running: dict[str, Any] = {"resume": resume, "overwrite": overwrite, "device": device, "progress": not quiet}
     try:
         run = itransf.train(graph, **choices, seed=seed, seeds=seeds, out=folder, **running)
@@ -94,6 +92,8 @@ def train_model(
             run.record_metrics(evaluation, folder)
         content = {"run": str(folder), **run.info(), "evaluation": evaluation and evaluation.to_dict()}
         if final:
+            if run.is_interrupted:
+                raise KeyboardInterrupt
             content["final"] = {"run": str(whole), **itransf.train_final(run, out=whole, **running).info()}
         if report is not None:
             content["report"] = str(run.report(report, progress=not quiet))
@@ -102,10 +102,13 @@ def train_model(
     tell(content, as_json, lambda screen: show_result(run, content, quiet, screen))
 
 
-def read_stored(folder: Path) -> Any:
-    """Return the settings of the run to resume, if there is one."""
-    begun = [itransf.storage.RunFolder(path) for path in (folder, *itransf.storage.RunFolder(folder).members)]
-    return next((each.read_config() for each in begun if each.checkpoints), None)
+def announce(graph: itransf.Graph, folder: Path, resume: bool, is_begun: bool) -> None:
+    """Print what is trained, and where."""
+    if resume and not itransf.storage.RunFolder(folder).is_occupied:
+        remark(f"There is nothing to resume in {folder}: a new run begins")
+    names = f"{len(graph.entities):,} entities, {len(graph.relations):,} relations"
+    begun = f"{'Resuming' if is_begun else 'Training'} on {graph.name}: {names}, {len(graph.train):,} triples"
+    remark(f"{begun}\nRun folder: {folder}")
 
 
 def show_result(run: itransf.Run, content: dict[str, Any], quiet: bool, screen: Screen) -> None:

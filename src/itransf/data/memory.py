@@ -49,8 +49,9 @@ class Budget:
             DataError: It does.
         """
         if size > self.left:
+            limit = f"{self.memory / 2**20:,.0f} MiB" if self.memory >= 2**20 else f"{self.memory:,} bytes"
             raise DataError(
-                f"{where}: reading it takes more than {self.memory / 2**20:,.0f} MiB of memory; if you trust the file, "
+                f"{where}: reading it takes more than {limit} of memory; if you trust the file, "
                 "allow more (--memory 16GB, memory=...)"
             )
 

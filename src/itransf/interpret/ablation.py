@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 import numpy as np
 import torch
 
-from itransf.data import Booleans, Floats, Graph, Integers, Triples
+from itransf.data import Booleans, Floats, Graph, Integers, KnownIndex, Triples
 from itransf.evaluation import rank_triples
 from itransf.models import SIDES, ConceptModel, Model
 from itransf.progress import track
@@ -86,6 +86,7 @@ def measure_ablations(
     users: Sequence[tuple[int, Integers]],
     most_triples: int = 0,
     progress: bool = False,
+    known: KnownIndex | None = None,
 ) -> list[Ablation | None]:
     """Rank the validation triples of each concept's users again without the concept.
 
@@ -95,6 +96,7 @@ def measure_ablations(
         users: Concepts, each with the relations that use it.
         most_triples: Maximum number of triples to rank for one concept, evenly chosen; 0 ranks all.
         progress: Whether to show progress.
+        known: Known answers, which are filtered; by default those of all splits.
 
     Returns:
         One ablation per concept; None where the users have no validation triples.
@@ -106,22 +108,23 @@ def measure_ablations(
     before = np.zeros(len(triples))
     found: list[Ablation | None] = []
     with track("removing concepts", len(needed) + sum(map(len, sampled)), "triples", progress) as tracker:
-        before[needed] = reciprocal_ranks(model, graph, triples[needed])
+        before[needed] = reciprocal_ranks(model, graph, triples[needed], known)
         tracker.advance(len(needed))
         for (concept, _), everything, rows in zip(users, chosen, sampled, strict=True):
             if not len(rows):
                 found.append(None)
                 continue
-            after = reciprocal_ranks(remove_concepts(model, mark_concept(model, concept)), graph, triples[rows])
+            reduced = remove_concepts(model, mark_concept(model, concept))
+            after = reciprocal_ranks(reduced, graph, triples[rows], known)
             means = float(before[rows].mean()), float(after.mean())
             found.append(Ablation(len(everything), len(rows), len(triples), *means))
             tracker.advance(len(rows))
     return found
 
 
-def reciprocal_ranks(model: Model, graph: Graph, triples: Triples) -> Floats:
+def reciprocal_ranks(model: Model, graph: Graph, triples: Triples, known: KnownIndex | None = None) -> Floats:
     """Return each triple's reciprocal filtered rank, the mean of its head's and its tail's, (n,)."""
-    ranks = rank_triples(model, triples, graph.known)
+    ranks = rank_triples(model, triples, known or graph.known)
     return np.asarray(sum(1.0 / ranks.ranks(side) for side in SIDES) / len(SIDES))
 
 

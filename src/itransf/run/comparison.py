@@ -20,9 +20,9 @@ from itransf.files import write_text
 from itransf.interpret.plot import write_tradeoff
 from itransf.models import MODELS, SIDES, Model
 from itransf.presets import read_preset
+from itransf.records import name_member
 from itransf.run.opening import train
 from itransf.run.settings import Device, check_settings, resolve_config
-from itransf.storage import name_member
 
 COMPARED = ("mrr", "mr", "hits@1", "hits@10")
 REPLICATES = 1000
@@ -174,6 +174,8 @@ def rank_seeds(
     for seed in range(first, first + seeds):
         folder = out and out / re.sub(r"[^\w.-]+", "-", name) / name_member(seed)
         run = train(graph, **options, seed=seed, out=folder, resume=folder is not None)
+        if run.is_interrupted:
+            raise KeyboardInterrupt
         uses, seconds = getattr(run.model, "uses", ""), run.record.seconds
         plain.append(measure(run.model, graph, seconds))
         if rules is not None:

@@ -9,9 +9,9 @@ from itransf import interpret
 from itransf.errors import ConfigError, RunError
 from itransf.fitting import Fit
 from itransf.models import Ensemble
-from itransf.records import Manifest, RunRecord, hash_graph, write_manifest
+from itransf.records import Manifest, RunRecord, hash_graph, name_member, write_manifest
 from itransf.run.run import Run
-from itransf.storage import RunFolder, name_member
+from itransf.storage import RunFolder
 from itransf.teaching import Growth
 
 
@@ -75,9 +75,10 @@ class EnsembleRun(Run):
         return self.chosen.relation(*args, **kwargs)
 
     def info(self) -> dict[str, Any]:
-        """Return a description of the run for JSON."""
-        members = [str(self.locate(member)) for member in self.members]
-        return {**super().info(), "members": members, "shown": members[self._chosen]}
+        """Return a description of the run for JSON; epochs are the most of any member."""
+        members, each = [str(self.locate(member)) for member in self.members], [run.info() for run in self.members]
+        epochs = {key: max(info[key] for info in each) for key in each[0] if key.endswith("epochs")}
+        return {**super().info(), **epochs, "members": members, "shown": members[self._chosen]}
 
     def label(self, labels: str | Path | Mapping[str, str], path: str | Path | None = None) -> None:
         """Give entities and relations readable labels; see `Run.label`."""
@@ -111,7 +112,7 @@ class EnsembleRun(Run):
         """Write the members and the ensemble into a folder that `itransf.open` reads."""
         folder = RunFolder(Path(path))
         with folder.locked(), folder.replaced(overwrite):
-            folder.clear()
+            begin_members(folder, self.record, len(self.members))
             for member in self.members:
                 member.save(folder.path / self.locate(member).name, overwrite)
             self.write_result(folder)
@@ -122,3 +123,9 @@ class EnsembleRun(Run):
         folder.stage_calibration(self.calibration)
         folder.commit()
         self.path, self.is_stored = folder.path, True
+
+
+def begin_members(folder: RunFolder, record: RunRecord, count: int) -> None:
+    """Make a folder that of an ensemble whose members are still to be written; what it held is removed."""
+    folder.clear()
+    write_manifest(folder.path, Manifest(replace(record, members=("",) * count)))

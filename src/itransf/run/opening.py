@@ -18,8 +18,8 @@ from itransf.errors import CheckpointError, ConfigError, RunError, check_count
 from itransf.fitting import Fit, build_model, choose_weight, describe_plan, set_weight
 from itransf.memory import check_memory, sketch_weights
 from itransf.models.base import Model
-from itransf.records import Manifest, RunRecord, hash_graph, read_manifest, write_manifest
-from itransf.run.ensemble import EnsembleRun
+from itransf.records import WEIGHTS, Manifest, RunRecord, hash_graph, name_member, read_manifest, write_manifest
+from itransf.run.ensemble import EnsembleRun, begin_members
 from itransf.run.run import Run
 from itransf.run.settings import (
     CHANGEABLE,
@@ -31,7 +31,7 @@ from itransf.run.settings import (
     read_layers,
     resolve_config,
 )
-from itransf.storage import WEIGHTS, RunFolder, name_member
+from itransf.storage import RunFolder
 from itransf.training.trainer import Progress, check_values, load_weights
 
 _ATTEMPTS = 100  # to open a run that another process replaces meanwhile
@@ -139,9 +139,13 @@ def train_one(
         if folder is not None and stored is None:
             folder.create(graph, fit.config)
         names = folder.read_concept_names() if folder is not None else {}
+        before = len(folder.read_history()) if folder is not None and stored is not None else 0
         model = fit.run(resume=stored is not None)
-        record = None if folder is None else replace(folder.read_record(), metrics={})
+        record = None if folder is None else folder.read_record()
+        if record is not None and len(fit.history) > before:
+            record = replace(record, metrics={})
         run = Run(graph, fit.config, model, fit.history, names, record=record)
+        run.is_interrupted = fit.is_interrupted
         if calibrate:
             run.calibrate()
         if folder is not None:
@@ -205,7 +209,7 @@ def train_ensemble(
     """
     device, progress = options["device"], options["progress"]
     begun = folder.members if options["resume"] and folder is not None else []
-    stored = next((each.read_config() for each in map(RunFolder, begun) if each.checkpoints), None)
+    stored = folder.read_begun() if begun and folder is not None else None
     if folder is not None and stored is not None:
         stored = replace(stored, seed=folder.read_record().seed)
     config = keep_weight(resolve_config(graph, *given, device, stored), stored)
@@ -219,8 +223,7 @@ def train_ensemble(
             say_plan(graph, config, device, seeds)
         config = choose_weight(graph, config, device, progress)
         if folder is not None and not begun:
-            folder.clear()
-            write_manifest(folder.path, Manifest(replace(RunRecord.new(graph, config), members=("",) * seeds)))
+            begin_members(folder, RunRecord.new(graph, config), seeds)
             held.callback(clear_empty, folder)
         members = []
         for number, seed in enumerate(range(config.seed, config.seed + seeds), start=1):
@@ -228,6 +231,8 @@ def train_ensemble(
                 print(f"Seed {number} of {seeds}", file=sys.stderr, flush=True)
             out = None if folder is None else RunFolder(folder.path / name_member(seed))
             members.append(train_one(graph, out, (None, config, [f"seed={seed}"]), **options, is_member=True))
+            if members[-1].is_interrupted and number < seeds:
+                raise KeyboardInterrupt
         run = EnsembleRun(members)
         if options["calibrate"]:
             run.calibrate()

@@ -23,10 +23,10 @@ from itransf.interpret.attention import check_concepts
 from itransf.interpret.paths import give_reason
 from itransf.models import ConceptModel, Model
 from itransf.prediction import GivenTriple, Search, resolve_triples
-from itransf.records import RunRecord, read_manifest
+from itransf.records import WEIGHTS, RunRecord, read_manifest
 from itransf.run.report import write_report
 from itransf.run.views import compare_runs, show_entity
-from itransf.storage import WEIGHTS, RunFolder
+from itransf.storage import RunFolder
 from itransf.training.trainer import weights
 
 P = ParamSpec("P")
@@ -66,9 +66,11 @@ class Run:
         record: Identity and results of the run.
         is_stored: Whether the run was opened from a folder or written to one.
         members: Runs of an ensemble, one per seed; empty for other runs.
+        is_interrupted: Whether the user interrupted its training after the last batch; the run is complete.
     """
 
     members: tuple[Run, ...] = ()
+    is_interrupted: bool = False
 
     def __init__(
         self,

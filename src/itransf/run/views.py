@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from copy import copy
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from itransf.data.graph import SPLITS, Triples
+from itransf.data.graph import SPLITS, Graph, Triples
 from itransf.errors import DataError, check_count
 from itransf.evaluation import rank_both, sample_triples
 from itransf.interpret.naming import call_concept, name_concepts
@@ -33,9 +34,10 @@ def show_entity(run: Run, entity: str, top: int = 5) -> dict[str, Any]:
         top: Number of predicted triples, and of near entities.
     """
     entities, number, top = run.graph.entities, run.graph.entities.index(entity), check_count("top", top, least=1)
-    triples, known = np.concatenate([run.graph.split(split) for split in SPLITS]), []
+    triples, known = run.graph.merged().train, []
     for side, column in zip(SIDES, (0, 2), strict=True):
         own = triples[triples[:, column] == number]
+        triples = triples[triples[:, column] != number]  # a self-loop is listed once
         for relation, count in zip(*np.unique(own[:, 1], return_counts=True), strict=True):
             others = own[own[:, 1] == relation, 2 - column][:EXAMPLES]
             examples = [entities.label(other) for other in others.tolist()]
@@ -52,7 +54,7 @@ def show_entity(run: Run, entity: str, top: int = 5) -> dict[str, Any]:
 
 
 def compare_runs(run: Run, other: Run, top: int = 10) -> dict[str, Any]:
-    """Return which metrics, answers and concepts differ from those of a later run, ready for JSON.
+    """Return which triples and names, metrics, answers and concepts differ from those of a later run, ready for JSON.
 
     Args:
         run: Run before.
@@ -71,6 +73,9 @@ def compare_runs(run: Run, other: Run, top: int = 10) -> dict[str, Any]:
     triples = sorted(held[0] & held[1])
     if not triples:
         raise DataError("the runs have no triples of valid or test in common; compare runs of the same graph")
+    earlier = copy(run)
+    earlier.graph = adopt_triples(run.graph, other.graph)  # so that both ignore the same answers
+    runs = (earlier, other)
     scored = [[(found.head_rank, found.tail_rank) for found in each.score(triples)] for each in runs]
     ranks = np.array(scored)  # (2 runs, n, 2 sides)
     means = {"mrr": 1 / ranks} | {f"hits@{most}": ranks <= most for most in HITS}
@@ -84,6 +89,7 @@ def compare_runs(run: Run, other: Run, top: int = 10) -> dict[str, Any]:
         given = dict(zip(("head", "relation", "tail"), triples[row], strict=True))
         answers.append({**given, "asked": SIDES[side], "ranks": ranks[:, row, side].tolist(), "best": best})
     return {
+        "graph": count_changes(run.graph, other.graph, earlier.graph),
         "questions": ranks[0].size,
         "changed": int(np.count_nonzero(changes)),
         "metrics": {name: values.mean(axis=(1, 2)).tolist() for name, values in means.items()},
@@ -92,24 +98,55 @@ def compare_runs(run: Run, other: Run, top: int = 10) -> dict[str, Any]:
     }
 
 
+def count_changes(before: Graph, after: Graph, adopted: Graph) -> dict[str, dict[str, int]]:
+    """Return how many triples, entities and relations a graph has more and less than an earlier one.
+
+    Args:
+        before: Earlier graph.
+        after: Later graph.
+        adopted: The earlier graph with the triples of the later one.
+    """
+    sizes = [(len(each.merged().train), len(each.entities), len(each.relations)) for each in (before, after)]
+    names = ((before.entities, after.entities), (before.relations, after.relations))
+    same = [int(before.known.contains(adopted.merged().train).sum())]
+    same += [sum(map(new.has_name, old)) for old, new in names]
+    found = zip(("triples", "entities", "relations"), *sizes, same, strict=True)
+    return {kind: {"added": new - kept, "removed": old - kept} for kind, old, new, kept in found}
+
+
 def compare_valid(before: Run, after: Run) -> dict[str, dict[str, float]] | None:
     """Return the filtered metrics of a run and of an update of it on the triples that are in valid of both, if any."""
-    sizes, same = (len(before.graph.entities), len(before.graph.relations)), after.graph.valid
-    same = same[(same < [sizes[0], sizes[1], sizes[0]]).all(1)]
+    same = adopt_triples(before.graph, after.graph).valid
     return measure_valid({"before": before, "after": after}, same[before.graph.known_in("valid").contains(same)])
 
 
 def measure_valid(runs: Mapping[str, Run], triples: Triples) -> dict[str, dict[str, float]] | None:
     """Return the filtered metrics of runs on validation triples, those of a sample if they are many; None without any.
 
+    Known are the triples of the last run for all of them, so that a change of the graph alone changes little.
+
     Args:
-        runs: Runs by name.
+        runs: Runs by name, the last one on the last graph.
         triples: Triples that all have, (n, 3).
     """
     if not len(triples):
         return None
     chosen = sample_triples(triples, max(len(run.graph.entities) for run in runs.values()))
-    return {name: rank_both(run.model, chosen, run.graph.known) for name, run in runs.items()}
+    last = list(runs.values())[-1].graph
+    return {name: rank_both(run.model, chosen, adopt_triples(run.graph, last).known) for name, run in runs.items()}
+
+
+def adopt_triples(graph: Graph, other: Graph) -> Graph:
+    """Return a graph with the triples of another one, by name; those with names that it lacks are left out."""
+    names = ((graph.entities, other.entities), (graph.relations, other.relations))
+    entities, relations = (
+        np.array([own.index(name) if own.has_name(name) else -1 for name in theirs], dtype=np.int64)
+        for own, theirs in names
+    )
+    columns, splits = (entities, relations, entities), (other.split(split).T for split in SPLITS)
+    found = (np.stack([own[numbers] for own, numbers in zip(columns, split, strict=True)], axis=1) for split in splits)
+    train, valid, test = (triples[(triples >= 0).all(axis=1)] for triples in found)
+    return replace(graph, train=train, valid=valid, test=test)
 
 
 def compare_concepts(left: Run, right: Run) -> list[dict[str, Any]]:

@@ -184,14 +184,14 @@ def measure_use(model: ConceptModel, graph: Graph) -> Tensor:
 def choose_kept(model: ConceptModel, graph: Graph, count: int) -> list[int]:
     """Return the most important concepts, ascending: pinned ones, then those whose removal costs validation most.
 
-    Use decides between concepts whose removal costs the same or cannot be measured.
+    Use decides between concepts whose removal costs the same or cannot be measured. Test triples decide nothing.
     """
     m = len(model.concepts)
     if not 0 < count < m:
         raise ConfigError(f"{m} concepts cannot be pruned to {count}; give a number from 1 to {m - 1}")
     attention = torch.stack([model.concept_attention(part).attention() for part in model.parts])  # (p, r, m)
     users = [(concept, np.flatnonzero((attention[:, :, concept] != 0).any(0).cpu().numpy())) for concept in range(m)]
-    ablations = measure_ablations(model, graph, users, ABLATED_TRIPLES)
+    ablations = measure_ablations(model, graph, users, ABLATED_TRIPLES, known=graph.known_in("train", "valid"))
     losses = [0.0 if found is None else found.lost_overall for found in ablations]
     use = measure_use(model, graph).tolist()
     pinned = (torch.cat([model.rules(part) for part in model.parts]) == PINNED).any(0).tolist()

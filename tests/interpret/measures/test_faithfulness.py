@@ -12,7 +12,7 @@ import torch
 from interpret.measures.readings import make_reading, sure
 from itransf.data.graph import Graph
 from itransf.evaluation import rank_triples
-from itransf.interpret.measures import interpret_runs
+from itransf.interpret.measures import interpret_runs, judge
 from itransf.interpret.measures.faithfulness import (
     choose_rare,
     choose_triples,
@@ -93,11 +93,14 @@ def test_removals_equal_changing_one_side_at_a_time(runs: list[Run], readings: l
     assert (removals.lightest == 2).all()
 
 
-def test_faithfulness_is_made_of_removals(readings: list[Reading]) -> None:
-    ratio, correlation = measure_faithfulness(readings, most_triples=0, draws=DRAWS)
+def test_faithfulness_is_made_of_removals(readings: list[Reading], monkeypatch: pytest.MonkeyPatch) -> None:
     removals = [remove_each(reading, 0) for reading in readings]
+    removals = [replace(found, losses=np.abs(found.losses) + 1e-3) for found in removals]  # there is a ratio
+    given = iter(removals)
+    monkeypatch.setattr("itransf.interpret.measures.faithfulness.remove_each", lambda *_: next(given))
+    ratio, correlation = measure_faithfulness(readings, most_triples=0, draws=DRAWS)
     heavy, light = (np.mean([found.losses[:, place].mean() for found in removals]) for place in (0, 2))
-    assert ratio.value == pytest.approx(heavy / max(light, 1e-4))
+    assert ratio.value == pytest.approx(heavy / light)
     assert ratio.remark.startswith(f"the heaviest costs {heavy:.4f} MRR, the lightest {light:.4f}")
     assert len(ratio.runs) == len(correlation.runs) == 2
     for found in (ratio, correlation):
@@ -114,6 +117,24 @@ def test_weights_that_tell_the_loss_are_faithful(readings: list[Reading], monkey
     assert correlation.p == ratio.p == pytest.approx(1 / (DRAWS + 1))
     assert ratio.value == pytest.approx((real.weights[:, 0] ** 2).mean() / (real.weights[:, 2] ** 2).mean())
     assert ratio.null == pytest.approx(1.0, abs=0.4)
+
+
+@pytest.mark.parametrize("least", [-0.01, 0.00009])
+def test_a_lightest_concept_that_costs_nothing_gives_no_ratio(
+    readings: list[Reading], monkeypatch: pytest.MonkeyPatch, least: float
+) -> None:
+    real = remove_each(readings[0], 0)
+    losses = np.tile([0.3, 0.1, least], (len(real.losses), 1))
+    telling = replace(real, losses=losses)
+    monkeypatch.setattr("itransf.interpret.measures.faithfulness.remove_each", lambda *_: telling)
+    ratio, correlation = measure_faithfulness(readings[:1], draws=DRAWS)
+    assert (ratio.value, ratio.low, ratio.p, judge(ratio)) == (None, None, None, "")
+    assert ratio.remark == "the heaviest costs 0.3000 MRR, the lightest nothing"
+    assert correlation.value is not None
+    losses[0, 2] = 0.3  # the mean is a loss now, but not that of all resamplings
+    ratio = measure_faithfulness(readings[:1], draws=DRAWS)[0]
+    assert ratio.value == pytest.approx(0.3 / losses[:, 2].mean())
+    assert (ratio.high, judge(ratio)) == (None, "good")
 
 
 def test_what_cannot_be_removed_is_not_measured(stranse: Reading, graph: Graph, readings: list[Reading]) -> None:
@@ -233,4 +254,5 @@ def test_products_are_measured_like_the_rest(graph: Graph, short: Callable[..., 
         assert costs.losses[row, place] == pytest.approx(lost)
     found = interpret_runs([reading], [plain], draws=20, most_triples=2)
     assert [each.name for each in found] == ["icomplex", "complex", "random"]
-    assert all(finding.value is not None for finding in found[0].findings if finding.measure == "faithful weights")
+    measured = [finding for finding in found[0].findings if finding.measure == "faithful weights"]
+    assert all(finding.value is not None or "the lightest nothing" in finding.remark for finding in measured)

@@ -50,13 +50,13 @@ def judge(finding: Finding) -> str:
     A finding is good or worse if its interval does not contain the value by chance. If its p-value is large even so,
     too few items were counted: many of the permutations do as well, however good the value is.
     """
-    if finding.value is None or finding.low is None or finding.high is None:
+    if finding.value is None or finding.low is None:
         return ""
     if finding.null is None:
         return "built in" if finding.value >= 1.0 else "broken"
     if finding.low > finding.null:
         return "good" if finding.p is None or finding.p < LEVEL else "too few"
-    return "worse" if finding.high < finding.null else "at chance"
+    return "worse" if finding.high is not None and finding.high < finding.null else "at chance"
 
 
 def write_verdict(finding: Finding) -> str:

@@ -28,7 +28,7 @@ from itransf.progress import track
 FAITHFULNESS, RARITY = "faithful weights", "rare relations"
 RATIO, CORRELATION = "heaviest / lightest loss", "Spearman of weight and loss"
 GAIN, DROP = "Hits@10 gained over {}", "Hits@10 lost without concepts of others"
-LEAST_LOSS = 1e-4  # floor of the mean drop of MRR in the denominator of the ratio
+LEAST_LOSS = 1e-4  # smallest mean drop of MRR that the ratio has as its denominator
 MOST_TRIPLES = 100
 """Maximum number of triples of a relation to rank."""
 MOST_PLACES = 8
@@ -61,9 +61,10 @@ def measure_faithfulness(
     the heaviest to the lightest), i is removed, the side's other weights are scaled to the sum they had, and the
     relation's validation triples are ranked again (filtered, heads and tails): loss(s, i) = MRR - MRR without i. Where
     weights have signs, a relation is one side, its other weights stay as they are, and a[s, i] are absolute shares. The
-    first finding is mean_s loss(s, heaviest) / max(mean_s loss(s, lightest), LEAST_LOSS), the second Spearman's
-    correlation of a[s, i] and loss(s, i) over all s and i. The interval is over sides and runs; the null permutes the
-    losses within each side.
+    first finding is mean_s loss(s, heaviest) / mean_s loss(s, lightest), which has no value if the denominator is below
+    LEAST_LOSS, the second Spearman's correlation of a[s, i] and loss(s, i) over all s and i. The interval is over sides
+    and runs; the null permutes the losses within each side. Denominators of resamplings and permutations are at least
+    LEAST_LOSS; if more than 2.5 % of the resamplings are below it, the interval has no upper end.
 
     Args:
         readings: One per run.
@@ -143,12 +144,15 @@ def _find_ratio(costs: Sequence[RemovalCosts], draws: int, counted: tuple[int, s
     """Return the ratio of mean losses; means are taken over sides, then over runs."""
     parts = [_resample_ends(cost, draws) for cost in costs]
     ends, resampled, shuffled = (np.stack(columns) for columns in zip(*parts, strict=True))
-    heavy, light = ends.mean(axis=0)
-    value = float(_divide(ends[:, 0].mean(keepdims=True), ends[:, 1].mean(keepdims=True))[0])
-    low, high = find_interval(_divide(*(resample_runs(resampled[:, end].T) for end in (0, 1))))
+    heavy, light = ends.mean(axis=0).tolist()
+    if light < LEAST_LOSS:
+        return report_missing(FAITHFULNESS, RATIO, f"the heaviest costs {heavy:.4f} MRR, the lightest nothing")
+    value, drawn = heavy / light, [resample_runs(resampled[:, end].T) for end in (0, 1)]
+    low, most = find_interval(_divide(*drawn))
+    high = None if find_interval(drawn[1])[0] < LEAST_LOSS else most
     null = _divide(*shuffled.mean(axis=0))
     remark = f"the heaviest costs {heavy:.4f} MRR, the lightest {light:.4f}; the null is a median"
-    runs = tuple(_divide(ends[:, 0], ends[:, 1]).tolist())
+    runs = tuple(above / below for above, below in ends.tolist() if below >= LEAST_LOSS)
     chance = float(np.median(null))
     return Finding(FAITHFULNESS, RATIO, value, low, high, chance, find_p_value(value, null), *counted, runs, remark)
 

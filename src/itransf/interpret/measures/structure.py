@@ -29,12 +29,12 @@ class Finding:
         statistic: The statistic, such as "average precision".
         value: The mean over the runs; None where there is nothing to measure, and `remark` says why.
         low: Lower end of the 95 % bootstrap interval, over resamplings of what is counted and of the runs.
-        high: Upper end of the interval.
+        high: Upper end of the interval; None where it has none.
         null: The mean of the value under random permutations; None where there is no permutation null.
         p: The permutation p-value: (1 + permutations that do as well) / (1 + permutations).
         n: Number of items counted.
         counted: Description of the items.
-        runs: The value of each run.
+        runs: The value of each run that has one.
         remark: A note for the reader.
     """
 
