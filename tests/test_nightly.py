@@ -10,6 +10,7 @@ import pytest
 
 import itransf
 from cli.conftest import call
+from itransf.run import compare_valid
 from itransf.teaching import Effort
 from test_readme import README, find_blocks, run_line
 
@@ -29,6 +30,12 @@ def list_commands(block: str, day: int, alert: str) -> list[str]:
     """Return the commands of the job without comments, for a day."""
     lines = [line.partition("#")[0].strip() for line in block.splitlines()]
     return [line.replace("$DAY", f"day{day}").replace("0.02", alert) for line in lines if line != "set -e"]
+
+
+def worsen(valid: dict[str, dict[str, float]] | None) -> dict[str, dict[str, float]]:
+    """Return the metrics before and after an update as if the MRR had fallen."""
+    assert valid is not None
+    return {**valid, "before": {**valid["before"], "mrr": valid["after"]["mrr"] + 2.0}}
 
 
 def test_a_night_without_files_succeeds_and_changes_nothing(tmp_path: Path) -> None:
@@ -58,10 +65,13 @@ def test_ten_days(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for day in range(1, 11):
         write_day(tmp_path / "incoming" / f"{day}.csv", day)
         before = itransf.open("runs/latest").record.id
-        guard, append, update, *others = list_commands(job, day, "-1" if day == BAD_DAY else "1")
+        guard, append, update, *others = list_commands(job, day, "1")
         run_line(guard)
         run_line(append)
-        done = call(*update.split()[1:])
+        with monkeypatch.context() as bad:
+            if day == BAD_DAY:
+                bad.setattr("itransf.run.compare_valid", lambda *runs: worsen(compare_valid(*runs)))
+            done = call(*update.split()[1:])
         assert done.code == (day == BAD_DAY), done.err
         assert itransf.open("runs/latest").record.id == before
         if day == BAD_DAY:

@@ -54,7 +54,7 @@ def test_a_file_has_the_rows_of_json(
         (("find", "RUN", "qqqqq"), "kind,name,label,match,triples"),
         (("diff", "RUN", "RUN"), "head,relation,tail,asked,ranks,best"),
         (("missing", "RUN", "--relation", "city_in", "--entity", "Lyon"), "head,relation,tail,head_label,"),
-        (("runs", "EMPTY"), "run,id"),
+        (("runs", "EMPTY"), "run,state,id"),
     ],
 )
 def test_a_file_without_rows_has_a_header(words: tuple[str, ...], header: str, run: Path, tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 
 from interpret.pages_checking import PageReader, check_page
 from itransf.data import Graph
@@ -179,6 +180,7 @@ def test_a_score_without_parts_has_a_report_that_says_so_and_gives_reasons(
     random_graph: Callable, short: Callable, tmp_path: Path
 ) -> None:
     trained = short(random_graph(), "transe")
+    torch.manual_seed(0)
     model = BilinearModel(Sizes(len(trained.graph.entities), len(trained.graph.relations)), BilinearConfig())
     run = Run(trained.graph, trained.config, model, trained.history)
     text = "".join(check_page(write(run, tmp_path)).text)
