@@ -3,8 +3,7 @@
 A pattern is one step or two steps, each a relation read forwards or backwards. It connects h and t if the graph has
 h -a- t, or h -a- x -b- t for an entity x. As evidence for (h, r, t), the pattern is worth a share: the number of other
 triples of r that it connects, divided by the number of its paths. Several paths between one pair count once above and
-each below, so patterns with many paths for each pair are worth less. This found false triples of `world` whose head or
-tail is of the right type slightly better than the share of paths whose ends have r (benchmarks/doubt.py, seeds 0 to 2).
+each below, so patterns with many paths for each pair are worth less.
 """
 
 from dataclasses import dataclass
