@@ -72,7 +72,7 @@ def test_an_entity(run: Path, opened: Any) -> None:
 def test_two_runs(run: Path, opened: Any, tmp_path: Path) -> None:
     assert json.loads(call("diff", run, run, "--json").out) == opened.diff(opened)
     shown = call("diff", run, run).out
-    assert "6 held-out questions" in shown
+    assert "6 held-out queries" in shown
     assert "0 ranks changed" in shown
     assert "The graph changed" not in shown
     assert "4 of 4 concepts are found again." in shown

@@ -63,7 +63,7 @@ def test_a_triple_of_two_splits_and_a_self_loop_are_listed_once(short: Any, numb
 
 def test_a_run_does_not_differ_from_itself(runs: tuple[itransf.Run, itransf.Run]) -> None:
     found = runs[0].diff(runs[0])
-    assert (found["questions"], found["changed"], found["answers"]) == (6, 0, [])
+    assert (found["queries"], found["changed"], found["answers"]) == (6, 0, [])
     assert all(before == after for before, after in found["metrics"].values())
     assert all(each["similarity"] == pytest.approx(1.0) and each["found"] for each in found["concepts"])
 
@@ -105,7 +105,7 @@ def test_runs_are_compared_by_names(runs: tuple[itransf.Run, itransf.Run]) -> No
     assert found["graph"] == {kind: {"added": 0, "removed": count} for kind, count in counts.items()}
     back = {kind: {"added": count, "removed": 0} for kind, count in counts.items()}
     assert runs[1].diff(runs[0], top=0)["graph"] == back
-    assert found["questions"] == 2 * len(held)
+    assert found["queries"] == 2 * len(held)
     ranks: list[list[Any]] = []
     earlier = Run(adopt_triples(runs[0].graph, runs[1].graph), runs[0].config, runs[0].model, [])
     for run in (earlier, runs[1]):

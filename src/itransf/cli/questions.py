@@ -11,6 +11,7 @@ from itransf.cli import output
 from itransf.cli.options import AsJson, Device, Explain, Out, RunFolder, open_run
 from itransf.cli.predict import note_probability
 
+MOST_LISTED = 1000  # new triples of a list whose length is not given
 MOST_SHOWN = 20  # rows on the screen of a list whose length is not given
 DOUBT: output.Columns = {"Doubt": lambda each: output.format_number(each["doubt"], 1)}
 MEANING = (
@@ -79,7 +80,9 @@ def list_missing(
     *,
     entity: Annotated[str | None, Option(metavar="X", help="Only triples of this entity.")] = None,
     relation: Relation = None,
-    top: Annotated[int | None, Option(metavar="N", help="Maximum number of triples; 1000 without it.")] = None,
+    top: Annotated[
+        int | None, Option(metavar="N", help=f"Maximum number; {MOST_LISTED} without it.")
+    ] = None,
     explain: Explain = False,
     out: Out = None,
     device: Device = "auto",
@@ -92,14 +95,9 @@ def list_missing(
     that was finished.
     """
     state = None if out is None else out.with_name(f".{out.name}.part")
-    options: dict[str, Any] = {
-        "top": 1000 if top is None else top,
-        "explain": explain,
-        "progress": True,
-        "state": state,
-    }
-    opened = open_run(run, device)
-    found = [each.to_dict() for each in opened.missing(entity, relation, **options)]
+    opened, most = open_run(run, device), MOST_LISTED if top is None else top
+    listed = opened.missing(entity, relation, top=most, explain=explain, progress=True, state=state)
+    found = [each.to_dict() for each in listed]
     content = {"entity": entity, "relation": relation, "triples": found}
 
     def show(screen: output.Screen) -> None:
@@ -159,8 +157,8 @@ def show_difference(
     """Compare two runs: graph, metrics, answers and concepts.
 
     The second run is on the same graph or on a larger one. Held-out triples of both graphs are ranked as by 'itransf
-    score', by both runs with the triples of the second graph as known. Concepts are compared by the
-    relations that use them.
+    score', by both runs with the triples of the second graph as known. Concepts are compared by the relations that use
+    them.
     """
     found = open_run(before, device).diff(open_run(after, device), top)
 
@@ -168,7 +166,7 @@ def show_difference(
         names, show_metric = itransf.evaluation.METRICS, itransf.evaluation.format_metric
         values = [(names[key], *(show_metric(key, each) for each in pair)) for key, pair in found["metrics"].items()]
         mrr = " to ".join(show_metric("mrr", each) for each in found["metrics"]["mrr"])
-        asked = f"{found['questions']:,} held-out questions"
+        asked = f"{found['queries']:,} held-out queries"
         changes = [f"{kind} {way} {n:,}" for kind, ways in found["graph"].items() for way, n in ways.items() if n]
         if changes:
             screen.say(f"The graph changed: {', '.join(changes)}.")
@@ -182,7 +180,7 @@ def show_difference(
             )
             for each in found["answers"]
         ]
-        columns = ("Question", "Answer", "Best before", "Best after", "Rank before", "After")
+        columns = ("Query", "Answer", "Best before", "Best after", "Rank before", "After")
         if rows:
             screen.tabulate(columns, rows, names=4, title="\nAnswers that changed most")
         lost = [each["concept"] for each in found["concepts"] or [] if not each["found"]]

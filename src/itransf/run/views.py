@@ -90,7 +90,7 @@ def compare_runs(run: Run, other: Run, top: int = 10) -> dict[str, Any]:
         answers.append({**given, "asked": SIDES[side], "ranks": ranks[:, row, side].tolist(), "best": best})
     return {
         "graph": count_changes(run.graph, other.graph, earlier.graph),
-        "questions": ranks[0].size,
+        "queries": ranks[0].size,
         "changed": int(np.count_nonzero(changes)),
         "metrics": {name: values.mean(axis=(1, 2)).tolist() for name, values in means.items()},
         "answers": answers,
