@@ -80,9 +80,7 @@ def list_missing(
     *,
     entity: Annotated[str | None, Option(metavar="X", help="Only triples of this entity.")] = None,
     relation: Relation = None,
-    top: Annotated[
-        int | None, Option(metavar="N", help=f"Maximum number; {MOST_LISTED} without it.")
-    ] = None,
+    top: Annotated[int | None, Option(metavar="N", help=f"Maximum number; {MOST_LISTED} without it.")] = None,
     explain: Explain = False,
     out: Out = None,
     device: Device = "auto",
